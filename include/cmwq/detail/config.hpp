@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Compile-time configuration that every other header builds upon: the synchronisation backend and the inline
+// namespace that carries its name, the thread-safety annotations, assertions.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+// CMWQ_SYNC selects what the synchronisation floor (detail/sync/) is made of. It is part of the inline namespace, so
+// two object files that were built with different backends do not link together by accident.
+//   0  std    the real thing: std::atomic, futexes, POSIX threads (default)
+//   2  model  a deterministic scheduler that searches interleavings (tests only)
+// The number 1 belongs to the `fault` backend.
+#ifndef CMWQ_SYNC
+#define CMWQ_SYNC 0
+#endif
+
+#if CMWQ_SYNC == 0
+#define CMWQ_NS v0_std
+#elif CMWQ_SYNC == 2
+#define CMWQ_NS v0_model
+#else
+#error "CMWQ_SYNC must be 0 (std) or 2 (model)"
+#endif
+
+// Clang's thread safety analysis; g++ does not know the attributes.
+#if defined(__clang__)
+#define CMWQ_TSA(x) __attribute__((x))
+#else
+#define CMWQ_TSA(x)
+#endif
+#define CMWQ_GUARDED_BY(m) CMWQ_TSA(guarded_by(m))
+#define CMWQ_REQUIRES(...) CMWQ_TSA(requires_capability(__VA_ARGS__))
+#define CMWQ_ACQUIRE(...) CMWQ_TSA(acquire_capability(__VA_ARGS__))
+#define CMWQ_RELEASE(...) CMWQ_TSA(release_capability(__VA_ARGS__))
+#define CMWQ_TRY_ACQUIRE(...) CMWQ_TSA(try_acquire_capability(__VA_ARGS__))
+#define CMWQ_EXCLUDES(...) CMWQ_TSA(locks_excluded(__VA_ARGS__))
+#define CMWQ_NO_TSA CMWQ_TSA(no_thread_safety_analysis)
+
+// The engine's non-inline entries (detail/engine_ops.hpp) are declared everywhere and defined only in translation
+// units that include <cmwq/runtime.hpp>; weak, so that any number of those may be linked together.
+#define CMWQ_DOOR __attribute__((weak))
+
+#if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)
+#define CMWQ_ASSERT(cond) static_cast<void>(0)
+#else
+#define CMWQ_ASSERT(cond)                                                                                              \
+    ((cond) ? static_cast<void>(0) : ::cmwq::CMWQ_NS::detail::assertion_failed(#cond, __FILE__, __LINE__))
+#endif
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
+    std::fprintf(stderr, "cmwq: %s:%d: assertion failed: %s\n", file, line, what);
+    std::abort();
+}
+
+// Two cache lines: the adjacent-line prefetcher of x86 pairs them.
+inline constexpr unsigned cache_line = 128;
+
+} // namespace cmwq::inline CMWQ_NS::detail

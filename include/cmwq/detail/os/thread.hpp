@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// POSIX threads behind detail/sync/thread.hpp.
+#pragma once
+
+#include <cmwq/detail/os/thread_priority.hpp>
+#include <cmwq/detail/os/thread_state.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <csignal>
+#include <initializer_list>
+#include <pthread.h>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+using thread_probe = os::thread_state;
+
+class thread {
+public:
+    thread() noexcept = default;
+    thread(const thread&) = delete;
+    thread& operator=(const thread&) = delete;
+    ~thread() { CMWQ_ASSERT(!joinable_); }
+
+    /// 0, or the errno of pthread_create(). `body(arg)` runs with every signal blocked that is not the thread's own
+    /// fault, so that the program's handlers keep running on the program's threads.
+    int start(thread_body body, void* arg) noexcept {
+        body_ = body;
+        arg_ = arg;
+        sigset_t all, old;
+        ::sigfillset(&all);
+        for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) ::sigdelset(&all, own);
+        ::pthread_sigmask(SIG_SETMASK, &all, &old);
+        const int r = ::pthread_create(&handle_, nullptr, &trampoline, this);
+        ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+        joinable_ = r == 0;
+        return r;
+    }
+
+    void join() noexcept {
+        if (joinable_) ::pthread_join(handle_, nullptr);
+        joinable_ = false;
+    }
+
+    /// After fork(), in the child: the thread does not exist here.
+    void forget() noexcept { joinable_ = false; }
+
+    [[nodiscard]] bool joinable() const noexcept { return joinable_; }
+
+private:
+    static void* trampoline(void* self) {
+        auto* t = static_cast<thread*>(self);
+        t->body_(t->arg_);
+        return nullptr;
+    }
+
+    thread_body body_ = nullptr;
+    void* arg_ = nullptr;
+    pthread_t handle_{};
+    bool joinable_ = false;
+};
+
+/// Called by a new thread for itself. Attributes that the system refuses are left as they were and reported.
+inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
+    thread_refusals refused;
+    ::pthread_setname_np(::pthread_self(), a.name);
+    if (a.cpu >= 0) refused.cpu = os::bind_to_cpu(a.cpu);
+    switch (a.sched) {
+    case sched_class::normal: break;
+    case sched_class::high: refused.sched = os::set_nice(-20); break;
+    case sched_class::fifo: refused.sched = os::become_fifo(); break;
+    case sched_class::idle: refused.sched = os::become_idle_class(); break;
+    }
+    return refused;
+}
+
+/// Gives way to every other runnable thread of this CPU. For a SCHED_IDLE thread: until the CPU is idle again, or its
+/// sliver of the CPU comes round.
+inline void yield_this_thread() noexcept { ::sched_yield(); }
+
+} // namespace cmwq::inline CMWQ_NS::detail
