@@ -93,10 +93,10 @@ need_packages() {
 
     wanted=("${@//|/$'\n'}")
     # One question for all packages: dpkg-query fails when it does not know one of them, which is
-    # no error here, and a package that was removed with its configuration kept is not installed.
+    # no error here (hence the `|| true`), and a package that was removed with its configuration kept is not installed.
     # shellcheck disable=SC2016,SC2086
     present=$(dpkg-query -W -f '${binary:Package} ${Status}\n' $(printf '%s\n' "${wanted[@]}") 2>/dev/null |
-        sed -n 's/^\([^ :]*\)[^ ]* install ok installed$/\1/p')
+        sed -n 's/^\([^ :]*\)[^ ]* install ok installed$/\1/p' || true)
     for package in "$@"; do
         found=
         for one in ${package//|/ }; do

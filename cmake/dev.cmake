@@ -1,0 +1,45 @@
+# What only the developers of cmwq need. A consumer never gets here: nothing of it reaches cmwq::cmwq.
+
+set(CMWQ_SYNC std CACHE STRING "Backend that the tests are built for: std (all of them; the tests of the model are built \
+with the model all the same) or model (only those)")
+set_property(CACHE CMWQ_SYNC PROPERTY STRINGS std fault model)
+set(cmwq_sync_number_std 0)
+set(cmwq_sync_number_fault 1)
+set(cmwq_sync_number_model 2)
+if(NOT DEFINED cmwq_sync_number_${CMWQ_SYNC})
+  message(FATAL_ERROR "CMWQ_SYNC is '${CMWQ_SYNC}'; it must be one of std, fault, model")
+elseif(CMWQ_SYNC STREQUAL "fault")
+  message(FATAL_ERROR "CMWQ_SYNC=fault: this version has the backends std and model only")
+endif()
+
+set(CMWQ_SANITIZE "" CACHE STRING "Value of -fsanitize= for tests, examples and benchmarks, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Debug CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(CMWQ_CCACHE ccache DOC "Compiler cache; used when found")
+if(CMWQ_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMWQ_CCACHE})
+endif()
+
+# Warnings and sanitizers of our own targets; every one of them links it, no consumer ever does.
+add_library(cmwq_dev INTERFACE)
+target_compile_features(cmwq_dev INTERFACE cxx_std_20)
+target_compile_options(cmwq_dev INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+if(CMWQ_SANITIZE)
+  set(cmwq_sanitizer_flags -fsanitize=${CMWQ_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})
+  target_link_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})
+endif()
+
+if(CMWQ_TESTS)
+  enable_testing()
+  add_subdirectory(tests)
+endif()
+foreach(part EXAMPLES BENCHMARKS)
+  string(TOLOWER ${part} dir)
+  if(CMWQ_${part} AND EXISTS ${PROJECT_SOURCE_DIR}/${dir}/CMakeLists.txt)
+    add_subdirectory(${dir})
+  endif()
+endforeach()
