@@ -1,0 +1,15 @@
+// The prelude of a snippet that declares types and functions: its lines stand in the file.
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+// SNIPPET

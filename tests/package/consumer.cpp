@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a stranger's first program does; the same for every way to get at the library.
+#include <cmwq/cmwq.hpp>
+
+#include <cstdio>
+
+int main() {
+    int ran = 0;
+    cmwq::workqueue<> wq{"consumer"};
+    cmwq::work item{[&ran] { ++ran; }};
+    wq.queue(item);
+    wq.flush();
+    std::printf("ran %d times\n", ran);
+    return ran == 1 ? 0 : 1;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Two translation units with the whole library and one with its front only, in one program: one engine, one global
+// runtime, no duplicate symbols.
+#include <cmwq/cmwq.hpp>
+
+#include "parts.hpp"
+
+#include <cstdio>
+
+int main() {
+    int ran = 0;
+    cmwq::workqueue<> wq{"first"};
+    cmwq::work item{[&ran] { ++ran; }};
+    queue_only(wq, item);
+    wq.flush();
+    run_with_engine([&ran] { ++ran; });
+    std::printf("ran %d times\n", ran);
+    return ran == 2 ? 0 : 1;
+}

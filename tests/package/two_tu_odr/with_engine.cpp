@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The second translation unit with all of the library in it.
+#include <cmwq/cmwq.hpp>
+
+#include "parts.hpp"
+
+void run_with_engine(std::function<void()> f) {
+    cmwq::workqueue<> wq{"second"};
+    cmwq::work item{[&f] { f(); }};
+    wq.queue(item);
+    wq.flush();
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The seed of everything random in a test.
+#pragma once
+
+#include <cstdint>
+
+namespace cmwq_test {
+
+/// The number given by --seed, else CMWQ_SEED from the environment, else Catch2's --rng-seed, else a new one for every
+/// run. Printed when the test starts; the same seed gives the same random numbers.
+std::uint64_t seed();
+
+/// Name of the synchronisation backend that the test is built with: "std" or "model".
+const char* backend();
+
+} // namespace cmwq_test
