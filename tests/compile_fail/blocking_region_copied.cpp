@@ -1,0 +1,7 @@
+// expect: deleted
+#include <cmwq/blocking_region.hpp>
+
+void misuse() {
+    cmwq::blocking_region region;
+    auto copy = region;
+}

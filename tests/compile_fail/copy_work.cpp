@@ -1,0 +1,8 @@
+// expect: deleted
+// An item is pinned: queues hold its address.
+#include <cmwq/cmwq.hpp>
+
+void misuse() {
+    cmwq::work item{[] {}};
+    auto copy = item;
+}

@@ -1,0 +1,6 @@
+// expect: deleted
+#include <cmwq/cmwq.hpp>
+
+void misuse(cmwq::workqueue<>& queue) {
+    cmwq::workqueue<> copy{queue};
+}

@@ -1,0 +1,8 @@
+// expect: no matching (member )?function.*queue_after
+// 50 what?
+#include <cmwq/cmwq.hpp>
+
+void misuse(cmwq::workqueue<>& queue) {
+    cmwq::delayed_work item{[] {}};
+    queue.queue_after(50, item);
+}

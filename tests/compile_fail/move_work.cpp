@@ -1,0 +1,10 @@
+// expect: deleted
+// An item is pinned: queues hold its address.
+#include <cmwq/cmwq.hpp>
+
+#include <utility>
+
+void misuse() {
+    cmwq::work item{[] {}};
+    auto moved = std::move(item);
+}

@@ -1,0 +1,4 @@
+// expect: does not satisfy cmwq::execution_policy|constraints not satisfied|constraint failure
+#include <cmwq/cmwq.hpp>
+
+cmwq::workqueue<int> misuse{"q"};

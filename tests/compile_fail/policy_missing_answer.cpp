@@ -1,0 +1,9 @@
+// expect: does not satisfy cmwq::execution_policy|constraints not satisfied|constraint failure
+#include <cmwq/cmwq.hpp>
+
+struct half {
+    static constexpr std::string_view name = "half";
+    static constexpr unsigned default_max_active = 1;
+};
+
+cmwq::workqueue<half> misuse{"q"};

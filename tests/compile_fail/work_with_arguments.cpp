@@ -1,0 +1,6 @@
+// expect: the callable must be callable without arguments
+#include <cmwq/cmwq.hpp>
+
+void misuse() {
+    cmwq::work item{[](int) {}};
+}
