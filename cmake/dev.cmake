@@ -33,8 +33,18 @@ if(CMWQ_SANITIZE)
   target_link_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})
 endif()
 
+enable_testing()
+
+# What the tidy preset looks at besides the examples: the public headers, by way of programs that use them.
+option(CMWQ_TIDY "Build a library for clang-tidy to look at" OFF)
+if(CMWQ_TIDY)
+  file(GLOB tidy_sources CONFIGURE_DEPENDS tests/package/*.cpp tests/package/two_tu_odr/*.cpp
+       tests/compile_fail/control/control.cpp)
+  add_library(cmwq_tidy OBJECT ${tidy_sources})
+  target_link_libraries(cmwq_tidy PRIVATE cmwq::cmwq)
+endif()
+
 if(CMWQ_TESTS)
-  enable_testing()
   add_subdirectory(tests)
 endif()
 foreach(part EXAMPLES BENCHMARKS)
