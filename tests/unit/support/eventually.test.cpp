@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "seed.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+using cmwq_test::eventually;
+
+TEST_CASE("eventually: sees what another thread does") {
+    std::atomic<bool> done{false};
+    std::thread other([&] { done = true; });
+    CHECK(eventually([&] { return done.load(); }));
+    other.join();
+}
+
+TEST_CASE("eventually: gives up at the deadline, and looks once more then") {
+    int looked = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(eventually([&] { return ++looked < 0; }, std::chrono::milliseconds{5}));
+    CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds{5});
+    CHECK(looked >= 2);
+    CHECK(eventually([] { return true; }, std::chrono::nanoseconds{0}));
+}
+
+TEST_CASE("seed: the same for the whole run") {
+    CHECK(cmwq_test::seed() == cmwq_test::seed());
+    CHECK(cmwq_test::backend() == std::string{"std"});
+}
