@@ -2,6 +2,4 @@
 // A region without a name ends where it begins.
 #include <cmwq/blocking_region.hpp>
 
-void misuse() {
-    cmwq::blocking_region{};
-}
+void misuse() { cmwq::blocking_region{}; }

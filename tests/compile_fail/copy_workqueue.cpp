@@ -1,6 +1,4 @@
 // expect: deleted
 #include <cmwq/cmwq.hpp>
 
-void misuse(cmwq::workqueue<>& queue) {
-    cmwq::workqueue<> copy{queue};
-}
+void misuse(cmwq::workqueue<>& queue) { cmwq::workqueue<> copy{queue}; }

@@ -2,6 +2,4 @@
 // It would turn everybody else's items away.
 #include <cmwq/cmwq.hpp>
 
-void misuse() {
-    cmwq::system_wq().drain();
-}
+void misuse() { cmwq::system_wq().drain(); }

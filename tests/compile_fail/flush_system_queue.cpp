@@ -2,6 +2,4 @@
 // Whoever waits for a queue that is everybody's waits for everybody.
 #include <cmwq/cmwq.hpp>
 
-void misuse() {
-    cmwq::system_wq().flush();
-}
+void misuse() { cmwq::system_wq().flush(); }

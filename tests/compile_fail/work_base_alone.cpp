@@ -2,6 +2,4 @@
 // An item without a function.
 #include <cmwq/cmwq.hpp>
 
-void misuse() {
-    cmwq::work_base item{nullptr};
-}
+void misuse() { cmwq::work_base item{nullptr}; }

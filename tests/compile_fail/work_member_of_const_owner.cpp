@@ -6,6 +6,4 @@ struct owner {
     void run() {}
 };
 
-void misuse(const owner& o) {
-    cmwq::work_member<&owner::run> item{o};
-}
+void misuse(const owner& o) { cmwq::work_member<&owner::run> item{o}; }

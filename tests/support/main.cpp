@@ -55,9 +55,7 @@ std::uint64_t random_seed() {
 
 } // namespace
 
-std::uint64_t cmwq_test::seed() {
-    return chosen_seed;
-}
+std::uint64_t cmwq_test::seed() { return chosen_seed; }
 
 int main(int argc, char** argv) {
     std::vector<char*> args(argv, argv + argc);

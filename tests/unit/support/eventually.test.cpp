@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "catch.hpp"
 #include "eventually.hpp"
+#include "catch.hpp"
 #include "seed.hpp"
 
 #include <atomic>
