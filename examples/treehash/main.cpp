@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// treehash: SHA-256 of every file of a directory tree. One work item walks, one work item per file reads and hashes,
+// with plain blocking calls: when a read waits for the disk, the library runs another item on that CPU.
+#include "cpus.hpp"
+#include "job.hpp"
+#include "options.hpp"
+#include "page_cache.hpp"
+#include "pool.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include <sys/resource.h>
+
+namespace treehash {
+
+namespace {
+
+constexpr int ok = 0;
+constexpr int incomplete = 1;
+
+struct close_file {
+    void operator()(std::FILE* f) const noexcept {
+        if (f != stdout) std::fclose(f);
+    }
+};
+using file = std::unique_ptr<std::FILE, close_file>;
+
+void complain(const std::string& about, int error) {
+    std::fprintf(stderr, "treehash: %s: %s\n", about.c_str(), std::strerror(error));
+}
+
+file open_for_writing(const std::string& path) {
+    file f{std::fopen(path.c_str(), "we")};
+    if (!f) complain(path, errno);
+    return f;
+}
+
+double seconds(const timeval& t) noexcept {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+}
+
+/// Wall and CPU time of the process from its making to `stop`.
+class stopwatch {
+public:
+    void stop(figures& f) const {
+        f.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+        const rusage now = usage();
+        f.cpu_seconds =
+            seconds(now.ru_utime) + seconds(now.ru_stime) - seconds(before_.ru_utime) - seconds(before_.ru_stime);
+        f.voluntary_switches = now.ru_nvcsw - before_.ru_nvcsw;
+    }
+
+private:
+    static rusage usage() noexcept {
+        rusage u{};
+        ::getrusage(RUSAGE_SELF, &u);
+        return u;
+    }
+
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    rusage before_ = usage();
+};
+
+std::unique_ptr<pool> make_pool(const options& o) {
+    switch (o.pool) {
+    case pool_choice::cmwq: return make_cmwq_pool(o);
+    case pool_choice::asio: return make_asio_pool(o);
+    case pool_choice::serial: return make_serial_pool();
+    }
+    return nullptr;
+}
+
+int run(const options& o) {
+    // Opened first: who hashes for an hour wants to know now that the result cannot be written.
+    const file out = o.out.empty() ? file{stdout} : open_for_writing(o.out);
+    const file json = o.json.empty() ? nullptr : open_for_writing(o.json);
+    if (!out || (!o.json.empty() && !json)) return incomplete;
+
+    if (o.cold) {
+        const dropped d = drop_from_page_cache(o.paths);
+        std::fprintf(stderr, "treehash: dropped %llu files, %.1f MB, from the page cache\n",
+                     static_cast<unsigned long long>(d.files), static_cast<double>(d.bytes) / 1e6);
+    }
+
+    figures f{.pool = o.pool, .cold = o.cold, .cpus = usable_cpus()};
+    const stopwatch watch;
+    const std::unique_ptr<pool> workers = make_pool(o);
+    job work{o.paths};
+    {
+        const progress_bar bar{work.progress()};
+        workers->run(work);
+    }
+    watch.stop(f);
+    f.of_pool = workers->figures();
+
+    const std::vector<const file_record*> hashed = work.hashed();
+    const std::vector<failure> failures = work.failures();
+    for (const failure& fail : failures) complain(fail.path, fail.error);
+    f.files = hashed.size();
+    f.failures = failures.size();
+    for (const file_record* r : hashed) f.bytes += r->bytes;
+
+    bool complete = failures.empty();
+    if (!write_manifest(out.get(), hashed)) {
+        complain(o.out.empty() ? "standard output" : o.out, errno);
+        complete = false;
+    }
+    print_figures(stderr, f);
+    if (json && !write_json(json.get(), f)) {
+        complain(o.json, errno);
+        complete = false;
+    }
+    return complete ? ok : incomplete;
+}
+
+} // namespace
+
+} // namespace treehash
+
+int main(int argc, char** argv) {
+    treehash::options o;
+    if (const std::optional<int> status = treehash::parse_options(argc, argv, o)) return *status;
+    try {
+        return treehash::run(o);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "treehash: %s\n", e.what());
+        return treehash::incomplete;
+    }
+}
