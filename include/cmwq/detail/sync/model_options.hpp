@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a search of the model backend is asked, and what it answers.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+#if CMWQ_SYNC == 2
+
+#include <cmwq/detail/sync/model_core.hpp>
+
+#include <cstdlib>
+
+namespace cmwq::inline CMWQ_NS::detail::model {
+
+struct options {
+    std::string name = "unnamed";   ///< begins the schedule string, so that a replay finds its search; no '@'
+    unsigned preemptions = 2;       ///< switches away from a thread that could go on, per execution
+    unsigned stale_reads = 2;       ///< loads that return another value than the latest, per execution
+    unsigned history = 4;           ///< values that an atomic remembers, at most max_history
+    unsigned time_jumps = 0;        ///< times that a deadline passes although a thread could run, per execution
+    bool spurious_failures = false; ///< compare_exchange_weak may fail without a reason (counts as stale read)
+    std::uint64_t random_executions = 10'000; ///< after the exhaustive part, or in its place if that takes too long
+    std::uint64_t seed = 1;
+    std::uint32_t max_steps = 20'000; ///< per execution; longer ones are livelocks
+    bool livelock_fails = true;       ///< false: they are counted as truncated
+    double seconds = 20;              ///< of real time, for all of it
+    bool quiet = false;               ///< print nothing: for searches that are to fail
+    std::string replay = {};          ///< a schedule string: run this one only, with a trace
+    surroundings around = {};
+};
+
+struct result {
+    bool failed = false;
+    std::string message;
+    std::string schedule;         ///< of the failed execution, for options::replay or CMWQ_MODEL_REPLAY
+    std::uint64_t executions = 0; ///< random ones included
+    std::uint64_t random_executions = 0;
+    std::uint64_t truncated = 0; ///< ended at max_steps
+    bool exhausted = false;      ///< every execution within the bounds was run
+    double seconds = 0;
+    std::vector<std::string> trace; ///< of a replay
+
+    explicit operator bool() const noexcept { return !failed; }
+};
+
+/// splitmix64
+class generator {
+public:
+    explicit generator(std::uint64_t seed = 0) noexcept : s_(seed) {}
+    std::uint64_t operator()() noexcept {
+        std::uint64_t z = s_ += 0x9e3779b97f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+private:
+    std::uint64_t s_;
+};
+
+template <class T>
+void from_environment(T& value, const char* name) {
+    const char* s = std::getenv(name);
+    if (s == nullptr || *s == 0) return;
+    if constexpr (std::is_floating_point_v<T>) {
+        value = static_cast<T>(std::strtod(s, nullptr));
+    } else {
+        value = static_cast<T>(std::strtoull(s, nullptr, 10));
+    }
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail::model
+
+#endif
