@@ -10,7 +10,7 @@ import planted
 
 SYSTEM_HEADERS = (
     r"(?:sys|linux|asm|arpa|netinet)/[^>]+|(?:unistd|fcntl|sched|pthread|semaphore|signal|poll|dirent|dlfcn|spawn|time"
-    r"|errno|setjmp|ucontext)\.h|csignal|cerrno|ctime|csetjmp"
+    r"|setjmp|ucontext)\.h|csignal|ctime|csetjmp"
 )
 
 
