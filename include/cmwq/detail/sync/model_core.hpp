@@ -112,9 +112,10 @@ struct logical_thread {
     // The simulator's.
     unsigned seat = 0; ///< the CPU whose queue it is in; unbound threads have one each
     bool burning = false;
-    std::int64_t burn_left = 0, since = 0;
-    std::uint64_t seen_mutations = 0;
-    unsigned retries = 0;
+    std::int64_t burn_left = 0;
+    std::int64_t since = 0;           ///< when it began to burn, or to wait for its CPU
+    std::uint64_t seen_mutations = 0; ///< when it paused
+    unsigned retries = 0;             ///< looks that a waiting loop had at this instant
 
     fiber context;
 
@@ -129,7 +130,7 @@ struct surroundings {
     unsigned cpus = 2;
     int refuse_cpu = 0, refuse_sched = 0;          ///< the errnos with which apply_to_this_thread() is refused
     std::function<int(unsigned)> start_error = {}; ///< errno for the n-th thread start (from 0), or 0
-    bool probe_works = true;                       ///< thread_probe::works()
+    bool probe_works = true;                       ///< false: thread_probe never reports a blocked thread
 };
 
 /// The scheduler as the operations see it. All of it happens on one OS thread, so nothing here is protected.

@@ -197,6 +197,16 @@ private:
     unsigned sleeper_ = 0; ///< thread id + 1
 };
 
+namespace model {
+
+/// The CPUs of the machine that the run takes place on.
+[[nodiscard]] inline unsigned nr_cpus() noexcept {
+    world* w = world::current();
+    return w != nullptr ? w->around().cpus : 1;
+}
+
+} // namespace model
+
 /// Virtual time. In a search it moves when nothing else can; in a simulation by burning and sleeping.
 inline std::int64_t steady_now() noexcept {
     model::world* w = model::world::current();
@@ -269,13 +279,12 @@ public:
     thread_probe(const thread_probe&) = delete;
     thread_probe& operator=(const thread_probe&) = delete;
 
-    void open_own() noexcept {
+    void open_own(bool keep_open) noexcept {
         model::world* w = model::world::current();
-        if (w != nullptr && w->around().probe_works) own_ = &w->self();
+        if (w == nullptr || !w->around().probe_works) return;
+        own_ = &w->self();
+        accounts_ = keep_open;
     }
-    void close_own() noexcept { own_ = nullptr; }
-
-    [[nodiscard]] bool works() const noexcept { return own_ != nullptr; }
 
     /// Parked, asleep, joining or waiting for a mutex. Tells nothing about memory: nobody synchronises here.
     [[nodiscard]] bool blocked() const noexcept {
@@ -288,7 +297,7 @@ public:
 
     [[nodiscard]] bool times(thread_times& out) const noexcept {
         model::world* w = model::world::current();
-        if (w == nullptr || own_ == nullptr) return false;
+        if (w == nullptr || own_ == nullptr || !accounts_) return false;
         w->point();
         out = {own_->cpu_time, own_->wait_time};
         if (own_->burning) out.cpu += w->now() - own_->since; // a burn that has not ended counts up to now
@@ -297,6 +306,7 @@ public:
 
 private:
     model::logical_thread* own_ = nullptr;
+    bool accounts_ = false; ///< as with files: no accounts without an open descriptor
 };
 
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything. A file that only queues work gets by with <cmwq/workqueue.hpp>.
+#pragma once
+
+#include <cmwq/async.hpp>
+#include <cmwq/blocking_region.hpp>
+#include <cmwq/cpuset.hpp>
+#include <cmwq/delayed_work.hpp>
+#include <cmwq/options.hpp>
+#include <cmwq/policy.hpp>
+#include <cmwq/runtime.hpp>
+#include <cmwq/stats.hpp>
+#include <cmwq/system.hpp>
+#include <cmwq/this_work.hpp>
+#include <cmwq/version.hpp>
+#include <cmwq/work.hpp>
+#include <cmwq/workqueue.hpp>

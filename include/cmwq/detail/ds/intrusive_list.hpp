@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A circular, doubly linked list of objects that carry their own links: never allocates, unlinks from the middle in
+// O(1). An object may be on as many lists as it has `list_node` bases with different tags.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+#include <cstddef>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// The links of a list element. `next` doubles as the link of the inbox, before an item is on a list.
+template <class Tag>
+struct list_node {
+    list_node* next = nullptr;
+    list_node* prev = nullptr;
+};
+
+/// Not thread safe; the owner's lock guards it. Elements outlive their membership.
+template <class T, class Tag>
+class intrusive_list {
+    using node = list_node<Tag>;
+
+public:
+    intrusive_list() noexcept { head_.next = head_.prev = &head_; }
+    intrusive_list(const intrusive_list&) = delete;
+    intrusive_list& operator=(const intrusive_list&) = delete;
+
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] T* front() noexcept { return empty() ? nullptr : item(head_.next); }
+    [[nodiscard]] T* back() noexcept { return empty() ? nullptr : item(head_.prev); }
+
+    void push_front(T& t) noexcept { link(t, head_.next); }
+    void push_back(T& t) noexcept { link(t, &head_); }
+
+    void remove(T& t) noexcept {
+        node& n = t;
+        CMWQ_ASSERT(n.next != nullptr && n.prev != nullptr);
+        n.prev->next = n.next;
+        n.next->prev = n.prev;
+        n.next = n.prev = nullptr;
+        --size_;
+    }
+
+    T* pop_front() noexcept {
+        T* t = front();
+        if (t != nullptr) remove(*t);
+        return t;
+    }
+
+    class iterator {
+    public:
+        explicit iterator(node* n) noexcept : n_(n) {}
+        T& operator*() const noexcept { return *item(n_); }
+        iterator& operator++() noexcept {
+            n_ = n_->next;
+            return *this;
+        }
+        bool operator==(const iterator&) const noexcept = default;
+
+    private:
+        node* n_;
+    };
+    [[nodiscard]] iterator begin() noexcept { return iterator{head_.next}; }
+    [[nodiscard]] iterator end() noexcept { return iterator{&head_}; }
+
+private:
+    static T* item(node* n) noexcept { return static_cast<T*>(n); }
+
+    void link(T& t, node* before) noexcept {
+        node& n = t;
+        CMWQ_ASSERT(n.prev == nullptr);
+        n.next = before;
+        n.prev = before->prev;
+        before->prev->next = &n;
+        before->prev = &n;
+        ++size_;
+    }
+
+    node head_;
+    std::size_t size_ = 0;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The decisions of concurrency management: pure predicates over a snapshot of a pool. The threads only carry them out.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// A pool as its lock holder sees it.
+///
+/// Invariant kept by the predicates: while anything is pending, some worker of the pool is counted as running, or one
+/// is being woken or made; and no more than `limit` workers hold items, unless all of the others are blocked.
+struct pool_snapshot {
+    unsigned pending = 0; ///< items that wait on the worklist
+    int running = 0;      ///< workers counted as runnable
+    int active = 0;       ///< workers in their work loop, running or blocked
+    int limit = 1;        ///< learned: how many active workers keep the CPU busy
+    int idle = 0;         ///< workers outside of it, parked or on their way there
+    bool managing = false; ///< somebody makes a worker right now
+};
+
+/// Something waits and nobody sees to it. A worker that finds an item waiting while fewer than the learned limit are
+/// active calls the next one, too: a load that blocks gets its workers back in one go instead of block by block.
+constexpr bool need_more_worker(const pool_snapshot& p) noexcept {
+    return p.pending > 0 && (p.running == 0 || p.active < p.limit);
+}
+
+/// A worker may run items only while another one is idle, which takes over when it blocks.
+constexpr bool may_start_working(const pool_snapshot& p) noexcept { return p.idle > 0; }
+
+/// The caller has finished its item; it is one of `running` and one of `active`.
+constexpr bool keep_working(const pool_snapshot& p) noexcept {
+    return p.pending > 0 && (p.running <= 1 || p.active <= p.limit);
+}
+
+/// The last idle worker is about to start working.
+constexpr bool need_to_create_worker(const pool_snapshot& p) noexcept { return p.idle == 0 && !p.managing; }
+
+/// More idle workers than a quarter of the busy ones, beyond the two that a pool keeps.
+constexpr bool too_many_workers(const pool_snapshot& p) noexcept {
+    return p.idle > 2 && (p.idle - 2) * 4 >= p.active;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All bodies of the engine, in one order.
+#pragma once
+
+#include <cmwq/detail/engine/worker_pool.ipp>
+
+#include <cmwq/detail/engine/worker.ipp>
+
+#include <cmwq/detail/engine/manager.ipp>
+
+#include <cmwq/detail/engine/sentinel.ipp>
+
+#include <cmwq/detail/engine/timer_service.ipp>
+
+#include <cmwq/detail/engine/runtime_core.ipp>
+
+#include <cmwq/detail/engine/runtime.ipp>
+
+#include <cmwq/detail/engine/engine_ops.ipp>

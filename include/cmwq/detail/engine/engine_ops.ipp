@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The other side of detail/engine_ops.hpp.
+#pragma once
+
+#include <cmwq/detail/engine/directory.hpp>
+#include <cmwq/detail/engine/flush.hpp>
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/policy.hpp>
+#include <cmwq/runtime.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// --- queues -----------------------------------------------------------------------------------------------------------
+
+inline void check_max_active(unsigned n) {
+    if (n >= 1 && n <= max_active_ceiling) return;
+    throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
+                                std::to_string(max_active_ceiling));
+}
+
+[[noreturn]] inline void throw_deadlock(const char* what) {
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
+}
+
+queue_core* create_queue(runtime* rt, const queue_settings& settings) {
+    check_max_active(settings.max_active);
+    runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
+    auto* q = new queue_core(core, settings, core.nr_cpus());
+    for (unsigned i = 0; i < q->nr_pwqs; ++i) {
+        q->pwqs[i].queue = q;
+        q->pwqs[i].pool = &core.pool(core.id() + i * nr_priorities + static_cast<unsigned>(settings.prio));
+        q->pwqs[i].max_active = settings.max_active;
+    }
+    q->take_exception_sink(settings.on_exception);
+    core.attach(*q);
+    return q;
+}
+
+void destroy_queue(queue_core* q) {
+    if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
+        delete q;
+        return;
+    }
+    q->begin_drain();
+    if (runs_item_of(*q)) {
+        q->rt.adopt(*q);
+        throw_deadlock("cmwq: a queue is destroyed by one of its own items");
+    }
+    wait_until_drained(*q);
+    q->rt.detach(*q);
+    delete q;
+}
+
+void flush_queue(queue_core& q) {
+    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is flushed by one of its own items");
+    if (!q.is_dead()) wait_for_queued(q);
+}
+
+void drain_queue(queue_core& q) {
+    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is drained by one of its own items");
+    if (q.is_dead()) return;
+    q.begin_drain();
+    wait_until_drained(q);
+    q.end_drain();
+}
+
+void set_queue_max_active(queue_core& q, unsigned max_active) {
+    check_max_active(max_active);
+    if (!q.is_dead()) q.set_max_active(max_active);
+}
+
+unsigned queue_max_active(const queue_core& q) noexcept { return q.max_active(); }
+
+std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
+
+queue_stats stats_of_queue(const queue_core& q) noexcept {
+    queue_stats total;
+    if (q.is_dead()) return total;
+    for (unsigned i = 0; i < q.nr_pwqs; ++i) {
+        const queue_stats one = q.pwqs[i].pool->stats_of(q.pwqs[i]);
+        total.started += one.started;
+        total.completed += one.completed;
+    }
+    return total;
+}
+
+// --- queueing ---------------------------------------------------------------------------------------------------------
+
+/// Whether the caller may queue: on a draining queue only from inside one of its items, and only without delay.
+inline bool admits(const queue_core& q, bool at_once) noexcept {
+    return q.is_open() || (at_once && !q.is_dead() && runs_item_of(q));
+}
+
+inline void push_claimed(queue_core& q, work_base& w, int cpu) noexcept {
+    if (worker_pool* pool = q.rt.push(q, w, cpu); pool != nullptr) pool->after_push();
+}
+
+inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (ns == 0) {
+        push_claimed(q, w, cpu);
+        return;
+    }
+    const int where = cpu == any_cpu ? static_cast<int>(current_cpu()) : cpu;
+    if (q.rt.timers().arm(q, w, where, q.rt.now() + ns)) q.rt.request_service();
+}
+
+queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+    // What could refuse the item comes before the claim: whoever loses to a claim relies on a run.
+    if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    switch (work_access::claim(w)) {
+    case claim_result::already_pending: return queue_status::already_pending;
+    case claim_result::disabled: return queue_status::disabled;
+    case claim_result::claimed: break;
+    }
+    push_claimed(q, w, cpu);
+    return queue_status::queued;
+}
+
+queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    switch (work_access::claim(w)) {
+    case claim_result::already_pending: return queue_status::already_pending;
+    case claim_result::disabled: return queue_status::disabled;
+    case claim_result::claimed: break;
+    }
+    push_or_arm(q, w, ns, cpu);
+    return queue_status::queued;
+}
+
+// --- taking away ------------------------------------------------------------------------------------------------------
+
+/// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
+/// False: nothing was pending. Waits only while another thread is between its claim and its push.
+inline bool grab_pending(work_base& w) noexcept {
+    for (backoff b;; b.pause()) {
+        if (work_access::is_delayed(w)) {
+            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
+                const directory::pin at(home);
+                if (at.dead) return true;
+                if (at.runtime != nullptr &&
+                    at.runtime->timers().disarm(static_cast<delayed_work_base&>(w))) return true;
+            }
+        }
+        if (!work_access::pending(w)) return false;
+        if (const std::uint64_t id = work_access::pool_id(work_access::place_of(w)); id != 0) {
+            const directory::pin at(id);
+            if (at.dead) return true;
+            if (at.runtime != nullptr && at.runtime->pool(id).steal(w)) return true;
+        }
+    }
+}
+
+/// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
+inline bool wait_for_work(work_base& w, bool running_only) noexcept {
+    for (backoff b;; b.pause()) {
+        const bool pending = work_access::pending(w);
+        const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+        if (id != 0) {
+            item_waiter iw;
+            worker_pool::whereabouts found = worker_pool::whereabouts::not_here;
+            {
+                const directory::pin at(id);
+                if (at.dead) return false;
+                if (at.runtime != nullptr) found = at.runtime->pool(id).wait_for(w, iw, running_only);
+            }
+            if (found != worker_pool::whereabouts::not_here) {
+                iw.who.wait();
+                return true;
+            }
+        }
+        if (running_only || !pending) return false;
+    }
+}
+
+inline bool runs_here(const work_base& w) noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self != nullptr && self->current.load(relaxed) == &w;
+}
+
+queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    queue_status status = queue_status::queued;
+    for (;;) {
+        const claim_result c = work_access::claim(w);
+        if (c == claim_result::disabled) return queue_status::disabled;
+        if (c == claim_result::claimed) break;
+        if (!grab_pending(w)) continue; // it has just been taken to run: claim the next instance
+        status = queue_status::modified;
+        if (!work_access::is_disabled(w)) break;
+        work_access::clear_pending(w); // disabled meanwhile: that would have taken it away as well
+        return queue_status::disabled;
+    }
+    push_or_arm(q, w, ns, cpu);
+    return status;
+}
+
+bool flush_work(work_base& w) {
+    if (runs_here(w)) throw_deadlock("cmwq: an item is flushed by itself");
+    if (work_access::is_delayed(w)) {
+        if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
+            const directory::pin at(home);
+            if (at.runtime != nullptr) at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
+        }
+    }
+    return wait_for_work(w, false);
+}
+
+bool cancel_work(work_base& w) noexcept {
+    if (!grab_pending(w)) return false;
+    work_access::clear_pending(w);
+    return true;
+}
+
+inline void raise_depth_or_throw(work_base& w) {
+    if (!work_access::raise_depth(w)) throw std::length_error("cmwq: an item is disabled 65535 times");
+}
+
+bool disable_work(work_base& w) {
+    raise_depth_or_throw(w);
+    return cancel_work(w);
+}
+
+bool disable_work_sync(work_base& w) {
+    if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in disable_sync()");
+    const bool was_pending = disable_work(w);
+    wait_for_work(w, true);
+    return was_pending;
+}
+
+bool cancel_work_sync(work_base& w) {
+    if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in cancel_sync()");
+    const bool was_pending = disable_work_sync(w);
+    work_access::lower_depth(w);
+    return was_pending;
+}
+
+bool enable_work(work_base& w) {
+    switch (work_access::lower_depth(w)) {
+    case work_access::lowered::enabled: return true;
+    case work_access::lowered::still_disabled: return false;
+    case work_access::lowered::was_not_disabled: break;
+    }
+    throw std::logic_error("cmwq: enable() without a matching disable()");
+}
+
+bool work_running(const work_base& w) noexcept {
+    const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+    if (id == 0) return false;
+    const directory::pin at(id);
+    return at.runtime != nullptr && at.runtime->pool(id).runs(w);
+}
+
+void end_of_work(work_base& w) noexcept {
+    // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
+    work_access::raise_depth(w);
+    cancel_work(w);
+    if (runs_here(w)) {
+        worker& self = *this_thread_slots().current_worker;
+        self.pool.forget(self);
+    } else {
+        wait_for_work(w, true);
+    }
+}
+
+// --- this thread ------------------------------------------------------------------------------------------------------
+
+work_base* work_of_this_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self == nullptr ? nullptr : self->current.load(relaxed);
+}
+
+workqueue_base* queue_of_this_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// worker_pool, third part: making workers, learning how many it takes, ending those that nobody needs.
+#pragma once
+
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/worker_pool.hpp>
+
+#include <cerrno>
+#include <cmath>
+#include <new>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// Drops the lock while the thread is made. False: none could be made.
+inline bool worker_pool::make_worker_locked() noexcept {
+    managing_ = true;
+    worker* w = retired_.pop_front();
+    const unsigned number = w != nullptr ? w->id : nr_records_++;
+    lock_.unlock();
+
+    const bool fresh = w == nullptr;
+    if (fresh) w = new (std::nothrow) worker(*this, number);
+    int error = ENOMEM;
+    if (w != nullptr) {
+        w->retiring = false; // nobody else knows the record
+        error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
+    }
+
+    lock_.lock();
+    managing_ = false;
+    if (error == 0) {
+        short_of_threads_ = false;
+        if (fresh) {
+            w->next = all_.load(relaxed);
+            all_.store(w, release);
+        }
+        rt_.worker_started();
+        enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
+        return true;
+    }
+    if (fresh) {
+        --nr_records_;
+        delete w;
+    } else {
+        retired_.push_front(*w);
+    }
+    if (!short_of_threads_) {
+        short_of_threads_ = true;
+        lock_.unlock();
+        rt_.report_no_thread(cpu_, error);
+        lock_.lock();
+    }
+    return false;
+}
+
+inline void worker_pool::staff() noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked();
+    const pool_snapshot s = snapshot_locked();
+    if (s.pending == 0 || s.running > 0 || stopping_) return;
+    if (need_to_create_worker(s)) make_worker_locked();
+    if (!idle_.empty()) d.wake(idle_.front()->sleep);
+}
+
+// Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
+// accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
+inline bool worker_pool::learn() noexcept {
+    constexpr int sample_size = 2 * static_cast<int>(nr_kept_probes);
+    if (limit_.load(relaxed) <= 1) return false;
+    worker* sample[sample_size];
+    int n = 0;
+    {
+        const scoped_lock g(lock_);
+        for (worker& w : busy_) {
+            if (n < sample_size) sample[n++] = &w;
+        }
+    }
+    const std::int64_t now = steady_now();
+    double cpu = 0, blocked = 0;
+    for (int i = 0; i < n; ++i) {
+        worker& w = *sample[i];
+        thread_times t{};
+        if (!w.probe.times(t)) continue;
+        // A gap in the samples means that it was idle in between, or that nobody looked: that tells nothing.
+        constexpr std::int64_t longest_window = 25'000'000;
+        if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
+            const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
+            const auto waited = static_cast<double>(t.wait - w.last_times.wait);
+            const auto rest = static_cast<double>(now - w.sampled_at) - used - waited;
+            cpu += used;
+            blocked += rest > 0 ? rest : 0;
+        }
+        w.last_times = t;
+        w.sampled_at = now;
+    }
+    if (cpu <= 0 || cpu * 100 < blocked) return true; // nothing computes: nothing to learn from
+    // A margin of the square root, because blocks do not come evenly.
+    const double mean = 1.0 + blocked / cpu;
+    const int target = blocked * 50 < cpu ? 1 : static_cast<int>(std::ceil(mean + std::sqrt(mean - 1.0)));
+    int seen = limit_.load(relaxed);
+    while (seen > target) {
+        const int next = seen - (seen - target + 1) / 2;
+        if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) break;
+    }
+    return true;
+}
+
+inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
+    worker* ended = nullptr;
+    std::int64_t again = 0;
+    {
+        const scoped_lock g(lock_);
+        cull_at_.store(0, relaxed);
+        while (too_many_workers(snapshot_locked())) {
+            worker* coldest = idle_.back();
+            const std::int64_t due = coldest->idle_since + rt_.idle_timeout();
+            if (due > now) {
+                again = due;
+                cull_at_.store(due, release);
+                break;
+            }
+            leave_idle_locked(*coldest);
+            coldest->retiring = true;
+            coldest->next_ended = ended;
+            ended = coldest;
+        }
+    }
+    while (ended != nullptr) {
+        worker& w = *ended;
+        ended = w.next_ended;
+        w.sleep.unpark();
+        w.os_thread.join();
+        rt_.worker_ended();
+        deferred d;
+        const scoped_lock g(lock_);
+        w.sampled_at = 0;
+        retired_.push_front(w);
+        // A producer that read watcher_ long ago may have woken the one that is gone.
+        drain_locked();
+        kick_locked(d);
+    }
+    return again;
+}
+
+inline void worker_pool::shut_down() noexcept {
+    {
+        const scoped_lock g(lock_);
+        stopping_ = true;
+        CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
+        for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->retiring = true;
+    }
+    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) {
+        w->sleep.unpark();
+        if (w->os_thread.joinable()) {
+            w->os_thread.join();
+            rt_.worker_ended();
+        }
+    }
+}
+
+inline void worker_pool::forget_threads() noexcept {
+    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->os_thread.forget();
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_workqueue: what one queue keeps in one pool. Its limit of active items, the items beyond it, and how many items
+// of each flush colour are under way. Everything here belongs to the pool's lock (letter L), but for the identities.
+#pragma once
+
+#include <cmwq/detail/engine/deferred.hpp>
+#include <cmwq/detail/engine/work_access.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class worker_pool;
+class queue_core;
+
+using item_list = intrusive_list<work_base, item_tag>;
+
+/// A flush that waits for one pwq. Lives on the flusher's stack.
+struct color_waiter {
+    waiter* who = nullptr;
+    unsigned color = 0;
+    color_waiter* next = nullptr;
+};
+
+/// Counts items by colour, so that a flush can tell what was queued before it from what came later.
+///
+/// Items get the colour that is open at the time; a flush closes it and waits until that colour and all older ones
+/// count zero. Colours are a ring of 16; the closed ones are oldest … open - 1. When all others are in use, flushers
+/// share the next close: they wait for a little more than they must, never for less.
+class color_ring {
+public:
+    static constexpr unsigned nr_colors = 16;
+
+    unsigned enter() noexcept {
+        ++count_[open_];
+        ++nr_entered_;
+        return open_;
+    }
+
+    void leave(unsigned color, deferred& d) noexcept {
+        CMWQ_ASSERT(count_[color] > 0);
+        ++nr_left_;
+        if (--count_[color] == 0 && color == oldest_ && color != open_) retire(d);
+    }
+
+    /// Registers `w` to be told when everything that has entered has left. False: nothing is under way.
+    bool close(color_waiter& w) noexcept {
+        if (nr_entered_ == nr_left_) return false;
+        w.who->expect();
+        w.next = nullptr;
+        if (count_[open_] == 0) { // nothing since the last close: wait for that one
+            w.color = (open_ + nr_colors - 1) % nr_colors;
+            append(closed_, w);
+        } else if (next(open_) != oldest_) {
+            w.color = open_;
+            append(closed_, w);
+            open_ = next(open_);
+        } else {
+            append(overflow_, w);
+        }
+        return true;
+    }
+
+    [[nodiscard]] std::uint64_t nr_entered() const noexcept { return nr_entered_; }
+    [[nodiscard]] std::uint64_t nr_left() const noexcept { return nr_left_; }
+
+private:
+    struct queue {
+        color_waiter* first = nullptr;
+        color_waiter* last = nullptr;
+    };
+
+    static unsigned next(unsigned c) noexcept { return (c + 1) % nr_colors; }
+
+    static void append(queue& q, color_waiter& w) noexcept {
+        (q.last == nullptr ? q.first : q.last->next) = &w;
+        q.last = &w;
+    }
+
+    // The oldest colour is empty: tell everybody who waits for it, and for those behind it that are empty too.
+    void retire(deferred& d) noexcept {
+        while (oldest_ != open_ && count_[oldest_] == 0) {
+            while (closed_.first != nullptr && closed_.first->color == oldest_) {
+                color_waiter* w = closed_.first;
+                closed_.first = w->next; // the node is gone once its owner knows
+                if (closed_.first == nullptr) closed_.last = nullptr;
+                d.happened(*w->who);
+            }
+            oldest_ = next(oldest_);
+            if (overflow_.first != nullptr) share_close();
+        }
+    }
+
+    void share_close() noexcept {
+        for (color_waiter* w = overflow_.first; w != nullptr; w = w->next) w->color = open_;
+        if (closed_.last == nullptr) closed_ = overflow_;
+        else {
+            closed_.last->next = overflow_.first;
+            closed_.last = overflow_.last;
+        }
+        overflow_ = {};
+        open_ = next(open_);
+    }
+
+    std::uint64_t nr_entered_ = 0;
+    std::uint64_t nr_left_ = 0;
+    std::uint64_t count_[nr_colors] = {};
+    unsigned open_ = 0;
+    unsigned oldest_ = 0;
+    queue closed_;
+    queue overflow_;
+};
+
+class alignas(cache_line) pool_workqueue {
+public:
+    pool_workqueue() noexcept = default;
+    pool_workqueue(const pool_workqueue&) = delete;
+    pool_workqueue& operator=(const pool_workqueue&) = delete;
+
+    worker_pool* pool = nullptr; // I
+    queue_core* queue = nullptr; // I
+
+    unsigned max_active = 0; // L: at most so many items on the worklist or running
+    unsigned nr_active = 0;  // L
+    item_list inactive;      // L: the others, in order
+    color_ring colors;       // L: every item between its acceptance and its end
+    std::uint64_t nr_started = 0;   // L
+    std::uint64_t nr_completed = 0; // L
+
+    [[nodiscard]] bool has_slot() const noexcept { return inactive.empty() && nr_active < max_active; }
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

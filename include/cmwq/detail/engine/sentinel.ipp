@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/sentinel.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <cstdio>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+inline int sentinel::start() noexcept { return rt_.start_thread(thread_, &sentinel::thread_main, this); }
+
+inline void sentinel::stop() noexcept {
+    stop_.store(true, release);
+    sleep_.unpark();
+    thread_.join();
+}
+
+inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch(); }
+
+inline void sentinel::watch() noexcept {
+    thread_attributes a;
+    a.cpu = static_cast<int>(slot_.cpu);
+    a.sched = sched_class::idle;
+    std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", slot_.cpu);
+    const thread_refusals refused = apply_to_this_thread(a);
+    rt_.report_refusals(refused, a);
+    // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
+    if (refused.sched != 0 || refused.cpu != 0) return;
+    while (!stop_.load(acquire)) {
+        sleep_.park();
+        if (armed_.load(acquire)) guard_cpu();
+    }
+}
+
+// Runs whenever the CPU has nothing better to do, until nothing is pending there.
+inline void sentinel::guard_cpu() noexcept {
+    // How often it may find the same answer before it naps. A worker that is found running has just been woken, or this
+    // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
+    // its toes. It must not spin on a CPU that idles for another reason.
+    constexpr int patience = 16;
+    int fruitless = 0;
+    while (!stop_.load(acquire)) {
+        bool pending = false, spare_missing = false;
+        for (worker_pool& pool : slot_.pools) {
+            switch (pool.look_for_blocked(detector::sentinel)) {
+            case finding::nothing_pending: continue;
+            case finding::no_spare: spare_missing = true; break;
+            case finding::running:
+            case finding::replaced: break;
+            }
+            pending = true;
+        }
+        if (!pending) {
+            armed_.store(false, seq_cst); // [ARM-2]
+            bool missed = false;
+            for (worker_pool& pool : slot_.pools) missed |= pool.pending();
+            if (!missed || armed_.exchange(true, seq_cst)) return; // or somebody armed it again: there is a permit
+            continue;
+        }
+        if (spare_missing || ++fruitless > patience) {
+            nap();
+            fruitless = 0;
+        } else {
+            yield_this_thread();
+        }
+    }
+}
+
+inline void sentinel::nap() noexcept {
+    constexpr std::int64_t nap_length = 1'000'000;
+    sleep_.park_until(steady_now() + nap_length);
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The engine's way to the private parts of an item, and the protocol of its two words.
+//
+// state   PENDING, the constant "has a timer", and the disable depth. Changed by read-modify-writes only.
+// place   the id of the pool where the item is or was last, and where in it; 0: never queued. Written by the owner of
+//         PENDING while the item is in transit, by the holder of that pool's lock while it is on one of its lists.
+//         Read under the lock of pool P, "on a list of P" is exact: only that lock's holders say and unsay it. Any
+//         other value may be stale, and means "not here".
+#pragma once
+
+#include <cmwq/delayed_work.hpp>
+#include <cmwq/work.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// The low bits of `place`, below the pool id.
+namespace place {
+inline constexpr std::uint64_t on_worklist = 1;  // active: waits to be taken
+inline constexpr std::uint64_t on_inactive = 2;  // beyond the queue's limit
+inline constexpr std::uint64_t on_worker = 3;    // waits for the worker that still runs it
+inline constexpr std::uint64_t list_mask = 3;
+inline constexpr std::uint64_t has_waiters = 4;  // somebody flushes this instance
+inline constexpr std::uint64_t may_be_running = 8; // it was queued before, so a worker may still run it
+inline constexpr unsigned color_shift = 4;
+inline constexpr std::uint64_t color_mask = 15u << color_shift;
+inline constexpr unsigned id_shift = 8;
+} // namespace place
+
+/// What became of an attempt to own PENDING.
+enum class claim_result : unsigned char { claimed, already_pending, disabled };
+
+struct work_access {
+    using function = work_base::function;
+
+    /// [PEND-1] Always a read-modify-write: acq_rel, pairs [PEND-2]. If it loses, the run that follows still sees what
+    /// the caller wrote, because clearing PENDING reads from it.
+    static claim_result claim(work_base& w) noexcept {
+        const std::uint32_t old = w.state_.fetch_or(work_base::pending_bit, acq_rel);
+        if ((old & work_base::depth_mask) == 0) {
+            return (old & work_base::pending_bit) == 0 ? claim_result::claimed : claim_result::already_pending;
+        }
+        if ((old & work_base::pending_bit) != 0) return claim_result::disabled;
+        // Disabled, and now PENDING is ours. Give it back only if it is still disabled: whoever enabled it in between
+        // may have queued it and lost to us.
+        std::uint32_t seen = old | work_base::pending_bit;
+        while ((seen & work_base::depth_mask) != 0) {
+            if (w.state_.compare_exchange_weak(seen, seen & ~work_base::pending_bit, acq_rel, relaxed)) {
+                return claim_result::disabled;
+            }
+        }
+        return claim_result::claimed;
+    }
+
+    /// [PEND-2] acq_rel, pairs [PEND-1]: before the call of the function, or without one after a cancel.
+    static void clear_pending(work_base& w) noexcept { w.state_.fetch_and(~work_base::pending_bit, acq_rel); }
+
+    static bool pending(const work_base& w) noexcept { return (w.state_.load(acquire) & work_base::pending_bit) != 0; }
+    static bool is_disabled(const work_base& w) noexcept {
+        return (w.state_.load(acquire) & work_base::depth_mask) != 0;
+    }
+    static bool is_delayed(const work_base& w) noexcept { // a constant of the item
+        return (w.state_.load(relaxed) & work_base::delayed_bit) != 0;
+    }
+
+    /// False at the ceiling: nothing changed.
+    static bool raise_depth(work_base& w) noexcept {
+        std::uint32_t seen = w.state_.load(relaxed);
+        do {
+            if ((seen & work_base::depth_mask) == work_base::depth_mask) return false;
+        } while (!w.state_.compare_exchange_weak(seen, seen + work_base::depth_one, acq_rel, relaxed));
+        return true;
+    }
+
+    enum class lowered : unsigned char { enabled, still_disabled, was_not_disabled };
+
+    static lowered lower_depth(work_base& w) noexcept {
+        std::uint32_t seen = w.state_.load(relaxed);
+        do {
+            if ((seen & work_base::depth_mask) == 0) return lowered::was_not_disabled;
+        } while (!w.state_.compare_exchange_weak(seen, seen - work_base::depth_one, acq_rel, relaxed));
+        return (seen & work_base::depth_mask) == work_base::depth_one ? lowered::enabled : lowered::still_disabled;
+    }
+
+    static std::uint64_t place_of(const work_base& w) noexcept { return w.place_.load(relaxed); }
+    static void set_place(work_base& w, std::uint64_t p) noexcept { w.place_.store(p, relaxed); }
+    static std::uint64_t pool_id(std::uint64_t p) noexcept { return p >> place::id_shift; }
+
+    static pool_workqueue* pwq(const work_base& w) noexcept { return w.pwq_; }
+    static void set_pwq(work_base& w, pool_workqueue* p) noexcept { w.pwq_ = p; }
+    static function run(const work_base& w) noexcept { return w.run_; }
+
+    static work_timer& timer(work_base& w) noexcept { return static_cast<delayed_work_base&>(w).timer_; }
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

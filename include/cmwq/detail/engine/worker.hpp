@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// worker: a thread of a pool, and what others may know about what it runs.
+#pragma once
+
+#include <cmwq/blocking_region.hpp>
+#include <cmwq/detail/engine/deferred.hpp>
+#include <cmwq/detail/engine/pool_workqueue.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class worker_pool;
+struct idle_tag;
+struct busy_tag;
+
+/// Somebody who waits for one run of an item. Lives on that thread's stack.
+struct item_waiter {
+    waiter who;
+    const work_base* item = nullptr;
+    item_waiter* next = nullptr;
+};
+
+/// The record of a worker lives as long as its pool, so that lock-free readers may follow any pointer to one; when its
+/// thread ends it serves the next thread.
+///
+/// Letters: I set before publication · L pool lock · S the worker itself · K written by the worker under L, read by
+/// itself or under L · A atomic, with its own protocol
+class worker final : public blocking_observer, public list_node<idle_tag>, public list_node<busy_tag> {
+public:
+    worker(worker_pool& p, unsigned number) noexcept : pool(p), id(number) {}
+
+    void begin_blocking(block_kind kind) noexcept override;
+    void upgrade_blocking() noexcept override;
+    void end_blocking() noexcept override;
+
+    worker_pool& pool;     // I
+    const unsigned id;     // I: numbered per pool
+    worker* next = nullptr; // I: the pool's list of all records
+
+    thread os_thread;   // L: started and joined by whoever owns the transition
+    thread_probe probe; // A
+    parker sleep;       // A
+
+    // A: counts in the pool's nr_running. Set by the worker only; cleared by whoever finds it blocked.
+    atomic<bool> counted{false};
+    // A: the item whose function runs; an address to compare with. [RUN-1] set before PENDING is cleared, so whoever
+    // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
+    // any more sees what the run did.
+    atomic<work_base*> current{nullptr};
+    atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
+
+    pool_workqueue* current_pwq = nullptr; // K
+    unsigned current_color = 0;            // K
+    bool cpu_intensive = false;            // K: the current item is
+    item_list scheduled;                   // L: instances of the current item, queued while it runs
+    item_waiter* waiters = nullptr;        // L: who waits for the end of the current run
+    bool idle = false;                     // L: on the idle list
+    bool retiring = false;                 // L: asked to end
+    std::int64_t idle_since = 0;           // L: runtime clock
+    worker* next_ended = nullptr;          // whoever ends it
+
+    thread_times last_times{};   // monitor only
+    std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// worker_pool: the threads of one CPU and priority, and the items that wait for them. docs/architecture.md tells the
+// way of an item; docs/memory_ordering.md registers the edges named here in brackets.
+#pragma once
+
+#include <cmwq/detail/ds/inbox.hpp>
+#include <cmwq/detail/engine/concurrency.hpp>
+#include <cmwq/detail/engine/worker.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class runtime_core;
+class sentinel;
+
+/// Who found that a worker is blocked.
+enum class detector : unsigned char { sentinel, monitor };
+
+/// What a detector found.
+enum class finding : unsigned char {
+    nothing_pending, ///< nobody needs the CPU
+    running,         ///< a counted worker is on its way, or waits for the CPU
+    replaced,        ///< every counted worker was blocked; a spare has been woken
+    no_spare,        ///< the same, but there is none: the service thread has been asked for one
+};
+
+struct pool_stats {
+    std::uint64_t started = 0, completed = 0;
+    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0;
+};
+
+/// Letters as in worker.hpp.
+class worker_pool {
+public:
+    worker_pool(runtime_core& rt, std::uint64_t id, unsigned cpu, sched_class sched, sentinel& guard_dog) noexcept
+        : rt_(rt), id_(id), cpu_(cpu), sched_(sched), sentinel_(guard_dog) {}
+    ~worker_pool();
+    worker_pool(const worker_pool&) = delete;
+    worker_pool& operator=(const worker_pool&) = delete;
+
+    [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+    [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
+    [[nodiscard]] runtime_core& runtime() const noexcept { return rt_; }
+
+    // --- producers: lock-free ---------------------------------------------------------------------------------------
+
+    /// Hands over an item whose PENDING the caller owns and whose pwq belongs to this pool. True: the caller owes an
+    /// `after_push()`, as soon as it holds no lock.
+    [[nodiscard]] bool push(work_base& w, bool was_queued_before) noexcept;
+    /// Wakes a worker if none runs, and the detectors if one does.
+    void after_push() noexcept;
+    /// [RUN-1][RUN-2] Whether a worker of this pool runs that item, whose PENDING the caller owns.
+    [[nodiscard]] bool runs(const work_base& w) const noexcept;
+
+    // --- waiting for items and taking them away -----------------------------------------------------------------------
+
+    enum class whereabouts : unsigned char { not_here, pending, running };
+
+    /// If the item is on a list of this pool: takes it away, with its PENDING, which the caller owns then.
+    [[nodiscard]] bool steal(work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// Registers `iw` for the end of the instance queued last, or only for the one running. not_here: not registered.
+    whereabouts wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
+    /// The running item is destroyed by its own function: forget its address.
+    void forget(worker& self) noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- queues ---------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] bool close_color(pool_workqueue& pwq, color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
+    /// How many items of the pwq were ever accepted, and how many of them have run or were cancelled.
+    struct traffic {
+        std::uint64_t entered, left;
+    };
+    [[nodiscard]] traffic traffic_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    void set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- concurrency management -----------------------------------------------------------------------------------------
+
+    [[nodiscard]] bool pending() const noexcept {
+        return !inbox_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
+    }
+    /// Lock-free, because the sentinel calls it: an idle-class thread that holds a lock may not run again for a second.
+    finding look_for_blocked(detector who) noexcept;
+    void guard_blocks(worker& self) noexcept; ///< will_block begins
+    void guard_ends(worker& self) noexcept;
+
+    // --- the service thread ---------------------------------------------------------------------------------------------
+
+    [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
+    [[nodiscard]] bool started() const noexcept { return all_.load(acquire) != nullptr; }
+    /// Makes a worker if something is pending and nobody is there to run it.
+    void staff() noexcept CMWQ_EXCLUDES(lock_);
+    void expire_may_block(std::int64_t threshold) noexcept;
+    /// Adapts the learned limit to what the workers did since the last call. True while it is above one.
+    bool learn() noexcept CMWQ_EXCLUDES(lock_);
+    /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
+    std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
+    /// No queue is left: ends and joins all workers.
+    void shut_down() noexcept CMWQ_EXCLUDES(lock_);
+    /// In a forked child: the threads do not exist.
+    void forget_threads() noexcept CMWQ_NO_TSA;
+
+    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] int limit() const noexcept { return limit_.load(relaxed); }
+
+private:
+    static constexpr unsigned nr_kept_probes = 16; // workers of a pool whose state can be read without opening a file
+
+    // Items
+    void drain_locked() noexcept CMWQ_REQUIRES(lock_);
+    void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
+        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1]
+    }
+    [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
+    void move_waiters_locked(const work_base& w, worker& to) noexcept CMWQ_REQUIRES(lock_);
+    void release_waiters_locked(const work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] worker* runner_of_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
+
+    // Workers
+    static void thread_main(void* self);
+    void worker_main(worker& self) noexcept;
+    void work_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void enter_idle_locked(worker& w, bool coldest) noexcept CMWQ_REQUIRES(lock_);
+    void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
+    void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
+    bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] worker* new_record_locked() noexcept CMWQ_REQUIRES(lock_);
+
+    // Counting
+    [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
+    void count(worker& w) noexcept;
+    bool uncount(worker& w) noexcept;
+    void kick_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void arm() noexcept;
+    bool start_spare() noexcept;
+    void raise_limit(int to) noexcept;
+
+    runtime_core& rt_;       // I
+    const std::uint64_t id_; // I
+    const unsigned cpu_;     // I
+    const sched_class sched_; // I
+    sentinel& sentinel_;     // I
+
+    alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
+    alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
+    atomic<worker*> watcher_{nullptr};  // A: the idle worker to wake first; written under L
+    atomic<unsigned> nr_pending_{0};    // A: length of the worklist; written under L
+    atomic<int> nr_busy_{0};            // A: workers in their work loop; written under L
+    atomic<int> limit_{1};              // A: learned limit of active workers
+    atomic<worker*> all_{nullptr};      // A: every record; grows under L, never shrinks
+    atomic<bool> wanted_{false};        // A: a producer found nobody to wake
+    atomic<std::int64_t> cull_at_{0};   // A: when surplus workers are due, runtime clock; 0: none
+    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
+
+    alignas(cache_line) mutable mutex lock_;
+    item_list worklist_ CMWQ_GUARDED_BY(lock_);                   // L: active items, in order
+    intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_); // L: the most recently idle first
+    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_); // L
+    intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
+    item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;  // L: who waits for items that are pending here
+    unsigned nr_records_ CMWQ_GUARDED_BY(lock_) = 0;
+    bool managing_ CMWQ_GUARDED_BY(lock_) = false;    // L: somebody makes a worker
+    bool short_of_threads_ CMWQ_GUARDED_BY(lock_) = false; // L: the last attempt failed, and was reported
+    bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
+    std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t nr_completed_ CMWQ_GUARDED_BY(lock_) = 0;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The door between what users include and the engine. Everything behind it is defined in translation units that
+// include <cmwq/runtime.hpp> (or the umbrella); a program in which none does fails to link with the names below.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+#include <cmwq/stats.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string_view>
+
+namespace cmwq::inline CMWQ_NS {
+
+class runtime;
+class work_base;
+class delayed_work_base;
+class workqueue_base;
+
+/// What a queueing call did.
+enum class queue_status : unsigned char {
+    queued,          ///< this call made the item pending
+    already_pending, ///< it was pending before; that run sees everything written before this call
+    modified,        ///< `modify()` only: it was pending and has its new time
+    disabled,        ///< the item is disabled; nothing was done
+    rejected,        ///< the queue is draining or being destroyed, or has no such CPU; nothing was done
+};
+
+/// The class of the threads that run a queue's items. The pools of different priorities share nothing.
+enum class priority : unsigned char {
+    normal, ///< as any other thread
+    high,   ///< nice -20, where permitted
+    fifo,   ///< SCHED_FIFO at its lowest priority, where permitted
+};
+
+namespace detail {
+
+class queue_core;
+
+/// A function with one word of context: what `on_exception` is made of. An empty one is "none".
+struct exception_sink {
+    void (*call)(void* context, std::exception_ptr error) = nullptr;
+    void* context = nullptr;
+    void (*destroy)(void* context) noexcept = nullptr;
+};
+
+/// A workqueue's options after its policy has been resolved.
+struct queue_settings {
+    std::string_view name;
+    unsigned max_active;
+    priority prio;
+    bool cpu_intensive;
+    exception_sink on_exception;
+    workqueue_base* front; ///< what the user holds; does not move
+};
+
+inline constexpr int any_cpu = -1;
+
+// Queues. Creation throws std::invalid_argument, std::system_error or std::bad_alloc, and then `settings.on_exception`
+// still belongs to the caller.
+CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings);
+CMWQ_DOOR void destroy_queue(queue_core* q);
+CMWQ_DOOR void flush_queue(queue_core& q);
+CMWQ_DOOR void drain_queue(queue_core& q);
+CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active);
+CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept;
+CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept;
+CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept;
+
+// Items.
+CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
+CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
+CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
+CMWQ_DOOR bool flush_work(work_base& w);
+CMWQ_DOOR bool cancel_work(work_base& w) noexcept;
+CMWQ_DOOR bool cancel_work_sync(work_base& w);
+CMWQ_DOOR bool disable_work(work_base& w);
+CMWQ_DOOR bool disable_work_sync(work_base& w);
+CMWQ_DOOR bool enable_work(work_base& w);
+CMWQ_DOOR bool work_running(const work_base& w) noexcept;
+CMWQ_DOOR void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
+
+// The item and the queue of the calling worker; null elsewhere.
+CMWQ_DOOR work_base* work_of_this_thread() noexcept;
+CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept;
+
+} // namespace detail
+
+} // namespace cmwq::inline CMWQ_NS

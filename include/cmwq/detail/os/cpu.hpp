@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The CPUs that this process may use.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+#include <cerrno>
+#include <sched.h>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// Calls `f(unsigned)` for every CPU of the calling thread's set, whatever the machine's size; for 0 where the system
+/// does not tell.
+template <class F>
+void for_each_allowed_cpu(F&& f) {
+    for (unsigned bits = 1024; bits <= 65536; bits *= 2) {
+        cpu_set_t* set = CPU_ALLOC(bits);
+        if (set == nullptr) break;
+        const auto bytes = CPU_ALLOC_SIZE(bits);
+        CPU_ZERO_S(bytes, set);
+        const int r = ::sched_getaffinity(0, bytes, set);
+        const bool too_small = r != 0 && errno == EINVAL;
+        for (unsigned c = 0; r == 0 && c < bits; ++c) {
+            if (CPU_ISSET_S(c, bytes, set)) f(c);
+        }
+        CPU_FREE(set);
+        if (r == 0) return;
+        if (!too_small) break;
+    }
+    f(0u);
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Forward declarations of the public names, for headers that only mention them.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+namespace cmwq::inline CMWQ_NS {
+
+struct bound;
+class cpuset;
+class work_base;
+class delayed_work_base;
+template <class F>
+class work;
+template <class F>
+class delayed_work;
+class workqueue_base;
+template <class Policy = bound>
+class workqueue;
+class system_workqueue;
+class runtime;
+struct runtime_options;
+struct runtime_stats;
+struct queue_stats;
+class blocking_region;
+enum class queue_status : unsigned char;
+enum class priority : unsigned char;
+enum class block_kind : unsigned char;
+
+} // namespace cmwq::inline CMWQ_NS

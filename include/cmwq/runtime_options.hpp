@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a runtime is made of: tunables, and the parts of the outside world that a program may replace.
+#pragma once
+
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace cmwq::inline CMWQ_NS {
+
+/// Something that a program should know, and that happened at a distance from any call that could have reported it.
+/// Each kind is reported once per runtime.
+struct event {
+    enum class kind : unsigned char {
+        priority_refused, ///< high or fifo workers run as normal ones: permission is missing
+        binding_refused,  ///< a worker could not be bound to its CPU
+        sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
+        no_thread,        ///< a worker could not be made; the service thread goes on trying
+    };
+    kind what;
+    int error;           ///< errno of the refusal
+    unsigned cpu;        ///< where
+    std::string message; ///< a sentence for people
+};
+
+/// Told by a clock_source that its time has changed.
+class clock_listener {
+public:
+    virtual void time_passed() noexcept = 0;
+
+protected:
+    ~clock_listener() = default;
+};
+
+/// The clock of timers and idle timeouts. A runtime without one uses CLOCK_MONOTONIC. The source outlives the runtime.
+class clock_source {
+public:
+    /// Nanoseconds since any fixed moment; never goes back. Any thread.
+    [[nodiscard]] virtual std::int64_t now() const noexcept = 0;
+    /// After `attach()` the listener is told of every change, until `detach()` has returned.
+    virtual void attach(clock_listener& l) = 0;
+    virtual void detach(clock_listener& l) noexcept = 0;
+
+protected:
+    ~clock_source() = default;
+};
+
+/// Starts the threads of a runtime. The source outlives the runtime.
+class thread_source {
+public:
+    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread.
+    virtual int start(detail::thread& t, detail::thread_body body, void* arg) noexcept = 0;
+
+protected:
+    ~thread_source() = default;
+};
+
+/// How a runtime behaves. All values are read once, by its constructor.
+struct runtime_options {
+    /// The CPUs that get pools. Empty: those that the constructing thread may use. CPUs that it may not use make the
+    /// constructor throw std::invalid_argument.
+    cpuset cpus = {};
+
+    /// How long a worker beyond those that a pool keeps may be idle before its thread ends.
+    std::chrono::nanoseconds idle_timeout = std::chrono::seconds{300};
+
+    /// A `may_block` region counts as blocked once it has lasted so long. Zero: at once.
+    std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
+
+    /// Whether an idle-class thread watches each CPU for workers that block unannounced. Without it the monitor notices
+    /// them, in milliseconds instead of microseconds.
+    bool sentinel = true;
+
+    /// Called for every `event`, on a thread of the runtime, without any lock held. It must not throw; while it runs,
+    /// timers and the making of workers may wait.
+    std::function<void(const event&)> on_event = {};
+
+    /// The clock of timers and idle timeouts; null: CLOCK_MONOTONIC.
+    clock_source* clock = nullptr;
+
+    /// Who starts threads; null: the system.
+    thread_source* threads = nullptr;
+};
+
+} // namespace cmwq::inline CMWQ_NS

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a work function can ask about its own run.
+#pragma once
+
+#include <cmwq/detail/engine_ops.hpp>
+
+/// Inside a work function: the item and the queue of this run. Outside of one every answer is null.
+namespace cmwq::inline CMWQ_NS::this_work {
+
+/// The item that the calling worker runs. Only an address once the function has destroyed the item: null then.
+[[nodiscard]] inline work_base* current() noexcept { return detail::work_of_this_thread(); }
+
+/// The queue on which this run was queued.
+[[nodiscard]] inline workqueue_base* queue() noexcept { return detail::queue_of_this_thread(); }
+
+} // namespace cmwq::inline CMWQ_NS::this_work

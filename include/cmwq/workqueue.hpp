@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The queue. This header is all that a file needs which only queues work; exactly those translation units that also
+// include <cmwq/runtime.hpp> (or <cmwq/cmwq.hpp>) compile the engine, and a program needs one of them.
+#pragma once
+
+#include <cmwq/blocking_region.hpp>
+#include <cmwq/delayed_work.hpp>
+#include <cmwq/fwd.hpp>
+#include <cmwq/options.hpp>
+#include <cmwq/policy.hpp>
+#include <cmwq/this_work.hpp>
+#include <cmwq/work.hpp>
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS {
+
+namespace detail {
+
+/// A closure that owns itself: made by post(), gone after its run.
+template <class F>
+class posted final : public work_base {
+public:
+    template <class G>
+    explicit posted(G&& g) : work_base(&call), f_(std::forward<G>(g)) {}
+
+private:
+    static void call(work_base& w) {
+        // Destroyed on the way out, also when the callable throws.
+        struct owner {
+            posted* p;
+            ~owner() { delete p; }
+        } const o{static_cast<posted*>(&w)};
+        static_cast<void>(o.p->f_());
+    }
+
+    F f_;
+};
+
+template <class F>
+concept nullary = std::invocable<std::decay_t<F>&>;
+
+} // namespace detail
+
+/// What every queue can do, whatever its policy. Functions that do not care about the policy take this.
+///
+/// Every member may be called from any thread, concurrently, also from work functions, unless it says otherwise.
+class workqueue_base {
+public:
+    workqueue_base(const workqueue_base&) = delete;
+    workqueue_base& operator=(const workqueue_base&) = delete;
+
+    /// Makes `w` pending on the calling thread's CPU. Never allocates, never throws, never takes the pool lock.
+    ///
+    /// Ordering: everything written before the call happens before the run that follows, also when the call returns
+    /// `already_pending`, whoever made it pending. Progress: lock-free but for the item itself. Blocks: no.
+    queue_status queue(work_base& w) noexcept { return detail::queue_work(*core_, w, detail::any_cpu); }
+
+    /// The same on the CPU with this operating system number. `rejected` if the runtime does not use that CPU. If the
+    /// item is still running on another CPU it is run there again instead: that it never runs twice at once counts
+    /// for more.
+    queue_status queue_on(unsigned cpu, work_base& w) noexcept {
+        return cpu > cpu_ceiling ? queue_status::rejected : detail::queue_work(*core_, w, static_cast<int>(cpu));
+    }
+
+    /// Makes `w` pending now and runs it after `delay`, no earlier; then it is queued on the CPU of the timer's choice,
+    /// which is that of the caller of this function. A delay of zero or less queues at once. The item belongs to this
+    /// queue as soon as its timer is armed: `drain()` and the destructor know it.
+    template <detail::duration_like Duration>
+    queue_status queue_after(const Duration& delay, delayed_work_base& w) noexcept {
+        return detail::queue_work_after(*core_, w, detail::to_ns(delay), detail::any_cpu);
+    }
+
+    /// The same for a named CPU.
+    template <detail::duration_like Duration>
+    queue_status queue_after_on(unsigned cpu, const Duration& delay, delayed_work_base& w) noexcept {
+        return cpu > cpu_ceiling ? queue_status::rejected
+                                 : detail::queue_work_after(*core_, w, detail::to_ns(delay), static_cast<int>(cpu));
+    }
+
+    /// Gives `w` a new time on this queue, whether or not, and wherever, it is pending: `modified` if it was, `queued`
+    /// if not. A delay of zero or less queues at once. `disabled` and `rejected` leave it as it was.
+    /// Blocks: only while another thread is in the middle of queueing this item.
+    template <detail::duration_like Duration>
+    queue_status modify(const Duration& delay, delayed_work_base& w) noexcept {
+        return detail::modify_work(*core_, w, detail::to_ns(delay), detail::any_cpu);
+    }
+
+    /// Runs a copy of the callable once; it owns itself. Allocates once. `rejected`: it was destroyed without running.
+    /// Errors: what copying it throws, std::bad_alloc.
+    template <detail::nullary F>
+    queue_status post(F&& f) {
+        return post_to(detail::any_cpu, std::forward<F>(f));
+    }
+
+    /// The same on a named CPU.
+    template <detail::nullary F>
+    queue_status post_on(unsigned cpu, F&& f) {
+        return cpu > cpu_ceiling ? queue_status::rejected : post_to(static_cast<int>(cpu), std::forward<F>(f));
+    }
+
+    /// Runs the callable and gives a std::future of what it returns or throws. Needs <cmwq/async.hpp>. A queue that
+    /// rejects it makes the future throw std::system_error(operation_canceled).
+    template <detail::nullary F>
+    [[nodiscard]] auto async(F&& f) {
+        return make_async(*this, std::forward<F>(f)); // found by argument-dependent lookup in <cmwq/async.hpp>
+    }
+
+    /// Changes the limit of active items per CPU, at once: raising it starts waiting items, lowering it stops none.
+    /// Errors: std::invalid_argument outside 1 … 2048; nothing changed.
+    void set_max_active(unsigned max_active) { detail::set_queue_max_active(*core_, max_active); }
+    [[nodiscard]] unsigned max_active() const noexcept { return detail::queue_max_active(*core_); }
+
+    /// The whole name, as given.
+    [[nodiscard]] std::string_view name() const noexcept { return detail::queue_name(*core_); }
+
+    /// Counters, taken CPU by CPU.
+    [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
+
+protected:
+    workqueue_base(runtime* rt, std::string_view fallback_name, std::string_view name, unsigned max_active,
+                   cmwq::priority prio, bool cpu_intensive, exception_handler& on_exception)
+        : core_(detail::create_queue(rt, {.name = name.empty() ? fallback_name : name,
+                                          .max_active = max_active,
+                                          .prio = prio,
+                                          .cpu_intensive = cpu_intensive,
+                                          .on_exception = on_exception.peek(),
+                                          .front = this})) {
+        on_exception.release(); // the queue has it now
+    }
+    ~workqueue_base() = default;
+
+    [[nodiscard]] detail::queue_core& core() const noexcept { return *core_; }
+
+private:
+    static constexpr unsigned cpu_ceiling = 1u << 20;
+
+    template <class F>
+    queue_status post_to(int cpu, F&& f) {
+        auto* item = new detail::posted<std::decay_t<F>>(std::forward<F>(f));
+        const queue_status s = detail::queue_work(*core_, *item, cpu);
+        if (s != queue_status::queued) delete item;
+        return s;
+    }
+
+    detail::queue_core* core_;
+};
+
+/// A queue of work items, executed as `Policy` says. Cheap: threads belong to the runtime's pools, which all queues
+/// share.
+///
+///     cmwq::workqueue<> events{"events"};
+///     cmwq::workqueue<> io{rt, {.name = "io", .max_active = 8}};
+template <class Policy>
+class workqueue : public workqueue_base {
+    static_assert(execution_policy<Policy>, "cmwq::workqueue: the policy does not satisfy cmwq::execution_policy");
+
+public:
+    using policy = Policy;
+
+    /// On the process-wide runtime, which is made on first use.
+    /// Errors: std::invalid_argument, std::bad_alloc, and std::system_error if no thread can be made.
+    explicit workqueue(std::string_view name) : workqueue(nullptr, options<Policy>{.name = name}) {}
+    explicit workqueue(options<Policy> o) : workqueue(nullptr, std::move(o)) {}
+
+    /// On a runtime of one's own, which must outlive the queue.
+    workqueue(runtime& rt, std::string_view name) : workqueue(&rt, options<Policy>{.name = name}) {}
+    workqueue(runtime& rt, options<Policy> o) : workqueue(&rt, std::move(o)) {}
+
+    /// `drain()`, then gone: every item that was accepted runs, armed timers at once. While it waits, only items of
+    /// this queue can queue on it.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue; the queue then
+    /// accepts nothing more, and what it has accepted still runs.
+    ~workqueue() noexcept(false) { detail::destroy_queue(&core()); }
+
+    /// Waits until everything queued on this queue before the call has run or was cancelled. What is queued meanwhile,
+    /// also by the items waited for, and timers that are armed, are not waited for. Any number of threads may flush at
+    /// once. Ordering: the runs happen before the return. Blocks: yes.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue.
+    void flush() { detail::flush_queue(core()); }
+
+    /// Waits until the queue is empty. Meanwhile only its own items can queue on it, without delay; others get
+    /// `rejected`. Armed timers are brought forward: their items run now. Afterwards the queue accepts items again.
+    /// Blocks: yes, for as long as its items queue each other. Errors: as `flush()`.
+    void drain() { detail::drain_queue(core()); }
+
+private:
+    workqueue(runtime* rt, options<Policy>&& o)
+        : workqueue_base(rt, Policy::name, o.name, o.max_active, o.priority, o.cpu_intensive, o.on_exception) {}
+};
+
+} // namespace cmwq::inline CMWQ_NS
