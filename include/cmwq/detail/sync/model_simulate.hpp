@@ -19,9 +19,9 @@ namespace cmwq::inline CMWQ_NS::detail::model {
 
 struct simulation {
     std::string name = "unnamed";
-    bool quiet = false;                       ///< print nothing
-    std::uint64_t max_switches = 20'000'000;  ///< more are a livelock
-    std::uint64_t max_steps = 10'000'000;     ///< operations without a switch or a moment passing: likewise
+    bool quiet = false;                      ///< print nothing
+    std::uint64_t max_switches = 20'000'000; ///< more are a livelock
+    std::uint64_t max_steps = 10'000'000;    ///< operations without a switch or a moment passing: likewise
     surroundings around = {};
 };
 
@@ -314,7 +314,7 @@ private:
     simulation o_;
     std::function<void()> body_;
     simulated r_;
-    std::deque<cpu> cpus_; ///< the machine's, then one for each thread that is not bound
+    std::deque<cpu> cpus_;                 ///< the machine's, then one for each thread that is not bound
     std::vector<logical_thread*> waiting_; ///< paused or yielding
     std::size_t turn_ = 0;
     std::uint64_t arrivals_ = 0, switches_ = 0, steps_ = 0, idle_moments_ = 0;
