@@ -13,6 +13,9 @@ public:
         : queue_(runtime_, {.name = "treehash",
                             .max_active = o.max_active != 0 ? o.max_active : cmwq::bound::default_max_active}) {}
 
+    // A queue may refuse to be destroyed by one of its own items; nobody does that here.
+    ~cmwq_pool() noexcept override = default;
+
     void run(job& j) override {
         const cmwq::cpuset cpus = runtime_.cpus();
         auto next = cpus.begin();

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Throughput of a pool whose items block: compute, sleep, compute, and again. All contenders take turns in one run, so
+// that what changes on the machine meanwhile changes for all of them.
+#include "contender.hpp"
+
+#include "support/cpus.hpp"
+#include "support/statistics.hpp"
+#include "support/usage.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <thread>
+
+namespace blockmix {
+
+namespace {
+
+struct settings {
+    unsigned repetitions = 5;
+    double seconds = 1;
+    double warmup = 0.25;
+    double burn_us = 50;
+    double sleep_us = 1000;
+    unsigned outstanding = 200;
+    std::vector<std::string> only;
+    std::string json;
+};
+
+struct samples {
+    std::vector<double> items_per_second;
+    std::vector<double> cpu_utilisation;
+    std::vector<double> cpu_us_per_item;
+    std::vector<double> switches_per_item;
+    std::vector<double> preemptions_per_item;
+    std::vector<double> peak_threads;
+};
+
+void measure(const contender& c, const load& l, const settings& s, std::size_t cpus, samples& into) {
+    progress p;
+    const std::unique_ptr<running> pool = c.start(l, p);
+    std::this_thread::sleep_for(std::chrono::duration<double>(s.warmup));
+    const std::uint64_t done_before = p.done.load(std::memory_order_relaxed);
+    const bench::usage before = bench::usage::now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(s.seconds));
+    const std::uint64_t done_after = p.done.load(std::memory_order_relaxed);
+    const bench::usage after = bench::usage::now();
+    p.stop.store(true, std::memory_order_relaxed);
+    pool->finish();
+
+    const double wall = bench::seconds_between(before, after);
+    const double cpu = after.cpu_seconds - before.cpu_seconds;
+    const double items = static_cast<double>(std::max<std::uint64_t>(done_after - done_before, 1));
+    into.items_per_second.push_back(items / wall);
+    into.cpu_utilisation.push_back(100 * cpu / (wall * static_cast<double>(cpus)));
+    into.cpu_us_per_item.push_back(1e6 * cpu / items);
+    into.switches_per_item.push_back(static_cast<double>(after.voluntary_switches - before.voluntary_switches) / items);
+    into.preemptions_per_item.push_back(static_cast<double>(after.involuntary_switches - before.involuntary_switches) /
+                                        items);
+    into.peak_threads.push_back(pool->peak_threads());
+}
+
+void print_table(const std::vector<contender>& contenders, const std::vector<samples>& results) {
+    double reference = 0;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        if (contenders[i].name == "asio-64") reference = bench::median(results[i].items_per_second);
+    }
+    std::printf("%-15s %9s %19s %9s %7s %8s %8s %10s %10s\n", "", "items/s", "min - max", "to asio-64", "CPU %",
+                "CPU us", "threads", "voluntary", "preempted");
+    std::printf("%-15s %9s %19s %9s %7s %8s %8s %10s %10s\n", "", "median", "", "", "", "/item", "peak", "/item",
+                "/item");
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        const samples& r = results[i];
+        char range[32];
+        std::snprintf(range, sizeof range, "%.0f - %.0f", bench::quantile(r.items_per_second, 0),
+                      bench::quantile(r.items_per_second, 1));
+        char ratio[16] = "-";
+        if (reference > 0) {
+            std::snprintf(ratio, sizeof ratio, "%.1f %%", 100 * bench::median(r.items_per_second) / reference);
+        }
+        std::printf("%-15s %9.0f %19s %10s %7.1f %8.1f %8.0f %10.2f %10.2f\n", contenders[i].name.c_str(),
+                    bench::median(r.items_per_second), range, ratio, bench::median(r.cpu_utilisation),
+                    bench::median(r.cpu_us_per_item), bench::quantile(r.peak_threads, 1),
+                    bench::median(r.switches_per_item), bench::median(r.preemptions_per_item));
+    }
+}
+
+void write_values(std::FILE* to, const char* name, const std::vector<double>& values, const char* end) {
+    std::fprintf(to, "     \"%s\": [", name);
+    for (std::size_t i = 0; i < values.size(); ++i) std::fprintf(to, "%s%.6g", i == 0 ? "" : ", ", values[i]);
+    std::fprintf(to, "]%s\n", end);
+}
+
+bool write_json(const std::string& path, const settings& s, const std::vector<contender>& contenders,
+                const std::vector<samples>& results) {
+    std::FILE* to = std::fopen(path.c_str(), "we");
+    if (to == nullptr) return false;
+    std::fprintf(to, "{\"seconds\": %g, \"burn_us\": %g, \"sleep_us\": %g, \"outstanding\": %u,\n \"contenders\": [\n",
+                 s.seconds, s.burn_us, s.sleep_us, s.outstanding);
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        std::fprintf(to, "    {\"name\": \"%s\",\n", contenders[i].name.c_str());
+        write_values(to, "items_per_second", results[i].items_per_second, ",");
+        write_values(to, "cpu_utilisation", results[i].cpu_utilisation, ",");
+        write_values(to, "cpu_us_per_item", results[i].cpu_us_per_item, ",");
+        write_values(to, "voluntary_switches_per_item", results[i].switches_per_item, ",");
+        write_values(to, "involuntary_switches_per_item", results[i].preemptions_per_item, ",");
+        write_values(to, "peak_threads", results[i].peak_threads, i + 1 < contenders.size() ? "}," : "}");
+    }
+    std::fputs(" ]}\n", to);
+    const bool written = std::ferror(to) == 0;
+    return std::fclose(to) == 0 && written;
+}
+
+int run(const settings& s, const std::vector<contender>& contenders) {
+    using microseconds = std::chrono::duration<double, std::micro>;
+    const auto ns = [](double us) { return std::chrono::duration_cast<std::chrono::nanoseconds>(microseconds{us}); };
+    const load l{.burn = ns(s.burn_us), .sleep = ns(s.sleep_us), .outstanding = s.outstanding, .burner = {}};
+    const std::size_t cpus = bench::usable_cpus().size();
+
+    std::vector<samples> results(contenders.size());
+    for (unsigned r = 0; r < s.repetitions; ++r) {
+        for (std::size_t i = 0; i < contenders.size(); ++i) {
+            // Each repetition begins with another contender: nobody always follows the same one.
+            const std::size_t turn = (i + r) % contenders.size();
+            measure(contenders[turn], l, s, cpus, results[turn]);
+        }
+    }
+    std::printf("%g us CPU, %g us sleep, %g us CPU; %u outstanding on %zu CPUs; %u interleaved repetitions of %g s "
+                "after %g s\n\n",
+                s.burn_us, s.sleep_us, s.burn_us, s.outstanding, cpus, s.repetitions, s.seconds, s.warmup);
+    print_table(contenders, results);
+    if (!s.json.empty() && !write_json(s.json, s, contenders, results)) {
+        std::perror(s.json.c_str());
+        return 1;
+    }
+    return 0;
+}
+
+} // namespace
+
+} // namespace blockmix
+
+int main(int argc, char** argv) {
+    using namespace blockmix;
+    std::vector<contender> all{cmwq_contender(false), cmwq_contender(true), asio_contender(2), asio_contender(24),
+                               asio_contender(64)};
+    std::vector<std::string> names;
+    for (const contender& c : all) names.push_back(c.name);
+
+    settings s;
+    CLI::App app{"Throughput of pools whose items block.", "blockmix"};
+    app.add_option("--reps", s.repetitions, "interleaved repetitions")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--seconds", s.seconds, "measured time of each")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--warmup", s.warmup, "time before it is measured")->capture_default_str();
+    app.add_option("--burn-us", s.burn_us, "CPU time before and after the sleep")->capture_default_str();
+    app.add_option("--sleep-us", s.sleep_us, "the sleep")->capture_default_str()->check(CLI::Range(0.0, 999'999.0));
+    app.add_option("--outstanding", s.outstanding, "items outstanding")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--only", s.only, "only this contender (may be repeated)")->check(CLI::IsMember(names));
+    app.add_option("--json", s.json, "write all samples there");
+    CLI11_PARSE(app, argc, argv);
+
+    if (!s.only.empty()) {
+        std::erase_if(all, [&](const contender& c) { return std::ranges::find(s.only, c.name) == s.only.end(); });
+    }
+    return run(s, all);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Items that wait for items queued behind them: each of K items on one bound queue queues a child on the same queue and
+// blocks on a plain semaphore until it ran. A pool with a fixed number of threads stands still for ever.
+#include "asio_side.hpp"
+
+#include "support/statistics.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <semaphore>
+#include <thread>
+
+namespace starve {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+struct settings {
+    unsigned few = 8;
+    unsigned repetitions = 20;
+    std::vector<unsigned> many{64, 200};
+    unsigned stuck = 1000;
+    unsigned raised_to = 2048;
+    double still_seconds = 1;
+    double patience_seconds = 30;
+    unsigned asio_threads = 2;
+    double asio_seconds = 5;
+};
+
+/// K parents and their children on one CPU of one bound queue.
+class crowd {
+public:
+    crowd(cmwq::workqueue<>& queue, unsigned cpu, unsigned items) : queue_(queue), cpu_(cpu), items_(items) {
+        for (unsigned i = 0; i < items; ++i) pairs_.emplace_back(*this);
+    }
+
+    void queue_all() {
+        for (pair& p : pairs_) queue_.queue_on(cpu_, p.parent);
+    }
+    [[nodiscard]] unsigned completed() const noexcept { return completed_.load(); }
+    [[nodiscard]] bool wait_for_all(double seconds) {
+        return all_.try_acquire_for(std::chrono::duration<double>(seconds));
+    }
+
+private:
+    struct pair {
+        explicit pair(crowd& c) : owner(c) {}
+
+        void run_parent() {
+            owner.queue_.queue_on(owner.cpu_, child);
+            child_ran.acquire();
+            if (owner.completed_.fetch_add(1) + 1 == owner.items_) owner.all_.release();
+        }
+        void run_child() { child_ran.release(); }
+
+        crowd& owner;
+        std::binary_semaphore child_ran{0};
+        cmwq::work_member<&pair::run_child> child{*this};
+        cmwq::work_member<&pair::run_parent> parent{*this};
+    };
+
+    cmwq::workqueue<>& queue_;
+    unsigned cpu_;
+    unsigned items_;
+    std::atomic<unsigned> completed_{0};
+    std::binary_semaphore all_{0};
+    std::deque<pair> pairs_;
+};
+
+double ms_since(clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+}
+
+void print_row(const char* who, unsigned items, unsigned completed, const std::vector<double>& ms, unsigned threads,
+               const char* note) {
+    char times[64] = "-";
+    if (!ms.empty()) {
+        std::snprintf(times, sizeof times, "%.2f (%.2f - %.2f)", bench::median(ms), bench::quantile(ms, 0),
+                      bench::quantile(ms, 1));
+    }
+    std::printf("%-8s %6u %10u %26s %8u  %s\n", who, items, completed, times, threads, note);
+    std::fflush(stdout);
+}
+
+/// A fresh runtime for each repetition: the threads have to be made, too.
+bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions) {
+    std::vector<double> ms;
+    unsigned threads = 0;
+    for (unsigned r = 0; r < repetitions; ++r) {
+        cmwq::runtime runtime;
+        cmwq::workqueue<> queue{runtime, {.name = "starve"}};
+        crowd c{queue, *runtime.cpus().begin(), items};
+        const auto begin = clock::now();
+        c.queue_all();
+        if (!c.wait_for_all(s.patience_seconds)) {
+            print_row("cmwq", items, c.completed(), {}, runtime.stats().peak_threads, "STUCK");
+            // Nothing that waits for these items could ever return.
+            std::fflush(stdout);
+            std::_Exit(1);
+        }
+        ms.push_back(ms_since(begin));
+        threads = std::max(threads, runtime.stats().peak_threads);
+        queue.drain();
+    }
+    char note[32];
+    std::snprintf(note, sizeof note, "done, %u times", repetitions);
+    print_row("cmwq", items, items, ms, threads, note);
+    return true;
+}
+
+/// More items than may be active: they stand still until the limit is raised.
+bool run_past_the_limit(const settings& s) {
+    cmwq::runtime runtime;
+    cmwq::workqueue<> queue{runtime, {.name = "starve"}};
+    crowd c{queue, *runtime.cpus().begin(), s.stuck};
+    c.queue_all();
+    const bool moved = c.wait_for_all(s.still_seconds) || c.completed() != 0;
+    char note[80];
+    std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "rightly stands still",
+                  s.still_seconds, queue.max_active());
+    print_row("cmwq", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
+
+    const auto begin = clock::now();
+    queue.set_max_active(s.raised_to);
+    const bool freed = c.wait_for_all(s.patience_seconds);
+    const double ms = ms_since(begin);
+    std::snprintf(note, sizeof note, "%s set_max_active(%u)", freed ? "freed by" : "STUCK in spite of", s.raised_to);
+    print_row("cmwq", s.stuck, c.completed(), {ms}, runtime.stats().peak_threads, note);
+    if (!freed) {
+        std::fflush(stdout);
+        std::_Exit(1);
+    }
+    queue.drain();
+    return !moved;
+}
+
+int run(const settings& s) {
+    std::printf("K items on one bound queue and CPU, each waiting for a child queued behind it\n\n");
+    std::printf("%-8s %6s %10s %26s %8s\n", "pool", "K", "completed", "ms: median (min - max)", "threads");
+    std::fflush(stdout); // before the fork, so that nothing is printed twice
+
+    const asio_outcome asio = run_asio(s.few, s.asio_threads, std::chrono::duration<double>(s.asio_seconds));
+    char note[32];
+    std::snprintf(note, sizeof note, "stopped after %g s", s.asio_seconds);
+    print_row("asio", s.few, asio.completed,
+              asio.milliseconds ? std::vector<double>{*asio.milliseconds} : std::vector<double>{}, s.asio_threads,
+              asio.milliseconds ? "done" : note);
+
+    bool good = run_to_the_end(s, s.few, s.repetitions);
+    for (const unsigned items : s.many) good = run_to_the_end(s, items, 1) && good;
+    return run_past_the_limit(s) && good ? 0 : 1;
+}
+
+} // namespace
+
+} // namespace starve
+
+int main(int argc, char** argv) {
+    starve::settings s;
+    CLI::App app{"Items that wait for items queued behind them. Ends with 0 if all of them completed.", "starve"};
+    app.add_option("--few", s.few, "items of the repeated run")->capture_default_str();
+    app.add_option("--repetitions", s.repetitions, "of the run with few items")->capture_default_str();
+    app.add_option("--many", s.many, "items of the runs that are made once")->capture_default_str();
+    app.add_option("--stuck", s.stuck, "items of the run past max_active")->capture_default_str();
+    app.add_option("--raised-to", s.raised_to, "what its limit is raised to")->capture_default_str();
+    app.add_option("--still-seconds", s.still_seconds, "how long it is watched standing still")->capture_default_str();
+    app.add_option("--patience", s.patience_seconds, "seconds until a run counts as stuck")->capture_default_str();
+    app.add_option("--asio-threads", s.asio_threads, "of Boost.Asio's pool")->capture_default_str();
+    app.add_option("--asio-seconds", s.asio_seconds, "after which it is stopped")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    return starve::run(s);
+}

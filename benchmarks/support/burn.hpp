@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Using up CPU time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include <time.h>
+
+namespace bench {
+
+[[nodiscard]] inline std::chrono::nanoseconds thread_cpu_time() noexcept {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+/// A fixed amount of work that no compiler can shorten.
+inline void spin(std::uint64_t rounds) noexcept {
+    std::uint64_t x = 1;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        asm volatile("" : "+r"(x));
+    }
+}
+
+/// How many rounds of `spin` one microsecond of CPU time has, on this machine now.
+[[nodiscard]] inline double spin_rounds_per_us() {
+    double best = 0;
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        constexpr std::uint64_t rounds = 200'000;
+        const auto begin = thread_cpu_time();
+        spin(rounds);
+        const double us = std::chrono::duration<double, std::micro>(thread_cpu_time() - begin).count();
+        if (us > 0 && static_cast<double>(rounds) / us > best) best = static_cast<double>(rounds) / us;
+    }
+    return best;
+}
+
+/// Uses CPU time of the calling thread; time in which it is preempted does not count.
+class cpu_burner {
+public:
+    cpu_burner() : chunk_(static_cast<std::uint64_t>(spin_rounds_per_us()) + 1) {}
+
+    void operator()(std::chrono::nanoseconds amount) const noexcept {
+        // The clock is a system call of some 0.3 µs, which counts as burnt. A chunk of a microsecond between two looks
+        // keeps it a side issue and the overshoot small.
+        const auto end = thread_cpu_time() + amount;
+        while (thread_cpu_time() < end) spin(chunk_);
+    }
+
+private:
+    std::uint64_t chunk_;
+};
+
+} // namespace bench

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the process has used.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include <sys/resource.h>
+
+namespace bench {
+
+struct usage {
+    std::chrono::steady_clock::time_point when;
+    double cpu_seconds = 0;
+    std::int64_t voluntary_switches = 0;
+    std::int64_t involuntary_switches = 0;
+
+    [[nodiscard]] static usage now() noexcept {
+        rusage u{};
+        ::getrusage(RUSAGE_SELF, &u);
+        const auto seconds = [](const timeval& t) {
+            return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+        };
+        return {std::chrono::steady_clock::now(), seconds(u.ru_utime) + seconds(u.ru_stime), u.ru_nvcsw, u.ru_nivcsw};
+    }
+};
+
+[[nodiscard]] inline double seconds_between(const usage& a, const usage& b) noexcept {
+    return std::chrono::duration<double>(b.when - a.when).count();
+}
+
+} // namespace bench
