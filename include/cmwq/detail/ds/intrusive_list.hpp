@@ -50,21 +50,11 @@ public:
         return t;
     }
 
-    class iterator {
-    public:
-        explicit iterator(node* n) noexcept : n_(n) {}
-        T& operator*() const noexcept { return *item(n_); }
-        iterator& operator++() noexcept {
-            n_ = n_->next;
-            return *this;
-        }
-        bool operator==(const iterator&) const noexcept = default;
-
-    private:
-        node* n_;
-    };
-    [[nodiscard]] iterator begin() noexcept { return iterator{head_.next}; }
-    [[nodiscard]] iterator end() noexcept { return iterator{&head_}; }
+    /// The element behind `t`, or null: `for (T* t = l.front(); t != nullptr; t = l.next(*t))`.
+    [[nodiscard]] T* next(T& t) noexcept {
+        node* n = static_cast<node&>(t).next;
+        return n == &head_ ? nullptr : item(n);
+    }
 
 private:
     static T* item(node* n) noexcept { return static_cast<T*>(n); }

@@ -20,10 +20,15 @@ struct pool_snapshot {
     bool managing = false; ///< somebody makes a worker right now
 };
 
+/// Nobody is counted as running and something is pending: is another worker needed at once? With a few blocked ones,
+/// yes. With many, one of them is likely to be back before a thread has been woken and has grown warm, and a hasty pool
+/// ends up with hundreds; then a detector sees whether the CPU stays idle for a moment, and raises the limit.
+constexpr bool spare_is_urgent(int active) noexcept { return active < 12; }
+
 /// Something waits and nobody sees to it. A worker that finds an item waiting while fewer than the learned limit are
 /// active calls the next one, too: a load that blocks gets its workers back in one go instead of block by block.
 constexpr bool need_more_worker(const pool_snapshot& p) noexcept {
-    return p.pending > 0 && (p.running == 0 || p.active < p.limit);
+    return p.pending > 0 && (p.active < p.limit || (p.running == 0 && spare_is_urgent(p.active)));
 }
 
 /// A worker may run items only while another one is idle, which takes over when it blocks.

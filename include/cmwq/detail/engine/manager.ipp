@@ -59,23 +59,24 @@ inline void worker_pool::staff() noexcept {
     const scoped_lock g(lock_);
     drain_locked();
     const pool_snapshot s = snapshot_locked();
-    if (s.pending == 0 || s.running > 0 || stopping_) return;
+    if (!need_more_worker(s) || stopping_) return;
     if (need_to_create_worker(s)) make_worker_locked();
     if (!idle_.empty()) d.wake(idle_.front()->sleep);
 }
 
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
 // accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
-inline bool worker_pool::learn() noexcept {
+inline void worker_pool::learn() noexcept {
     constexpr int sample_size = 2 * static_cast<int>(nr_kept_probes);
-    if (limit_.load(relaxed) <= 1) return false;
+    if (limit_.load(relaxed) <= 1) {
+        sum_cpu_ = sum_blocked_ = 0;
+        return;
+    }
     worker* sample[sample_size];
     int n = 0;
     {
         const scoped_lock g(lock_);
-        for (worker& w : busy_) {
-            if (n < sample_size) sample[n++] = &w;
-        }
+        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) sample[n++] = w;
     }
     const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0;
@@ -95,16 +96,20 @@ inline bool worker_pool::learn() noexcept {
         w.last_times = t;
         w.sampled_at = now;
     }
-    if (cpu <= 0 || cpu * 100 < blocked) return true; // nothing computes: nothing to learn from
-    // A margin of the square root, because blocks do not come evenly.
-    const double mean = 1.0 + blocked / cpu;
-    const int target = blocked * 50 < cpu ? 1 : static_cast<int>(std::ceil(mean + std::sqrt(mean - 1.0)));
+    // Short windows are noisy: a moving sum, in which the last few windows count.
+    sum_cpu_ = sum_cpu_ * 0.7 + cpu;
+    sum_blocked_ = sum_blocked_ * 0.7 + blocked;
+    if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
+    // A margin of the order of the square root, because blocks do not come evenly.
+    const double others = sum_blocked_ / sum_cpu_;
+    const int target = others < 0.02 ? 1 : 1 + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
     int seen = limit_.load(relaxed);
-    while (seen > target) {
-        const int next = seen - (seen - target + 1) / 2;
-        if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) break;
+    while (seen != target) {
+        // One up, and only if all that there may be are active; down by halves.
+        if (seen < target && nr_busy_.load(relaxed) < seen) return;
+        const int next = seen < target ? seen + 1 : seen - (seen - target + 1) / 2;
+        if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) return;
     }
-    return true;
 }
 
 inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {

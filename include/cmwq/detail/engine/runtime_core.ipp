@@ -89,8 +89,8 @@ inline void runtime_core::adopt(queue_core& q) noexcept {
 }
 
 inline void runtime_core::mark_dead() noexcept {
-    for (queue_core& q : queues_) q.mark_dead();
-    for (queue_core& q : orphans_) q.mark_dead();
+    for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
+    for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
     for (auto& s : slots_) {
         s->guard.forget_thread();
@@ -196,9 +196,10 @@ inline bool runtime_core::monitor_tick() noexcept {
     for (auto& s : slots_) {
         for (worker_pool& p : s->pools) {
             p.expire_may_block(may_block_threshold());
-            switch (p.look_for_blocked(detector::monitor)) {
+            switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
             case finding::nothing_pending: break;
-            case finding::running: pending = true; break;
+            case finding::running:
+            case finding::all_blocked: pending = true; break;
             case finding::replaced: pending = eventful = true; break;
             case finding::no_spare:
                 pending = eventful = true;

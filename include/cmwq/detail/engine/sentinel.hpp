@@ -8,6 +8,8 @@
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
+#include <cstdint>
+
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
@@ -28,6 +30,8 @@ public:
 
     /// The service thread: starts the thread. 0 or errno.
     int start() noexcept;
+    /// Whether there is a thread that watches.
+    [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
     [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
     void stop() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
@@ -36,13 +40,14 @@ private:
     static void thread_main(void* self);
     void watch() noexcept;
     void guard_cpu() noexcept;
-    void nap() noexcept;
+    void nap(std::int64_t nanoseconds) noexcept;
 
     runtime_core& rt_; // I
     cpu_slot& slot_;   // I
     thread thread_;    // the service thread's
     parker sleep_;
     atomic<bool> armed_{false};
+    atomic<bool> works_{false};
     atomic<bool> stop_{false};
 };
 

@@ -28,6 +28,7 @@ inline void sentinel::watch() noexcept {
     rt_.report_refusals(refused, a);
     // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
     if (refused.sched != 0 || refused.cpu != 0) return;
+    works_.store(true, relaxed);
     while (!stop_.load(acquire)) {
         sleep_.park();
         if (armed_.load(acquire)) guard_cpu();
@@ -36,31 +37,37 @@ inline void sentinel::watch() noexcept {
 
 // Runs whenever the CPU has nothing better to do, until nothing is pending there.
 inline void sentinel::guard_cpu() noexcept {
+    constexpr unsigned nr_pools = nr_priorities;
     // How often it may find the same answer before it naps. A worker that is found running has just been woken, or this
     // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
     // its toes. It must not spin on a CPU that idles for another reason.
     constexpr int patience = 16;
+    constexpr std::int64_t moment = 100'000, nap_length = 1'000'000;
     int fruitless = 0;
+    bool insist[nr_pools] = {};
     while (!stop_.load(acquire)) {
-        bool pending = false, spare_missing = false;
-        for (worker_pool& pool : slot_.pools) {
-            switch (pool.look_for_blocked(detector::sentinel)) {
-            case finding::nothing_pending: continue;
-            case finding::no_spare: spare_missing = true; break;
-            case finding::running:
-            case finding::replaced: break;
-            }
-            pending = true;
+        bool pending = false, no_spare = false, hold = false;
+        std::uint64_t completed[nr_pools];
+        for (unsigned i = 0; i < nr_pools; ++i) {
+            worker_pool& pool = slot_.pools[i];
+            completed[i] = pool.nr_completed();
+            const finding f = pool.look_for_blocked(detector::sentinel, insist[i]);
+            pending |= f != finding::nothing_pending;
+            no_spare |= f == finding::no_spare;
+            hold |= f == finding::all_blocked;
+            insist[i] = f == finding::all_blocked;
         }
         if (!pending) {
             armed_.store(false, seq_cst); // [ARM-2]
             bool missed = false;
             for (worker_pool& pool : slot_.pools) missed |= pool.pending();
             if (!missed || armed_.exchange(true, seq_cst)) return; // or somebody armed it again: there is a permit
-            continue;
-        }
-        if (spare_missing || ++fruitless > patience) {
-            nap();
+        } else if (hold) {
+            nap(moment);
+            // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
+            for (unsigned i = 0; i < nr_pools; ++i) insist[i] &= slot_.pools[i].nr_completed() == completed[i];
+        } else if (no_spare || ++fruitless > patience) {
+            nap(nap_length);
             fruitless = 0;
         } else {
             yield_this_thread();
@@ -68,9 +75,6 @@ inline void sentinel::guard_cpu() noexcept {
     }
 }
 
-inline void sentinel::nap() noexcept {
-    constexpr std::int64_t nap_length = 1'000'000;
-    sleep_.park_until(steady_now() + nap_length);
-}
+inline void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }
 
 } // namespace cmwq::inline CMWQ_NS::detail

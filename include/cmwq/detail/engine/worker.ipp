@@ -59,12 +59,12 @@ inline void worker_pool::work_locked(worker& self, deferred& d) noexcept {
     busy_.push_back(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     count(self);
-    drain_locked();
     do {
+        if (worklist_.empty()) drain_locked(); // not for each item: the inbox is its producers' cache line
         work_base* w = take_locked(self);
         if (w == nullptr) break;
         run_locked(self, *w, d);
-        drain_locked();
+        if (worklist_.empty()) drain_locked();
     } while (!self.scheduled.empty() || keep_working(snapshot_locked()));
     busy_.remove(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
@@ -122,7 +122,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     lock_.lock();
     self.current.store(nullptr, release); // [RUN-2]
     ++pwq.nr_completed;
-    ++nr_completed_;
+    nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
     while (item_waiter* iw = self.waiters) {
         self.waiters = iw->next;
         d.happened(iw->who);
@@ -184,11 +184,9 @@ inline bool worker_pool::uncount(worker& w) noexcept {
 inline void worker_pool::kick_locked(deferred& d) noexcept {
     const pool_snapshot s = snapshot_locked();
     if (s.pending == 0) return;
-    if (need_more_worker(s)) {
-        if (!idle_.empty()) d.wake(idle_.front()->sleep);
-        else if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
-    }
-    if (s.running > 0) arm();
+    if (!need_more_worker(s)) arm();
+    else if (!idle_.empty()) d.wake(idle_.front()->sleep);
+    else if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
 }
 
 inline void worker_pool::arm() noexcept {
@@ -217,7 +215,7 @@ inline bool worker_pool::start_spare() noexcept {
 
 // --- detectors --------------------------------------------------------------------------------------------------------
 
-inline finding worker_pool::look_for_blocked(detector who) noexcept {
+inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept {
     if (!pending()) return finding::nothing_pending;
     atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
     for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
@@ -226,15 +224,16 @@ inline finding worker_pool::look_for_blocked(detector who) noexcept {
         if (uncount(*w)) found.fetch_add(1, relaxed);
     }
     if (nr_running_.load(seq_cst) != 0) return finding::running; // somebody has just started
+    if (!insist && !spare_is_urgent(nr_busy_.load(relaxed))) return finding::all_blocked;
     return start_spare() ? finding::replaced : finding::no_spare;
 }
 
 inline void worker_pool::guard_blocks(worker& self) noexcept {
     if (!uncount(self)) return;
-    if (nr_running_.load(seq_cst) == 0 && pending()) {
-        by_guard_.fetch_add(1, relaxed);
-        start_spare();
-    }
+    if (nr_running_.load(seq_cst) != 0 || !pending()) return;
+    by_guard_.fetch_add(1, relaxed);
+    if (spare_is_urgent(nr_busy_.load(relaxed)) || !sentinel_.works()) start_spare();
+    else arm(); // the sentinel sees whether the CPU stays idle
 }
 
 inline void worker_pool::guard_ends(worker& self) noexcept {

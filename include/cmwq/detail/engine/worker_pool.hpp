@@ -23,6 +23,7 @@ enum class detector : unsigned char { sentinel, monitor };
 enum class finding : unsigned char {
     nothing_pending, ///< nobody needs the CPU
     running,         ///< a counted worker is on its way, or waits for the CPU
+    all_blocked,     ///< all counted workers are blocked, so many that one may be back any moment
     replaced,        ///< every counted worker was blocked; a spare has been woken
     no_spare,        ///< the same, but there is none: the service thread has been asked for one
 };
@@ -32,7 +33,7 @@ struct pool_stats {
     std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0;
 };
 
-/// Letters as in worker.hpp.
+/// Letters as in worker.hpp; S here is the service thread.
 class worker_pool {
 public:
     worker_pool(runtime_core& rt, std::uint64_t id, unsigned cpu, sched_class sched, sentinel& guard_dog) noexcept
@@ -83,7 +84,9 @@ public:
         return !inbox_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
     }
     /// Lock-free, because the sentinel calls it: an idle-class thread that holds a lock may not run again for a second.
-    finding look_for_blocked(detector who) noexcept;
+    /// `insist`: replace them even where one of many is likely to be back soon.
+    finding look_for_blocked(detector who, bool insist) noexcept;
+    [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
     void guard_blocks(worker& self) noexcept; ///< will_block begins
     void guard_ends(worker& self) noexcept;
 
@@ -93,9 +96,16 @@ public:
     [[nodiscard]] bool started() const noexcept { return all_.load(acquire) != nullptr; }
     /// Makes a worker if something is pending and nobody is there to run it.
     void staff() noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether no item has ended since the last call.
+    [[nodiscard]] bool stalled_since_last_time() noexcept {
+        const std::uint64_t seen = nr_completed_.load(relaxed);
+        const bool stalled = seen == completed_seen_;
+        completed_seen_ = seen;
+        return stalled;
+    }
     void expire_may_block(std::int64_t threshold) noexcept;
-    /// Adapts the learned limit to what the workers did since the last call. True while it is above one.
-    bool learn() noexcept CMWQ_EXCLUDES(lock_);
+    /// Adapts the learned limit to what the workers did since the last call.
+    void learn() noexcept CMWQ_EXCLUDES(lock_);
     /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
@@ -160,6 +170,9 @@ private:
     atomic<std::int64_t> cull_at_{0};   // A: when surplus workers are due, runtime clock; 0: none
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
 
+    std::uint64_t completed_seen_ = ~std::uint64_t{0}; // S
+    double sum_cpu_ = 0, sum_blocked_ = 0; // S: the service thread's moving sums, nanoseconds
+
     alignas(cache_line) mutable mutex lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                   // L: active items, in order
     intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_); // L: the most recently idle first
@@ -171,7 +184,7 @@ private:
     bool short_of_threads_ CMWQ_GUARDED_BY(lock_) = false; // L: the last attempt failed, and was reported
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
     std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;
-    std::uint64_t nr_completed_ CMWQ_GUARDED_BY(lock_) = 0;
+    atomic<std::uint64_t> nr_completed_{0}; // A: written under L
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -29,8 +29,8 @@ inline bool worker_pool::push(work_base& w, bool was_queued_before) noexcept {
 inline void worker_pool::after_push() noexcept {
     // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
     // are seq_cst, so one of the two sees the other.
-    if (nr_running_.load(seq_cst) != 0) {
-        arm(); // it waits behind a running worker, which may block
+    if (nr_running_.load(seq_cst) != 0 || !spare_is_urgent(nr_busy_.load(relaxed))) {
+        arm(); // it waits behind a running worker, which may block, or behind many blocked ones
         return;
     }
     worker* idle = watcher_.load(seq_cst);
@@ -93,8 +93,8 @@ inline bool worker_pool::is_listed_locked(const work_base& w) const noexcept {
 }
 
 inline worker* worker_pool::runner_of_locked(const work_base& w) noexcept {
-    for (worker& k : busy_) {
-        if (k.current.load(relaxed) == &w) return &k;
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (k->current.load(relaxed) == &w) return k;
     }
     return nullptr;
 }
@@ -212,7 +212,7 @@ inline queue_stats worker_pool::stats_of(const pool_workqueue& pwq) const noexce
 inline pool_stats worker_pool::stats() const noexcept {
     const scoped_lock g(lock_);
     return {.started = nr_started_,
-            .completed = nr_completed_,
+            .completed = nr_completed_.load(relaxed),
             .by_guard = by_guard_.load(relaxed),
             .by_sentinel = by_sentinel_.load(relaxed),
             .by_monitor = by_monitor_.load(relaxed),

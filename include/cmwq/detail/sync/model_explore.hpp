@@ -25,7 +25,7 @@ public:
         from_environment(o_.seed, "CMWQ_SEED");
         if (const char* s = std::getenv("CMWQ_MODEL_REPLAY"); s != nullptr && o_.replay.empty()) {
             const std::string text = s;
-            if (text.substr(0, text.find('@')) == o_.name) o_.replay = text;
+            if (text.substr(0, text.find('@')) == o_.name) o_.replay = text, o_.quiet = false; // it was asked for
         }
         around_ = o_.around;
         searching_ = true;
