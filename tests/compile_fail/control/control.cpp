@@ -2,7 +2,6 @@
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>
-#include <future>
 #include <string_view>
 
 struct mine : cmwq::bound {
@@ -32,7 +31,8 @@ void use(cmwq::workqueue<>& queue, const const_owner& constant) {
     queue.queue_on(0, item);
     queue.queue_after(std::chrono::milliseconds{50}, timed);
     queue.post([] {});
-    std::future<int> result = queue.async([] { return 42; });
+    const int answer = queue.async([] { return 42; }).get();
+    queue.set_max_active(static_cast<unsigned>(answer));
     queue.flush();
     queue.drain();
     cmwq::system_wq().queue(item);
