@@ -72,6 +72,7 @@ inline void burn(std::int64_t ns) noexcept { here("burn()").burn(ns); }
 inline void sleep(std::int64_t ns) noexcept {
     world& w = here("sleep()");
     w.point();
+    w.trace("sleeps for %lld ns", static_cast<long long>(ns));
     const std::int64_t until = w.now() + ns;
     while (w.now() < until) w.block(thread_status::asleep, &w.self(), until);
 }

@@ -115,7 +115,8 @@ struct logical_thread {
     std::int64_t burn_left = 0;
     std::int64_t since = 0;           ///< when it began to burn, or to wait for its CPU
     std::uint64_t seen_mutations = 0; ///< when it paused
-    unsigned retries = 0;             ///< looks that a waiting loop had at this instant
+    std::int64_t looked_at = 0;       ///< the moment that `looks` is about
+    unsigned looks = 0;               ///< times that a waiting loop went round at this moment
 
     fiber context;
 
@@ -204,6 +205,7 @@ public:
         t.cpu_time = t.wait_time = 0;
         t.burning = false;
         t.burn_left = 0;
+        t.looked_at = 0;
         if (searching_) {
             if (self_ != nullptr) {
                 ++self_->clock.at[self_->id];
@@ -277,9 +279,12 @@ public:
     [[nodiscard]] std::string name_of(const object& o) const {
         std::string s(1, o.kind);
         s += std::to_string(o.index);
+        return s + label_of(o.owner);
+    }
+    [[nodiscard]] std::string label_of(const void* owner) const {
         for (const auto& l : labels_)
-            if (l.first == o.owner) s += std::string("(") + l.second + ")";
-        return s;
+            if (l.first == owner) return std::string("(") + l.second + ")";
+        return {};
     }
 
     [[gnu::format(printf, 2, 3)]] void trace(const char* format, ...) {
@@ -291,7 +296,12 @@ public:
         va_end(args);
         std::string line = "T" + std::to_string(self_ != nullptr ? self_->id : 0);
         if (self_ != nullptr && self_->name[0] != 0) line += std::string(" ") + self_->name;
-        trace_.push_back(line + ": " + text);
+        if (searching_) {
+            trace_.push_back(line + ": " + text);
+        } else {
+            const auto t = static_cast<long long>(now_ - start_of_time);
+            std::fprintf(stderr, "%6lld.%06lld ms %s: %s\n", t / 1'000'000, t % 1'000'000, line.c_str(), text);
+        }
     }
 
 protected:

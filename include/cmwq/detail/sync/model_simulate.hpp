@@ -22,6 +22,7 @@ struct simulation {
     bool quiet = false;                      ///< print nothing
     std::uint64_t max_switches = 20'000'000; ///< more are a livelock
     std::uint64_t max_steps = 10'000'000;    ///< operations without a switch or a moment passing: likewise
+    bool trace = false;                      ///< print what threads do, atomics apart
     surroundings around = {};
 };
 
@@ -38,6 +39,7 @@ public:
     simulator(simulation o, std::function<void()> body) : o_(std::move(o)), body_(std::move(body)) {
         around_ = o_.around;
         cpus_.resize(around_.cpus);
+        tracing_ = o_.trace || std::getenv("CMWQ_MODEL_TRACE") != nullptr;
     }
 
     simulated simulate() {
@@ -92,12 +94,14 @@ public:
     }
 
     void pause() noexcept override {
+        trace("goes round a waiting loop");
         // Off the CPU: the real one sleeps after a few rounds, so that threads of any class may run.
         cpus_[self_->seat].running = nullptr;
         give_way(thread_status::paused);
     }
 
     void yield() noexcept override {
+        trace("yields");
         cpu& c = cpus_[self_->seat];
         if (highest(c) >= static_cast<int>(self_->importance)) {
             c.running = nullptr;
@@ -110,6 +114,7 @@ public:
 
     void burn(std::int64_t ns) noexcept override {
         if (ns <= 0) return;
+        trace("burns %lld ns", static_cast<long long>(ns));
         self_->burn_left = ns;
         start_burning(*self_);
         reschedule();
@@ -158,7 +163,7 @@ protected:
 
 private:
     static constexpr std::size_t nr_ranks = 4;
-    static constexpr unsigned looks_per_instant = 16;
+    static constexpr unsigned looks_per_moment = 64;
 
     struct cpu {
         logical_thread* running = nullptr; ///< null, executing, burning or yielding
@@ -207,6 +212,8 @@ private:
         logical_thread& t = *self_;
         t.status = how;
         t.seen_mutations = mutations_;
+        if (std::exchange(t.looked_at, now_) != now_) t.looks = 0;
+        ++t.looks;
         waiting_.push_back(&t);
         reschedule();
     }
@@ -256,19 +263,17 @@ private:
         if (t.burn_left > 0) start_burning(t);
     }
 
-    /// Waiting loops go round again: those for which something has changed, or all of them.
+    /// Waiting loops go round again: those for which something may have changed, or all of them. A yield on an idle
+    /// CPU returns at once, like the real one; but not for ever, or the time would stand still.
     bool look_again(bool all) noexcept {
         bool any = false;
         std::vector<logical_thread*> still;
         still.swap(waiting_);
         for (logical_thread* t : still) {
-            if (all) {
-                t->retries = 0;
-            } else if (t->seen_mutations == mutations_ || t->retries >= looks_per_instant) {
+            const bool may = t->status == thread_status::yielding || t->seen_mutations != mutations_;
+            if (!all && (!may || t->looks >= looks_per_moment)) {
                 waiting_.push_back(t);
                 continue;
-            } else {
-                ++t->retries;
             }
             any = true;
             if (t->status == thread_status::yielding) t->status = thread_status::ready;
@@ -290,7 +295,7 @@ private:
         if (!others) go_outside();
         if (next == never) {
             if (waiting_.empty()) fail("deadlock: " + states());
-            if (++idle_moments_ > 1'000'000) fail("only waiting loops are left: " + states());
+            if (++idle_moments_ > 100'000) fail("only waiting loops are left: " + states());
             next = now_ + 1'000;
         } else {
             idle_moments_ = 0;

@@ -53,7 +53,7 @@ protected:
         if (w.searching()) record(w).sync.join(w.self().clock);
     }
     std::string name(world& w) noexcept {
-        return w.searching() ? w.name_of(record(w)) : std::string(kind_ == 'm' ? "a mutex" : "a parker");
+        return w.searching() ? w.name_of(record(w)) : (kind_ == 'm' ? "mutex" : "parker") + w.label_of(this);
     }
 
 private:
