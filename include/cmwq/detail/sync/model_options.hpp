@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a search of the model backend is asked, and what it answers.
+//
+// The environment overrides the options of every search of a program: CMWQ_MODEL_PREEMPTIONS, CMWQ_MODEL_EXECUTIONS
+// (the random ones), CMWQ_MODEL_SECONDS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs that one execution of the
+// search which the schedule names, with a trace of its operations. CMWQ_MODEL_TRACE=1 traces simulations.
 #pragma once
 
 #include <cmwq/detail/config.hpp>
