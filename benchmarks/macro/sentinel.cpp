@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <random>
@@ -103,7 +104,8 @@ void print_histogram(const std::vector<double>& us) {
     for (std::size_t i = 0; i + 1 < std::size(bounds); ++i) {
         const auto n = std::ranges::count_if(us, [&](double v) { return v >= bounds[i] && v < bounds[i + 1]; });
         if (n == 0) continue;
-        const auto width = static_cast<std::size_t>(50 * static_cast<double>(n) / static_cast<double>(us.size()) + 0.5);
+        const auto width =
+            static_cast<std::size_t>(std::lround(50 * static_cast<double>(n) / static_cast<double>(us.size())));
         if (i + 2 < std::size(bounds)) {
             std::printf("    %5.0f - %5.0f us %6td %s\n", bounds[i], bounds[i + 1], n, std::string(width, '#').c_str());
         } else {

@@ -29,7 +29,7 @@ private:
 
 // What a thread needs to hash files, kept from one file to the next.
 struct workspace {
-    static constexpr std::size_t size = 64 * 1024;
+    static constexpr std::size_t size = std::size_t{64} * 1024;
 
     sha256 hash;
     std::unique_ptr<std::byte[]> buffer = std::make_unique<std::byte[]>(size);

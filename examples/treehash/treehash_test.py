@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import stat
@@ -184,6 +185,28 @@ class treehash_test(unittest.TestCase):
                          b"guard", b"sentinel", b"monitor"):
                 self.assertRegex(result.stderr, re.escape(name))
             self.assertNotIn(b"\x1b", result.stderr)  # no bar where there is no terminal
+
+    def test_a_bar_on_a_terminal(self):
+        # Large enough to be drawn at least once; and the manifest must not notice.
+        with open(self.root / "large", "wb") as f:
+            f.truncate(200_000_000)
+        for pool in self.each_pool():
+            mine, terminal = pty.openpty()
+            reader = os.fdopen(mine, "rb", buffering=0)
+            with subprocess.Popen([TREEHASH, *pool, str(self.root)], stdout=subprocess.PIPE, stderr=terminal) as process:
+                os.close(terminal)
+                manifest = process.stdout.read()
+            shown = b""
+            with reader:
+                try:
+                    while chunk := reader.read(4096):
+                        shown += chunk
+                except OSError:  # how Linux says that the other end is closed
+                    pass
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(manifest, reference(self.root))
+            self.assertRegex(shown, rb"\r\[[#.]{30}\] \d+ of \d+ files, [\d.]+ MB, [\d.]+ MB/s")
+            self.assertIn(b"MB/s\r\n", shown)
 
 
 if __name__ == "__main__":

@@ -146,6 +146,7 @@ int main(int argc, char** argv) {
     std::vector<contender> all{cmwq_contender(false), cmwq_contender(true), asio_contender(2), asio_contender(24),
                                asio_contender(64)};
     std::vector<std::string> names;
+    names.reserve(all.size());
     for (const contender& c : all) names.push_back(c.name);
 
     settings s;
