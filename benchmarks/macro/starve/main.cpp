@@ -122,11 +122,14 @@ bool run_past_the_limit(const settings& s) {
     cmwq::workqueue<> queue{runtime, {.name = "starve"}};
     crowd c{queue, *runtime.cpus().begin(), s.stuck};
     c.queue_all();
-    const bool moved = c.wait_for_all(s.still_seconds) || c.completed() != 0;
+    const bool all_done = c.wait_for_all(s.still_seconds);
+    const bool moved = all_done || c.completed() != 0;
     char note[80];
     std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "rightly stands still",
                   s.still_seconds, queue.max_active());
     print_row("cmwq", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
+
+    if (all_done) return false; // there was nothing to free
 
     const auto begin = clock::now();
     queue.set_max_active(s.raised_to);
