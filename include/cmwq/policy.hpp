@@ -54,9 +54,11 @@ concept has_all_answers = requires {
 
 /// A policy answers every question, and its answers fit together.
 template <class P>
-concept execution_policy = detail::has_all_answers<P>
+concept execution_policy =
+    detail::has_all_answers<P>
     // A default limit that the constructor of the queue would refuse is no default.
-    && P::default_max_active >= 1 && P::default_max_active <= max_active_ceiling
+    && P::default_max_active >= 1 &&
+    P::default_max_active <= max_active_ceiling
     // "In strict order" and "several at once" exclude each other.
     && (!P::fifo || P::default_max_active == 1)
     // The pools of a CPU start the next item when one blocks: that is what concurrency management is.

@@ -17,14 +17,14 @@ struct queue_stats {
 
 /// Counters of a runtime since it was made.
 struct runtime_stats {
-    unsigned threads = 0;                  ///< worker threads that exist now, running, blocked and idle
-    unsigned peak_threads = 0;             ///< the most that ever existed at once
-    std::uint64_t items_started = 0;       ///< items whose function was entered, over all queues and pools
-    std::uint64_t items_completed = 0;     ///< items whose function has returned, or has thrown
-    std::uint64_t blocks_by_guard = 0;     ///< times a blocking_region left a CPU idle with work pending
-    std::uint64_t blocks_by_sentinel = 0;  ///< workers that the idle-class sentinels found blocked
-    std::uint64_t blocks_by_monitor = 0;   ///< workers that the monitor found blocked
-    std::uint64_t spare_wakeups = 0;       ///< times a spare worker was started in place of blocked ones
+    unsigned threads = 0;                 ///< worker threads that exist now, running, blocked and idle
+    unsigned peak_threads = 0;            ///< the most that ever existed at once
+    std::uint64_t items_started = 0;      ///< items whose function was entered, over all queues and pools
+    std::uint64_t items_completed = 0;    ///< items whose function has returned, or has thrown
+    std::uint64_t blocks_by_guard = 0;    ///< times a blocking_region left a CPU idle with work pending
+    std::uint64_t blocks_by_sentinel = 0; ///< workers that the idle-class sentinels found blocked
+    std::uint64_t blocks_by_monitor = 0;  ///< workers that the monitor found blocked
+    std::uint64_t spare_wakeups = 0;      ///< times a spare worker was started in place of blocked ones
 };
 
 } // namespace cmwq::inline CMWQ_NS

@@ -36,9 +36,7 @@ system_workqueue& system_queue(std::string_view name, priority prio) {
 } // namespace detail
 
 /// For short items. Made on first use, never destroyed. Errors (on first use): as `runtime::global()`.
-inline system_workqueue& system_wq() {
-    return detail::system_queue<struct system_tag>("system", priority::normal);
-}
+inline system_workqueue& system_wq() { return detail::system_queue<struct system_tag>("system", priority::normal); }
 
 /// For short items that are urgent: the high-priority pools.
 inline system_workqueue& system_highpri_wq() {

@@ -121,8 +121,7 @@ class work : public work_base {
     static_assert(std::is_invocable_v<F&>, "cmwq::work: the callable must be callable without arguments");
 
 public:
-    explicit work(F f) noexcept(std::is_nothrow_move_constructible_v<F>)
-        : work_base(&call), f_(std::move(f)) {}
+    explicit work(F f) noexcept(std::is_nothrow_move_constructible_v<F>) : work_base(&call), f_(std::move(f)) {}
     ~work() { end_of_life(); }
 
 private:

@@ -24,8 +24,9 @@ namespace detail {
 template <class F>
 class posted final : public work_base {
 public:
+    struct from {};
     template <class G>
-    explicit posted(G&& g) : work_base(&call), f_(std::forward<G>(g)) {}
+    posted(from, G&& g) : work_base(&call), f_(std::forward<G>(g)) {}
 
 private:
     static void call(work_base& w) {
@@ -140,7 +141,8 @@ private:
 
     template <class F>
     queue_status post_to(int cpu, F&& f) {
-        auto* item = new detail::posted<std::decay_t<F>>(std::forward<F>(f));
+        using item_type = detail::posted<std::decay_t<F>>;
+        auto* item = new item_type(typename item_type::from{}, std::forward<F>(f));
         const queue_status s = detail::queue_work(*core_, *item, cpu);
         if (s != queue_status::queued) delete item;
         return s;

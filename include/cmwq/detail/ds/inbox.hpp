@@ -33,7 +33,7 @@ public:
 
     /// One thread at a time. The elements that were there, oldest first, linked; walk them with `unlink_next()`.
     [[nodiscard]] T* take_all() noexcept {
-        if (empty()) return nullptr; // most looks find nothing, and a load is cheaper than an exchange
+        if (empty()) return nullptr;                // most looks find nothing, and a load is cheaper than an exchange
         node* n = head_.exchange(nullptr, acquire); // [INB-2] pairs [INB-1]
         node* oldest = nullptr;
         while (n != nullptr) {

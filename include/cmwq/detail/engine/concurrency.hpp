@@ -12,11 +12,11 @@ namespace cmwq::inline CMWQ_NS::detail {
 /// Invariant kept by the predicates: while anything is pending, some worker of the pool is counted as running, or one
 /// is being woken or made; and no more than `limit` workers hold items, unless all of the others are blocked.
 struct pool_snapshot {
-    unsigned pending = 0; ///< items that wait on the worklist
-    int running = 0;      ///< workers counted as runnable
-    int active = 0;       ///< workers in their work loop, running or blocked
-    int limit = 1;        ///< learned: how many active workers keep the CPU busy
-    int idle = 0;         ///< workers outside of it, parked or on their way there
+    unsigned pending = 0;  ///< items that wait on the worklist
+    int running = 0;       ///< workers counted as runnable
+    int active = 0;        ///< workers in their work loop, running or blocked
+    int limit = 1;         ///< learned: how many active workers keep the CPU busy
+    int idle = 0;          ///< workers outside of it, parked or on their way there
     bool managing = false; ///< somebody makes a worker right now
 };
 
@@ -43,8 +43,6 @@ constexpr bool keep_working(const pool_snapshot& p) noexcept {
 constexpr bool need_to_create_worker(const pool_snapshot& p) noexcept { return p.idle == 0 && !p.managing; }
 
 /// More idle workers than a quarter of the busy ones, beyond the two that a pool keeps.
-constexpr bool too_many_workers(const pool_snapshot& p) noexcept {
-    return p.idle > 2 && (p.idle - 2) * 4 >= p.active;
-}
+constexpr bool too_many_workers(const pool_snapshot& p) noexcept { return p.idle > 2 && (p.idle - 2) * 4 >= p.active; }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -34,7 +34,8 @@ queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     auto* q = new queue_core(core, settings, core.nr_cpus());
     for (unsigned i = 0; i < q->nr_pwqs; ++i) {
         q->pwqs[i].queue = q;
-        q->pwqs[i].pool = &core.pool(core.id() + i * nr_priorities + static_cast<unsigned>(settings.prio));
+        q->pwqs[i].pool =
+            &core.pool(core.id() + std::uint64_t{i} * nr_priorities + static_cast<unsigned>(settings.prio));
         q->pwqs[i].max_active = settings.max_active;
     }
     q->take_exception_sink(settings.on_exception);
@@ -143,8 +144,8 @@ inline bool grab_pending(work_base& w) noexcept {
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
                 const directory::pin at(home);
                 if (at.dead) return true;
-                if (at.runtime != nullptr &&
-                    at.runtime->timers().disarm(static_cast<delayed_work_base&>(w))) return true;
+                if (at.runtime != nullptr && at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)))
+                    return true;
             }
         }
         if (!work_access::pending(w)) return false;

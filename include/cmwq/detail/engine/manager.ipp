@@ -35,6 +35,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
             w->next = all_.load(relaxed);
             all_.store(w, release);
         }
+        w->retiring = stopping_; // the pool may have begun to shut down meanwhile
         rt_.worker_started();
         enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
         return true;
@@ -156,12 +157,17 @@ inline void worker_pool::shut_down() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->retiring = true;
     }
-    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) {
-        w->sleep.unpark();
-        if (w->os_thread.joinable()) {
-            w->os_thread.join();
-            rt_.worker_ended();
+    // A worker that was just making another one adds it before it ends itself, so whoever is new at the front when that
+    // one has been joined is found by starting over.
+    for (worker* w = all_.load(acquire); w != nullptr;) {
+        if (!w->os_thread.joinable()) {
+            w = w->next;
+            continue;
         }
+        w->sleep.unpark();
+        w->os_thread.join();
+        rt_.worker_ended();
+        w = all_.load(acquire);
     }
 }
 

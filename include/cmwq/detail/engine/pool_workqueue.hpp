@@ -121,10 +121,10 @@ public:
     worker_pool* pool = nullptr; // I
     queue_core* queue = nullptr; // I
 
-    unsigned max_active = 0; // L: at most so many items on the worklist or running
-    unsigned nr_active = 0;  // L
-    item_list inactive;      // L: the others, in order
-    color_ring colors;       // L: every item between its acceptance and its end
+    unsigned max_active = 0;        // L: at most so many items on the worklist or running
+    unsigned nr_active = 0;         // L
+    item_list inactive;             // L: the others, in order
+    color_ring colors;              // L: every item between its acceptance and its end
     std::uint64_t nr_started = 0;   // L
     std::uint64_t nr_completed = 0; // L
 

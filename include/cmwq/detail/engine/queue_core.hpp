@@ -52,20 +52,20 @@ public:
     /// Applies the limit to every pwq; concurrent callers take turns, so that all pwqs agree in the end.
     void set_max_active(unsigned n) noexcept CMWQ_EXCLUDES(lock_);
 
-    runtime_core& rt;         // I
-    const std::string name;   // I
-    const priority prio;      // I
-    const bool cpu_intensive; // I
-    workqueue_base* const front; // I
+    runtime_core& rt;                             // I
+    const std::string name;                       // I
+    const priority prio;                          // I
+    const bool cpu_intensive;                     // I
+    workqueue_base* const front;                  // I
     const std::unique_ptr<pool_workqueue[]> pwqs; // I, as an array; the elements belong to their pools' locks
-    const unsigned nr_pwqs;   // I
-    intrusive_list<work_timer, timer_tag> armed; // T: timers that belong to this queue
-    exception_sink on_exception; // I
+    const unsigned nr_pwqs;                       // I
+    intrusive_list<work_timer, timer_tag> armed;  // T: timers that belong to this queue
+    exception_sink on_exception;                  // I
 
 private:
-    atomic<std::uint32_t> closed_{0};   // A
-    atomic<unsigned> max_active_;       // A, written under WQ
-    mutex lock_;                        // WQ; before the pool locks
+    atomic<std::uint32_t> closed_{0};                 // A
+    atomic<unsigned> max_active_;                     // A, written under WQ
+    mutex lock_;                                      // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0; // WQ
 };
 

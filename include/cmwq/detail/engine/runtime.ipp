@@ -10,12 +10,12 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-inline runtime::runtime(runtime_options options)
-    : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
+inline runtime::runtime(runtime_options options) : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
 
 inline runtime::~runtime() {
     // In a forked child there is nothing to join, and locks may be held by threads that do not exist here.
-    if (detail::directory::pin(core_->id()).dead) static_cast<void>(core_.release());
+    // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
+    if (detail::directory::pin(core_->id()).dead) core_.release();
 }
 
 inline runtime& runtime::global() {

@@ -119,27 +119,27 @@ private:
     bool monitor_tick() noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
-    void report(event e) noexcept;
+    void report(const event& e) noexcept;
 
-    runtime_options options_;            // I
-    cpuset cpus_;                        // I
-    std::uint64_t first_pool_id_ = 0;    // I
+    runtime_options options_;                      // I
+    cpuset cpus_;                                  // I
+    std::uint64_t first_pool_id_ = 0;              // I
     std::vector<std::unique_ptr<cpu_slot>> slots_; // I
-    std::vector<unsigned> slot_of_cpu_;  // I
+    std::vector<unsigned> slot_of_cpu_;            // I
 
     timer_service timers_{*this};
-    thread service_;                     // I
+    thread service_; // I
     parker service_sleep_;
-    atomic<bool> stop_{false};           // A
-    atomic<bool> monitoring_{false};     // A
-    int quiet_ticks_ = 0;                // S
-    std::int64_t tick_length_ = 0;       // S: nanoseconds
+    atomic<bool> stop_{false};       // A
+    atomic<bool> monitoring_{false}; // A
+    int quiet_ticks_ = 0;            // S
+    std::int64_t tick_length_ = 0;   // S: nanoseconds
 
-    atomic<unsigned> nr_workers_{0};     // A
-    atomic<unsigned> peak_workers_{0};   // A
-    atomic<unsigned> reported_{0};       // A: a bit for each kind of event
+    atomic<unsigned> nr_workers_{0};   // A
+    atomic<unsigned> peak_workers_{0}; // A
+    atomic<unsigned> reported_{0};     // A: a bit for each kind of event
 
-    mutable mutex queues_lock_;          // RQ
+    mutable mutex queues_lock_; // RQ
     intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
     intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
 };

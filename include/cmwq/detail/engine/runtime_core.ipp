@@ -223,8 +223,7 @@ inline bool runtime_core::monitor_tick() noexcept {
 inline void runtime_core::worker_started() noexcept {
     const unsigned n = nr_workers_.fetch_add(1, relaxed) + 1;
     unsigned peak = peak_workers_.load(relaxed);
-    while (peak < n && !peak_workers_.compare_exchange_weak(peak, n, relaxed, relaxed)) {
-    }
+    while (peak < n && !peak_workers_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
 }
 
 inline runtime_stats runtime_core::stats() const noexcept {
@@ -243,7 +242,7 @@ inline runtime_stats runtime_core::stats() const noexcept {
     return total;
 }
 
-inline void runtime_core::report(event e) noexcept {
+inline void runtime_core::report(const event& e) noexcept {
     const unsigned bit = 1u << static_cast<unsigned>(e.what);
     if ((reported_.fetch_or(bit, relaxed) & bit) != 0 || !options_.on_event) return;
     options_.on_event(e);

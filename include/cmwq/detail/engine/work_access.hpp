@@ -18,11 +18,11 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 /// The low bits of `place`, below the pool id.
 namespace place {
-inline constexpr std::uint64_t on_worklist = 1;  // active: waits to be taken
-inline constexpr std::uint64_t on_inactive = 2;  // beyond the queue's limit
-inline constexpr std::uint64_t on_worker = 3;    // waits for the worker that still runs it
+inline constexpr std::uint64_t on_worklist = 1; // active: waits to be taken
+inline constexpr std::uint64_t on_inactive = 2; // beyond the queue's limit
+inline constexpr std::uint64_t on_worker = 3;   // waits for the worker that still runs it
 inline constexpr std::uint64_t list_mask = 3;
-inline constexpr std::uint64_t has_waiters = 4;  // somebody flushes this instance
+inline constexpr std::uint64_t has_waiters = 4;    // somebody flushes this instance
 inline constexpr std::uint64_t may_be_running = 8; // it was queued before, so a worker may still run it
 inline constexpr unsigned color_shift = 4;
 inline constexpr std::uint64_t color_mask = 15u << color_shift;

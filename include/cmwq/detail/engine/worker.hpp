@@ -37,8 +37,8 @@ public:
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
-    worker_pool& pool;     // I
-    const unsigned id;     // I: numbered per pool
+    worker_pool& pool;      // I
+    const unsigned id;      // I: numbered per pool
     worker* next = nullptr; // I: the pool's list of all records
 
     thread os_thread;   // L: started and joined by whoever owns the transition

@@ -196,8 +196,7 @@ inline void worker_pool::arm() noexcept {
 
 inline void worker_pool::raise_limit(int to) noexcept {
     int seen = limit_.load(relaxed);
-    while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {
-    }
+    while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
 }
 
 // The CPU idles although something is pending: one more worker than were active is the least that it needs.

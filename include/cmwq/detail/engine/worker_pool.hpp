@@ -153,34 +153,34 @@ private:
     bool start_spare() noexcept;
     void raise_limit(int to) noexcept;
 
-    runtime_core& rt_;       // I
-    const std::uint64_t id_; // I
-    const unsigned cpu_;     // I
+    runtime_core& rt_;        // I
+    const std::uint64_t id_;  // I
+    const unsigned cpu_;      // I
     const sched_class sched_; // I
-    sentinel& sentinel_;     // I
+    sentinel& sentinel_;      // I
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
     alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
-    atomic<worker*> watcher_{nullptr};  // A: the idle worker to wake first; written under L
-    atomic<unsigned> nr_pending_{0};    // A: length of the worklist; written under L
-    atomic<int> nr_busy_{0};            // A: workers in their work loop; written under L
-    atomic<int> limit_{1};              // A: learned limit of active workers
-    atomic<worker*> all_{nullptr};      // A: every record; grows under L, never shrinks
-    atomic<bool> wanted_{false};        // A: a producer found nobody to wake
-    atomic<std::int64_t> cull_at_{0};   // A: when surplus workers are due, runtime clock; 0: none
+    atomic<worker*> watcher_{nullptr};                     // A: the idle worker to wake first; written under L
+    atomic<unsigned> nr_pending_{0};                       // A: length of the worklist; written under L
+    atomic<int> nr_busy_{0};                               // A: workers in their work loop; written under L
+    atomic<int> limit_{1};                                 // A: learned limit of active workers
+    atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
+    atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
+    atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0}; // S
-    double sum_cpu_ = 0, sum_blocked_ = 0; // S: the service thread's moving sums, nanoseconds
+    double sum_cpu_ = 0, sum_blocked_ = 0;             // S: the service thread's moving sums, nanoseconds
 
     alignas(cache_line) mutable mutex lock_;
-    item_list worklist_ CMWQ_GUARDED_BY(lock_);                   // L: active items, in order
-    intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_); // L: the most recently idle first
-    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_); // L
+    item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
+    intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_);    // L: the most recently idle first
+    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
-    item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;  // L: who waits for items that are pending here
+    item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;      // L: who waits for items that are pending here
     unsigned nr_records_ CMWQ_GUARDED_BY(lock_) = 0;
-    bool managing_ CMWQ_GUARDED_BY(lock_) = false;    // L: somebody makes a worker
+    bool managing_ CMWQ_GUARDED_BY(lock_) = false;         // L: somebody makes a worker
     bool short_of_threads_ CMWQ_GUARDED_BY(lock_) = false; // L: the last attempt failed, and was reported
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
     std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;

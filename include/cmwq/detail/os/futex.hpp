@@ -28,8 +28,7 @@ inline bool futex_wait_until(futex_word& word, std::uint32_t seen, std::int64_t 
     timespec ts{};
     ts.tv_sec = static_cast<std::time_t>(deadline / 1'000'000'000);
     ts.tv_nsec = static_cast<long>(deadline % 1'000'000'000);
-    const long r =
-        ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, seen, &ts, nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long r = ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, seen, &ts, nullptr, FUTEX_BITSET_MATCH_ANY);
     return !(r == -1 && errno == ETIMEDOUT);
 }
 

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/os/thread_priority.hpp>
 #include <cmwq/detail/os/thread_state.hpp>
-#include <cmwq/detail/sync/thread.hpp>
+#include <cmwq/detail/sync/thread_types.hpp>
 
 #include <csignal>
 #include <initializer_list>

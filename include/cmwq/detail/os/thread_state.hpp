@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/sync/atomic.hpp>
-#include <cmwq/detail/sync/thread.hpp>
+#include <cmwq/detail/sync/thread_types.hpp>
 
 #include <cstddef>
 #include <cstdio>

@@ -8,7 +8,7 @@
 #if CMWQ_SYNC == 2
 
 #include <cmwq/detail/sync/model_atomic.hpp>
-#include <cmwq/detail/sync/thread.hpp>
+#include <cmwq/detail/sync/thread_types.hpp>
 
 #include <cerrno>
 
