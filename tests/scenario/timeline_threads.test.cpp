@@ -25,8 +25,7 @@ struct real_world {
     }
     static void burn(double ms) {
         const double end = cpu_now() + ms;
-        while (cpu_now() < end) {
-        }
+        while (cpu_now() < end) {}
     }
     static void sleep(double ms) {
         const timespec ts{0, static_cast<long>(ms * 1e6)};

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What delayed items promise, on a clock that stands still.
+#include "catch.hpp"
+
+#include <cmwq/cmwq.hpp>
+#include <cmwq/testing/manual_clock.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using cmwq::queue_status;
+
+namespace {
+
+struct world {
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.clock = &clock}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<int> runs{0};
+
+    // What is due has been queued when advance() returns; the flush waits for it.
+    int after(std::chrono::nanoseconds d) {
+        clock.advance(d);
+        q.flush();
+        return runs;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a delayed item runs when its time has come, not earlier") {
+    world w;
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    CHECK(w.q.queue_after(50ms, d) == queue_status::queued);
+    CHECK(d.pending());
+    CHECK(w.q.queue_after(1ms, d) == queue_status::already_pending);
+    CHECK(w.q.queue(d) == queue_status::already_pending);
+    CHECK(w.after(49'999'999ns) == 0);
+    CHECK(d.pending());
+    CHECK(w.after(1ns) == 1);
+    CHECK_FALSE(d.pending());
+    CHECK(w.after(1h) == 1);
+}
+
+TEST_CASE("no delay and less queue at once") {
+    world w;
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    CHECK(w.q.queue_after(0s, d) == queue_status::queued);
+    d.flush();
+    CHECK(w.runs == 1);
+    CHECK(w.q.queue_after(-1h, d) == queue_status::queued);
+    d.flush();
+    CHECK(w.runs == 2);
+    CHECK(w.q.queue(d) == queue_status::queued); // also as a plain item
+    d.flush();
+    CHECK(w.runs == 3);
+}
+
+TEST_CASE("timers fire in the order of their deadlines, equal ones in the order of their arming") {
+    world w;
+    cmwq::workqueue<> one{w.rt, {.name = "one", .max_active = 1}};
+    std::vector<int> order;
+    std::vector<std::unique_ptr<cmwq::delayed_work<std::function<void()>>>> items;
+    const unsigned cpu = *w.rt.cpus().begin();
+    for (int i = 0; i < 20; ++i) {
+        items.push_back(
+            std::make_unique<cmwq::delayed_work<std::function<void()>>>([&order, i] { order.push_back(i); }));
+        one.queue_after_on(cpu, std::chrono::milliseconds{i < 10 ? 10 - i : 20}, *items.back());
+    }
+    w.clock.advance(1s);
+    one.flush();
+    CHECK(order == std::vector<int>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
+}
+
+TEST_CASE("modify gives a new time, whatever the item was doing") {
+    world w;
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    CHECK(w.q.modify(50ms, d) == queue_status::queued);   // idle
+    CHECK(w.q.modify(10ms, d) == queue_status::modified); // earlier
+    CHECK(w.after(10ms) == 1);
+    CHECK(w.q.queue_after(10ms, d) == queue_status::queued);
+    CHECK(w.q.modify(50ms, d) == queue_status::modified); // later
+    CHECK(w.after(49ms) == 1);
+    CHECK(w.after(1ms) == 2);
+    CHECK(w.q.queue_after(1h, d) == queue_status::queued);
+    CHECK(w.q.modify(0s, d) == queue_status::modified); // now
+    w.q.flush();
+    CHECK(w.runs == 2 + 1);
+    d.disable();
+    CHECK(w.q.modify(1ms, d) == queue_status::disabled);
+    CHECK_FALSE(d.pending());
+    d.enable();
+}
+
+TEST_CASE("modify takes an item from another queue's list") {
+    world w;
+    cmwq::workqueue<> one{w.rt, {.name = "one", .max_active = 1}};
+    const unsigned cpu = *w.rt.cpus().begin();
+    std::binary_semaphore entered{0}, leave{0};
+    one.post_on(cpu, [&] {
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the limit
+    CHECK(w.q.modify(10ms, d) == queue_status::modified);
+    leave.release();
+    one.flush();
+    CHECK(w.runs == 0);
+    CHECK(w.after(10ms) == 1);
+}
+
+TEST_CASE("cancel takes the timer, flush brings it forward") {
+    world w;
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    w.q.queue_after(10ms, d);
+    CHECK(d.cancel());
+    CHECK_FALSE(d.pending());
+    CHECK(w.after(1h) == 0);
+    w.q.queue_after(10ms, d);
+    CHECK(d.cancel_sync());
+    CHECK(w.after(1h) == 0);
+    w.q.queue_after(10ms, d);
+    CHECK(d.flush());
+    CHECK(w.runs == 1);
+    CHECK(w.after(1h) == 1);
+    w.q.queue_after(10ms, d);
+    CHECK(d.disable());
+    CHECK(w.q.queue_after(10ms, d) == queue_status::disabled);
+    CHECK(w.after(1h) == 1);
+    d.enable();
+}
+
+TEST_CASE("an armed timer belongs to its queue: flush leaves it, drain and the destructor run it now") {
+    world w;
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    {
+        cmwq::workqueue<> q{w.rt, "drained"};
+        q.queue_after(1h, d);
+        q.flush();
+        CHECK(w.runs == 0);
+        q.drain();
+        CHECK(w.runs == 1);
+        CHECK(q.queue_after(1h, d) == queue_status::queued);
+    }
+    CHECK(w.runs == 2);
+    CHECK_FALSE(d.busy());
+    CHECK(w.after(2h) == 2);
+}
+
+TEST_CASE("an item that arms itself again does not keep a drain from ending") {
+    world w;
+    std::atomic<int> rejected{0};
+    cmwq::delayed_work<std::function<void()>> beat{[&] {
+        ++w.runs;
+        if (w.q.queue_after(10ms, beat) == queue_status::rejected) ++rejected;
+    }};
+    w.q.queue_after(10ms, beat);
+    CHECK(w.after(10ms) == 1);
+    CHECK(w.after(10ms) == 2);
+    w.q.drain();
+    CHECK(w.runs == 3);
+    CHECK(rejected == 1);
+    CHECK_FALSE(beat.pending());
+}
+
+TEST_CASE("destroying a delayed item takes its timer") {
+    world w;
+    {
+        cmwq::delayed_work d{[&] { ++w.runs; }};
+        w.q.queue_after(10ms, d);
+    }
+    CHECK(w.after(1h) == 0);
+}
+
+TEST_CASE("on the real clock, too") {
+    cmwq::workqueue<> q{"q"};
+    std::binary_semaphore ran{0};
+    cmwq::delayed_work d{[&] { ran.release(); }};
+    const auto start = std::chrono::steady_clock::now();
+    q.queue_after(5ms, d);
+    ran.acquire();
+    CHECK(std::chrono::steady_clock::now() - start >= 5ms);
+}
+
+TEST_CASE("surplus idle workers end after the idle timeout, down to the baseline") {
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.idle_timeout = 30s, .clock = &clock}};
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    constexpr int many = 20;
+    std::counting_semaphore<> entered{0}, leave{0};
+    for (int i = 0; i < many; ++i) {
+        q.post_on(cpu, [&] {
+            entered.release();
+            leave.acquire();
+        });
+    }
+    for (int i = 0; i < many; ++i) entered.acquire();
+    CHECK(rt.stats().threads >= many);
+    leave.release(many);
+    q.flush();
+    clock.advance(29s);
+    CHECK(rt.stats().threads >= many);
+    // A worker that was last to finish may have gone idle a moment after the flush: give it its time as well.
+    int rounds = 0;
+    while (rt.stats().threads > 2 && ++rounds < 1000) clock.advance(30s);
+    CHECK(rt.stats().threads == 2);
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 5; ++i) q.post_on(cpu, [&] { ++runs; });
+    q.flush();
+    CHECK(runs == 5);
+}

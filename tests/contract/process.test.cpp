@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
+// Each case is a forked child that says by its exit status what it saw.
+#include "catch.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using cmwq::queue_status;
+
+namespace {
+
+struct outcome {
+    int status = 0;
+    std::string stderr_text;
+    [[nodiscard]] bool exited_with(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
+    [[nodiscard]] bool aborted() const { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
+};
+
+// Runs `body` in a child; its return value is the exit status. A hang ends with SIGALRM.
+template <class F>
+outcome in_child(F body) {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        for (const int sig : {SIGABRT, SIGALRM}) std::signal(sig, SIG_DFL); // not Catch's
+        ::alarm(30);
+        ::dup2(ends[1], 2);
+        ::_exit(body());
+    }
+    ::close(ends[1]);
+    outcome o;
+    char buffer[256];
+    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+        o.stderr_text.append(buffer, static_cast<std::size_t>(n));
+    ::close(ends[0]);
+    REQUIRE(::waitpid(child, &o.status, 0) == child);
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new global runtime works") {
+    cmwq::workqueue<> q{"parent"};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::work running{[&] {
+        entered.release();
+        leave.acquire();
+    }};
+    cmwq::work idle{[] {}};
+    cmwq::delayed_work armed{[] {}};
+    auto* system = &cmwq::system_wq();
+    q.queue(running);
+    entered.acquire();
+    q.queue_after(1h, armed);
+
+    const outcome o = in_child([&] {
+        int wrong = 0;
+        const auto expect = [&](int bit, bool good) { wrong |= good ? 0 : bit; };
+        expect(1, q.queue(idle) == queue_status::rejected);
+        q.flush();
+        q.drain();
+        expect(2, !running.flush() && !running.cancel_sync());
+        expect(4, armed.pending() && armed.cancel() && !armed.pending());
+        expect(8, q.post([] {}) == queue_status::rejected);
+        cmwq::workqueue<> fresh{"child"};
+        int answer = 0;
+        cmwq::work w{[&] { answer = 42; }};
+        expect(16, fresh.queue(w) == queue_status::queued && w.flush() && answer == 42);
+        expect(32, fresh.queue(idle) == queue_status::queued); // an idle item of the parent is an item
+        idle.flush();
+        expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
+        w.flush();
+        return wrong;
+    });
+    CHECK(o.exited_with(0));
+    INFO(o.stderr_text);
+
+    leave.release(); // the parent goes on as before
+    running.flush();
+    CHECK(q.queue(idle) == queue_status::queued);
+    idle.flush();
+    CHECK(armed.cancel());
+}
+
+TEST_CASE("a forked child may destroy what it has inherited") {
+    const outcome o = in_child([] { // a child of its own: the objects are this one's
+        auto* rt = new cmwq::runtime;
+        auto* q = new cmwq::workqueue<>(*rt, "parent");
+        std::binary_semaphore entered{0}, leave{0};
+        auto* w = new cmwq::work<std::function<void()>>([&] {
+            entered.release();
+            leave.acquire();
+        });
+        q->queue(*w);
+        entered.acquire();
+        const pid_t grandchild = ::fork();
+        if (grandchild == 0) {
+            ::alarm(20);
+            delete w;
+            delete q;
+            delete rt;
+            ::_exit(7);
+        }
+        int status = 0;
+        ::waitpid(grandchild, &status, 0);
+        leave.release();
+        delete w;
+        delete q;
+        delete rt;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(7));
+}
+
+TEST_CASE("an exception that nobody handles terminates the program") {
+    const outcome o = in_child([] {
+        cmwq::workqueue<> q{"q"};
+        q.post([] { throw std::runtime_error("nobody handles this"); });
+        q.flush();
+        return 0;
+    });
+    CHECK(o.aborted());
+    CHECK(o.stderr_text.find("nobody handles this") != std::string::npos);
+}
+
+TEST_CASE("a runtime destroyed before its queue terminates the program and names the queue") {
+    const outcome o = in_child([] {
+        auto* rt = new cmwq::runtime;
+        auto* q = new cmwq::workqueue<>(*rt, "forgotten");
+        delete rt;
+        delete q;
+        return 0;
+    });
+    CHECK(o.aborted());
+    CHECK(o.stderr_text.find("\"forgotten\"") != std::string::npos);
+}
+
+TEST_CASE("exit while items run and are pending") {
+    const outcome o = in_child([] {
+        static cmwq::workqueue<>* const q = new cmwq::workqueue<>("immortal");
+        static std::binary_semaphore entered{0}, never{0};
+        for (int i = 0; i < 10; ++i) {
+            q->post([] {
+                entered.release();
+                never.acquire();
+            });
+        }
+        entered.acquire();
+        std::exit(5); // static objects are destroyed while workers block
+        return 0;
+    });
+    CHECK(o.exited_with(5));
+}
