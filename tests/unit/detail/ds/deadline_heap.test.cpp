@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/ds/deadline_heap.hpp>
+
+#include <cmwq/detail/ds/deadline_heap.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+#include "seed.hpp"
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct timer : cmwq::detail::deadline_node {
+    std::uint64_t armed = 0; // the oracle's own count: when it was armed, 0 if it is not
+};
+using heap = cmwq::detail::deadline_heap<timer>;
+
+} // namespace
+
+TEST_CASE("deadline_heap: earliest first, equal deadlines in the order of arming") {
+    heap h;
+    CHECK(h.empty());
+    timer t[5];
+    const std::int64_t deadlines[5] = {30, 10, 20, 10, 10};
+    for (int i = 0; i < 5; ++i) {
+        t[i].deadline = deadlines[i];
+        h.push(t[i]);
+    }
+    for (const int expected : {1, 3, 4, 2, 0}) {
+        REQUIRE_FALSE(h.empty());
+        CHECK(&h.front() == &t[expected]);
+        h.remove(h.front());
+    }
+    CHECK(h.empty());
+}
+
+TEST_CASE("deadline_heap: the only one, removed from wherever") {
+    heap h;
+    timer a, b;
+    a.deadline = 1;
+    b.deadline = 2;
+    h.push(a);
+    h.remove(a);
+    CHECK(h.empty());
+    h.push(a);
+    h.push(b);
+    h.remove(b);
+    CHECK(&h.front() == &a);
+    h.push(b);
+    h.remove(a);
+    CHECK(&h.front() == &b);
+    h.remove(b);
+    CHECK(h.empty());
+}
+
+TEST_CASE("deadline_heap: random arming and disarming against a sorted set") {
+    std::mt19937_64 random(cmwq_test::seed());
+    std::vector<timer> timers(200);
+    heap h;
+    std::uint64_t nr_armed = 0;
+    std::set<std::pair<std::pair<std::int64_t, std::uint64_t>, timer*>> oracle; // (deadline, arming), timer
+    const auto disarm = [&](timer& t) {
+        h.remove(t);
+        oracle.erase({{t.deadline, t.armed}, &t});
+        t.armed = 0;
+    };
+    for (int step = 0; step < 50'000; ++step) {
+        // Phases in which it grows, and phases in which it shrinks to nothing.
+        const bool growing = step / 1000 % 2 == 0;
+        timer& t = timers[random() % timers.size()];
+        if (t.armed != 0) {
+            if (!growing || random() % 4 == 0) disarm(t);
+        } else if (growing || random() % 4 == 0) {
+            t.deadline = static_cast<std::int64_t>(random() % 50) - 5; // often equal
+            t.armed = ++nr_armed;
+            h.push(t);
+            oracle.insert({{t.deadline, t.armed}, &t});
+        }
+        if (!oracle.empty() && random() % 3 == 0) disarm(*oracle.begin()->second);
+        REQUIRE(h.empty() == oracle.empty());
+        if (!oracle.empty()) REQUIRE(&h.front() == oracle.begin()->second);
+    }
+    while (!oracle.empty()) {
+        REQUIRE(&h.front() == oracle.begin()->second);
+        disarm(h.front());
+    }
+    CHECK(h.empty());
+}
+
+TEST_CASE("deadline_heap: a hundred thousand in the worst order need no deep stack") {
+    heap h;
+    std::vector<timer> timers(100'000);
+    for (std::size_t i = 0; i < timers.size(); ++i) {
+        timers[i].deadline = static_cast<std::int64_t>(i);
+        h.push(timers[i]); // all become children of the first
+    }
+    for (timer& t : timers) {
+        REQUIRE(&h.front() == &t);
+        h.remove(t);
+    }
+    CHECK(h.empty());
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/ds/inbox.hpp>
+
+#include <cmwq/detail/ds/inbox.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct tag;
+struct element : cmwq::detail::list_node<tag> {
+    unsigned producer = 0;
+    unsigned number = 0;
+};
+using inbox = cmwq::detail::inbox<element, tag>;
+
+} // namespace
+
+TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
+    inbox box;
+    CHECK(box.empty());
+    CHECK(box.take_all() == nullptr);
+    element e[3];
+    CHECK(box.push(e[0])); // it was empty: the caller has to see to it
+    CHECK_FALSE(box.push(e[1]));
+    CHECK_FALSE(box.push(e[2]));
+    CHECK_FALSE(box.empty());
+    element* first = box.take_all();
+    CHECK(box.empty());
+    REQUIRE(first == &e[0]);
+    REQUIRE(inbox::unlink_next(*first) == &e[1]);
+    CHECK(first->next == nullptr);
+    REQUIRE(inbox::unlink_next(e[1]) == &e[2]);
+    CHECK(inbox::unlink_next(e[2]) == nullptr);
+    CHECK(box.push(*first)); // and again
+    CHECK(box.take_all() == first);
+}
+
+TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in order for each producer") {
+    constexpr unsigned nr_producers = 4, each = 20'000;
+    const auto elements = std::make_unique<element[]>(std::size_t{nr_producers} * each);
+    inbox box;
+    std::atomic<unsigned> ready{0}, found_empty{0};
+    std::vector<std::thread> producers;
+    for (unsigned p = 0; p < nr_producers; ++p) {
+        producers.emplace_back([&, p] {
+            ++ready;
+            while (ready != nr_producers) std::this_thread::yield();
+            for (unsigned i = 0; i < each; ++i) {
+                element& e = elements[std::size_t{p} * each + i];
+                e.producer = p;
+                e.number = i; // plain members: the push publishes them
+                if (box.push(e)) ++found_empty;
+            }
+        });
+    }
+    unsigned taken = 0, batches = 0, out_of_order = 0;
+    unsigned next[nr_producers] = {};
+    while (taken < nr_producers * each) {
+        element* e = box.take_all();
+        if (e == nullptr) {
+            std::this_thread::yield();
+            continue;
+        }
+        ++batches;
+        while (e != nullptr) {
+            element* behind = inbox::unlink_next(*e);
+            if (e->number != next[e->producer]++) ++out_of_order;
+            ++taken;
+            e = behind;
+        }
+    }
+    for (std::thread& t : producers) t.join();
+    CHECK(out_of_order == 0);
+    for (const unsigned n : next) CHECK(n == each);
+    CHECK(box.empty());
+    CHECK(found_empty == batches); // exactly one producer for each time that the consumer has emptied it
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/ds/intrusive_list.hpp>
+
+#include <cmwq/detail/ds/intrusive_list.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+#include "seed.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <vector>
+
+namespace {
+
+struct first_tag;
+struct second_tag;
+struct element : cmwq::detail::list_node<first_tag>, cmwq::detail::list_node<second_tag> {
+    int number = 0;
+};
+using first_list = cmwq::detail::intrusive_list<element, first_tag>;
+using second_list = cmwq::detail::intrusive_list<element, second_tag>;
+
+template <class List>
+std::vector<int> numbers(List& l) {
+    std::vector<int> out;
+    for (element* e = l.front(); e != nullptr; e = l.next(*e)) out.push_back(e->number);
+    return out;
+}
+
+using ints = std::vector<int>;
+
+} // namespace
+
+TEST_CASE("intrusive_list: empty") {
+    first_list l;
+    CHECK(l.empty());
+    CHECK(l.size() == 0);
+    CHECK(l.front() == nullptr);
+    CHECK(l.back() == nullptr);
+    CHECK(l.pop_front() == nullptr);
+}
+
+TEST_CASE("intrusive_list: both ends and the middle") {
+    first_list l;
+    element e[4];
+    for (int i = 0; i < 4; ++i) e[i].number = i;
+    l.push_back(e[1]);
+    l.push_back(e[2]);
+    l.push_front(e[0]);
+    l.push_back(e[3]);
+    CHECK(numbers(l) == ints{0, 1, 2, 3});
+    CHECK(l.front() == &e[0]);
+    CHECK(l.back() == &e[3]);
+    l.remove(e[2]);
+    CHECK(numbers(l) == ints{0, 1, 3});
+    l.remove(e[3]);
+    CHECK(l.back() == &e[1]);
+    CHECK(l.pop_front() == &e[0]);
+    CHECK(l.size() == 1);
+    CHECK(l.pop_front() == &e[1]);
+    CHECK(l.empty());
+    l.push_back(e[2]); // what was removed can come back
+    CHECK(numbers(l) == ints{2});
+    l.remove(e[2]);
+}
+
+TEST_CASE("intrusive_list: an element on two lists at once") {
+    first_list a;
+    second_list b;
+    element e[3];
+    for (int i = 0; i < 3; ++i) {
+        e[i].number = i;
+        a.push_back(e[i]);
+        b.push_front(e[i]);
+    }
+    CHECK(numbers(a) == ints{0, 1, 2});
+    CHECK(numbers(b) == ints{2, 1, 0});
+    a.remove(e[1]);
+    CHECK(numbers(a) == ints{0, 2});
+    CHECK(numbers(b) == ints{2, 1, 0});
+    while (a.pop_front() != nullptr) {}
+    while (b.pop_front() != nullptr) {}
+}
+
+TEST_CASE("intrusive_list: random operations against std::deque") {
+    std::mt19937_64 random(cmwq_test::seed());
+    constexpr int n = 16;
+    element e[n];
+    for (int i = 0; i < n; ++i) e[i].number = i;
+    first_list l;
+    std::deque<int> oracle;
+    for (int step = 0; step < 5000; ++step) {
+        const int i = static_cast<int>(random() % n);
+        const auto at = std::find(oracle.begin(), oracle.end(), i);
+        if (at != oracle.end()) {
+            l.remove(e[i]);
+            oracle.erase(at);
+        } else if (random() % 2 == 0) {
+            l.push_back(e[i]);
+            oracle.push_back(i);
+        } else {
+            l.push_front(e[i]);
+            oracle.push_front(i);
+        }
+        REQUIRE(l.size() == oracle.size());
+        REQUIRE(numbers(l) == ints(oracle.begin(), oracle.end()));
+        REQUIRE(l.back() == (oracle.empty() ? nullptr : &e[oracle.back()]));
+    }
+}
