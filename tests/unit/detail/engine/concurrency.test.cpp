@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/engine/concurrency.hpp>
+
+#include <cmwq/detail/engine/concurrency.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+
+using namespace cmwq::detail;
+
+namespace {
+
+struct row {
+    const char* says;
+    pool_snapshot pool;
+    bool expected;
+};
+
+template <std::size_t N>
+void check(bool (*predicate)(const pool_snapshot&) noexcept, const row (&table)[N]) {
+    for (const row& r : table) {
+        INFO(r.says);
+        CHECK(predicate(r.pool) == r.expected);
+    }
+}
+
+} // namespace
+
+TEST_CASE("need_more_worker") {
+    check(
+        &need_more_worker,
+        {
+            {"nothing pending, nobody there", {}, false},
+            {"nothing pending, all blocked", {.running = 0, .active = 3, .limit = 5}, false},
+            {"pending, nobody there", {.pending = 1}, true},
+            {"pending, one runs", {.pending = 9, .running = 1, .active = 1}, false},
+            {"pending, the only one is blocked", {.pending = 1, .running = 0, .active = 1}, true},
+            {"pending, one of two runs", {.pending = 1, .running = 1, .active = 2}, false},
+            {"pending, eleven are blocked: still urgent", {.pending = 1, .running = 0, .active = 11}, true},
+            {"pending, twelve are blocked: patience", {.pending = 1, .running = 0, .active = 12}, false},
+            {"twelve are blocked, but it takes more", {.pending = 1, .active = 12, .limit = 13}, true},
+            {"one runs, fewer are active than it takes", {.pending = 1, .running = 1, .active = 2, .limit = 3}, true},
+            {"one runs, as many are active as it takes", {.pending = 1, .running = 1, .active = 3, .limit = 3}, false},
+        });
+}
+
+TEST_CASE("spare_is_urgent: with a few blocked ones, not with many") {
+    for (int active = 0; active < 12; ++active) CHECK(spare_is_urgent(active));
+    for (const int active : {12, 13, 100, 2048}) CHECK_FALSE(spare_is_urgent(active));
+}
+
+TEST_CASE("may_start_working: only if a spare stays behind") {
+    check(&may_start_working, {
+                                  {"no other is idle", {.pending = 5, .idle = 0}, false},
+                                  {"one is", {.pending = 5, .idle = 1}, true},
+                                  {"many are", {.idle = 40}, true},
+                                  {"one is being made, but is not there", {.pending = 1, .managing = true}, false},
+                              });
+}
+
+TEST_CASE("keep_working") {
+    check(&keep_working,
+          {
+              {"nothing pending", {.pending = 0, .running = 1, .active = 1}, false},
+              {"the only one", {.pending = 1, .running = 1, .active = 1}, true},
+              {"the others are blocked", {.pending = 1, .running = 1, .active = 7}, true},
+              {"another one runs: that is one too many", {.pending = 1, .running = 2, .active = 2}, false},
+              {"another one runs, and it takes two", {.pending = 1, .running = 2, .active = 2, .limit = 2}, true},
+              {"another one runs, more are active than it takes",
+               {.pending = 1, .running = 2, .active = 3, .limit = 2},
+               false},
+              {"it was counted out itself meanwhile", {.pending = 1, .running = 0, .active = 3}, true},
+          });
+}
+
+TEST_CASE("need_to_create_worker: if nobody is idle and nobody is at it") {
+    check(&need_to_create_worker, {
+                                      {"nobody idle", {}, true},
+                                      {"somebody idle", {.idle = 1}, false},
+                                      {"at it", {.managing = true}, false},
+                                      {"at it although somebody is idle", {.idle = 1, .managing = true}, false},
+                                  });
+}
+
+TEST_CASE("too_many_workers: a quarter of the busy ones, beyond two") {
+    check(&too_many_workers, {
+                                 {"none", {}, false},
+                                 {"the two that a pool keeps", {.idle = 2}, false},
+                                 {"three, and nobody works", {.idle = 3}, true},
+                                 {"three, four work", {.active = 4, .idle = 3}, true},
+                                 {"three, five work", {.active = 5, .idle = 3}, false},
+                                 {"six, sixteen work", {.active = 16, .idle = 6}, true},
+                                 {"six, seventeen work", {.active = 17, .idle = 6}, false},
+                             });
+}
+
+TEST_CASE("predicates: over all small pools") {
+    for (unsigned pending = 0; pending < 3; ++pending) {
+        for (int active = 0; active < 15; ++active) {
+            for (int running = 0; running <= active; ++running) {
+                for (int limit = 1; limit < 15; ++limit) {
+                    for (int idle = 0; idle < 6; ++idle) {
+                        const pool_snapshot p{
+                            .pending = pending, .running = running, .active = active, .limit = limit, .idle = idle};
+                        CAPTURE(pending, active, running, limit, idle);
+                        // Nobody is called, and nobody stays, for nothing.
+                        if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
+                        // Pending and nobody at all: somebody has to come, whatever else is true.
+                        if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
+                        // A worker that goes although something is pending leaves another one running.
+                        if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > 1);
+                        // One that goes would not be called back at once.
+                        if (pending > 0 && running > 1 && !keep_working(p)) {
+                            pool_snapshot without = p;
+                            --without.running;
+                            --without.active;
+                            REQUIRE_FALSE(need_more_worker(without));
+                        }
+                        // Ending workers stops at the two that a pool keeps.
+                        if (too_many_workers(p)) REQUIRE(idle > 2);
+                    }
+                }
+            }
+        }
+    }
+}

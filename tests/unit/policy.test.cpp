@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/policy.hpp>
+
+#include <cmwq/policy.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+
+#include <string_view>
+
+namespace {
+
+using cmwq::execution_policy;
+using cmwq::pool_kind;
+
+// Positive: a stock one, one that inherits and shadows, one from scratch.
+struct named : cmwq::bound {
+    static constexpr std::string_view name = "named";
+};
+struct narrow : cmwq::bound {
+    static constexpr unsigned default_max_active = 1;
+};
+struct widest : cmwq::bound {
+    static constexpr unsigned default_max_active = cmwq::max_active_ceiling;
+};
+struct strict : cmwq::bound {
+    static constexpr bool fifo = true;
+    static constexpr unsigned default_max_active = 1;
+};
+struct from_scratch {
+    static constexpr const char* name = "from_scratch"; // convertible is enough
+    static constexpr pool_kind pool = pool_kind::per_cpu;
+    static constexpr bool concurrency_managed = true;
+    static constexpr bool may_block = true;
+    static constexpr bool fifo = false;
+    static constexpr unsigned default_max_active = 7;
+};
+static_assert(execution_policy<cmwq::bound>);
+static_assert(execution_policy<named>);
+static_assert(execution_policy<narrow>);
+static_assert(execution_policy<widest>);
+static_assert(execution_policy<strict>);
+static_assert(execution_policy<from_scratch>);
+
+// Negative: no answers, one missing, one of the wrong type, and each rule about the whole.
+struct nothing {};
+struct no_limit {
+    static constexpr std::string_view name = "no_limit";
+    static constexpr pool_kind pool = pool_kind::per_cpu;
+    static constexpr bool concurrency_managed = true, may_block = true, fifo = false;
+};
+struct wrong_type : cmwq::bound {
+    static constexpr int name = 5;
+};
+struct limit_zero : cmwq::bound {
+    static constexpr unsigned default_max_active = 0;
+};
+struct limit_absurd : cmwq::bound {
+    static constexpr unsigned default_max_active = cmwq::max_active_ceiling + 1;
+};
+struct fifo_in_parallel : cmwq::bound {
+    static constexpr bool fifo = true;
+};
+struct unmanaged : cmwq::bound {
+    static constexpr bool concurrency_managed = false;
+};
+struct never_blocks : cmwq::bound {
+    static constexpr bool may_block = false;
+};
+static_assert(!execution_policy<int>);
+static_assert(!execution_policy<nothing>);
+static_assert(!execution_policy<no_limit>);
+static_assert(!execution_policy<wrong_type>);
+static_assert(!execution_policy<limit_zero>);
+static_assert(!execution_policy<limit_absurd>);
+static_assert(!execution_policy<fifo_in_parallel>);
+static_assert(!execution_policy<unmanaged>);
+static_assert(!execution_policy<never_blocks>);
+
+} // namespace
+
+TEST_CASE("policy: the answers of bound") {
+    CHECK(cmwq::bound::name == "bound");
+    CHECK(cmwq::bound::pool == pool_kind::per_cpu);
+    CHECK(cmwq::bound::default_max_active == 256);
+    CHECK(cmwq::max_active_ceiling == 2048);
+}
+
+TEST_CASE("policy: what is shadowed counts, the rest is inherited") {
+    CHECK(named::name == "named");
+    CHECK(named::default_max_active == cmwq::bound::default_max_active);
+    CHECK(narrow::name == "bound");
+    CHECK(narrow::default_max_active == 1);
+}
