@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/os/thread_state.hpp>
+
+#include <cmwq/detail/os/thread_state.hpp> // once more: it guards itself
+
+#include <cmwq/detail/sync/parker.hpp>
+
+#include "catch.hpp"
+#include "eventually.hpp"
+
+#include <atomic>
+#include <pthread.h>
+#include <thread>
+
+using cmwq::detail::parker;
+using cmwq::detail::thread_times;
+using cmwq::detail::os::thread_state;
+using cmwq_test::eventually;
+
+namespace {
+
+struct spinner {
+    explicit spinner(thread_state& s, bool keep_open, const char* name = "spinner")
+        : thread([this, &s, keep_open, name] {
+              ::pthread_setname_np(::pthread_self(), name);
+              s.open_own(keep_open);
+              ready = true;
+              while (!stop) {}
+          }) {
+        while (!ready) std::this_thread::yield();
+    }
+    ~spinner() {
+        stop = true;
+        thread.join();
+    }
+    std::atomic<bool> ready{false}, stop{false};
+    std::thread thread;
+};
+
+} // namespace
+
+TEST_CASE("thread_state: nobody is not blocked") {
+    const thread_state s;
+    CHECK_FALSE(s.blocked());
+    thread_times t{};
+    CHECK_FALSE(s.times(t));
+}
+
+TEST_CASE("thread_state: a parked thread is blocked; when it has ended it is not") {
+    for (const bool keep_open : {true, false}) {
+        CAPTURE(keep_open);
+        thread_state s;
+        parker p;
+        std::atomic<bool> ready{false};
+        std::thread t([&] {
+            s.open_own(keep_open);
+            ready = true;
+            p.park();
+        });
+        CHECK(eventually([&] { return ready && s.blocked(); }));
+        p.unpark();
+        t.join();
+        CHECK_FALSE(s.blocked());
+    }
+}
+
+TEST_CASE("thread_state: a spinning thread is not, on a CPU or waiting for one") {
+    for (const bool keep_open : {true, false}) {
+        CAPTURE(keep_open);
+        thread_state s;
+        const spinner it(s, keep_open);
+        int blocked = 0;
+        for (int i = 0; i < 2000; ++i) blocked += s.blocked() ? 1 : 0;
+        CHECK(blocked == 0);
+    }
+}
+
+TEST_CASE("thread_state: the name of a thread does not matter") {
+    thread_state s;
+    const spinner it(s, true, "x) S (y) S 1");
+    int blocked = 0;
+    for (int i = 0; i < 100; ++i) blocked += s.blocked() ? 1 : 0;
+    CHECK(blocked == 0);
+}
+
+TEST_CASE("thread_state: a record serves one thread after the other") {
+    thread_state s;
+    std::thread([&] { s.open_own(true); }).join();
+    CHECK_FALSE(s.blocked());
+    parker p;
+    std::atomic<bool> ready{false};
+    std::thread second([&] {
+        s.open_own(true);
+        ready = true;
+        p.park();
+    });
+    CHECK(eventually([&] { return ready && s.blocked(); })); // of the second one, not of the first
+    p.unpark();
+    second.join();
+}
+
+TEST_CASE("thread_state: times grow with what the thread uses") {
+    thread_state s;
+    const spinner it(s, true);
+    thread_times first{};
+    if (!s.times(first)) {
+        WARN("this kernel keeps no scheduler accounts");
+        return;
+    }
+    CHECK(first.cpu >= 0);
+    CHECK(first.wait >= 0);
+    thread_times later{};
+    CHECK(eventually([&] { return s.times(later) && later.cpu > first.cpu; }));
+    CHECK(later.wait >= first.wait);
+}
+
+TEST_CASE("thread_state: without descriptors of its own there are no times") {
+    thread_state s;
+    const spinner it(s, false);
+    thread_times t{};
+    CHECK_FALSE(s.times(t));
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/sync/parker.hpp>
+
+#include <cmwq/detail/sync/parker.hpp> // once more: it guards itself
+
+#include <cmwq/detail/sync/clock.hpp>
+
+#include "catch.hpp"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+using cmwq::detail::parker;
+using cmwq::detail::steady_now;
+
+TEST_CASE("parker: a permit given before is not lost, and two are one") {
+    parker p;
+    p.unpark();
+    p.unpark();
+    p.park();
+    const std::int64_t begin = steady_now();
+    CHECK_FALSE(p.park_until(begin + 2'000'000));
+    CHECK(steady_now() - begin >= 2'000'000);
+    p.unpark(); // a time-out leaves nothing behind
+    CHECK(p.park_until(begin));
+    CHECK_FALSE(p.park_until(begin));
+}
+
+TEST_CASE("parker: whoever sleeps is woken, and sees what was written before") {
+    constexpr int rounds = 5000;
+    parker ping, pong;
+    int shared = 0; // plain: the permits order every access
+    std::thread other([&] {
+        for (int i = 0; i < rounds; ++i) {
+            ping.park();
+            ++shared;
+            pong.unpark();
+        }
+    });
+    for (int i = 0; i < rounds; ++i) {
+        ++shared;
+        ping.unpark();
+        pong.park();
+    }
+    other.join();
+    CHECK(shared == 2 * rounds);
+}
+
+TEST_CASE("parker: a wait with a deadline ends by the permit") {
+    parker p;
+    std::thread other([&] { p.unpark(); });
+    CHECK(p.park_until(steady_now() + 20'000'000'000));
+    other.join();
+}
+
+TEST_CASE("parker: permits against time-outs: each permit is taken once") {
+    parker p, taken;
+    std::atomic<bool> done{false};
+    unsigned given = 0, got = 0;
+    std::thread owner([&] {
+        while (!done) {
+            if (p.park_until(steady_now() + 1000)) {
+                ++got;
+                taken.unpark();
+            }
+        }
+    });
+    for (; given < 2000; ++given) {
+        p.unpark();
+        taken.park();
+    }
+    done = true;
+    owner.join();
+    CHECK(got == given);
+}
+
+TEST_CASE("parker: its owner may destroy it as soon as it holds the permit") {
+    constexpr int rounds = 2000;
+    std::atomic<parker*> handed{nullptr};
+    std::thread giver([&] {
+        for (int i = 0; i < rounds; ++i) {
+            parker* p = nullptr;
+            while ((p = handed.exchange(nullptr)) == nullptr) std::this_thread::yield();
+            p->unpark();
+        }
+    });
+    for (int i = 0; i < rounds; ++i) {
+        const auto p = std::make_unique<parker>();
+        handed = p.get();
+        p->park();
+    }
+    giver.join();
+    CHECK(handed == nullptr);
+}
