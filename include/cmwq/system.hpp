@@ -29,7 +29,7 @@ namespace detail {
 
 template <class Tag>
 system_workqueue& system_queue(std::string_view name, priority prio) {
-    static per_process<system_workqueue> instance;
+    static auto& instance = *new per_process<system_workqueue>;
     return instance.get([&] { return new system_workqueue(name, prio); });
 }
 

@@ -77,10 +77,9 @@ TEST_CASE("an item runs once for each time it was made pending, and calls in bet
     CHECK(w.busy());
     CHECK(runs == 0);
     release.release();
-    CHECK(w.flush());
+    w.flush();
     CHECK(runs == 1);
-    CHECK_FALSE(w.pending());
-    CHECK(eventually([&] { return !w.busy(); }));
+    CHECK_FALSE(w.busy());
     g.leave.release();
 }
 
@@ -348,7 +347,7 @@ TEST_CASE("what takes the address of an item that has destroyed itself does not 
     auto* second = new (memory) item{[&] { ++runs; }};
     CHECK_FALSE(second->busy());
     CHECK(q.queue_on(0, *second) == queue_status::queued);
-    CHECK(second->flush()); // runs beside the function of the first
+    second->flush(); // runs beside the function of the first
     CHECK(runs == 1);
     second->~item();
     leave.release();

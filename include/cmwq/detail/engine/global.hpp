@@ -6,13 +6,16 @@
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
+#include <vector>
+
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Constant initialised; meant as a function-local static. Not destroyed: threads may still run when static objects go.
+/// Meant as a function-local static reference to a `new` one: not destroyed, because threads may still run when static
+/// objects go.
 template <class T>
 class per_process {
 public:
-    constexpr per_process() noexcept = default;
+    per_process() noexcept = default;
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
@@ -24,7 +27,10 @@ public:
         if (generation_.load(acquire) == now) return *object_.load(relaxed);
         const scoped_lock g(lock_);
         if (generation_.load(relaxed) != now) {
-            object_.store(make(), relaxed);
+            inherited_.reserve(inherited_.size() + 1);
+            T* const fresh = make();
+            inherited_.push_back(object_.load(relaxed)); // the parent's: kept in sight of leak checkers
+            object_.store(fresh, relaxed);
             generation_.store(now, release); // [ONCE-2]
         }
         return *object_.load(relaxed);
@@ -32,6 +38,7 @@ public:
 
 private:
     mutex lock_;
+    std::vector<T*> inherited_ CMWQ_GUARDED_BY(lock_);
     atomic<T*> object_{nullptr};
     atomic<unsigned> generation_{0}; // of the process that made it, plus one; 0: not made
 };

@@ -19,7 +19,7 @@ inline runtime::~runtime() {
 }
 
 inline runtime& runtime::global() {
-    static detail::per_process<runtime> instance;
+    static auto& instance = *new detail::per_process<runtime>;
     return instance.get([] { return new runtime; });
 }
 

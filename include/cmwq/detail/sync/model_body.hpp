@@ -83,6 +83,19 @@ inline void set_current_cpu(unsigned cpu) noexcept { here("set_current_cpu()").s
 /// A name for a sync object in traces and messages of this run.
 inline void label(const void* object, const char* name) { here("label()").label(object, name); }
 
+/// While it lives a search leaves every choice at its default, whichever thread has it: no preemption, no stale read.
+/// For the beginning or the end of a body that is not its subject: the executions go to what is.
+class unsearched {
+public:
+    unsearched() noexcept { begin(); }
+    ~unsearched() { end(); }
+    unsearched(const unsearched&) = delete;
+    unsearched& operator=(const unsearched&) = delete;
+
+    void begin() noexcept { here("unsearched").choosing(false); }
+    void end() noexcept { here("unsearched").choosing(true); }
+};
+
 /// A semaphore of somebody else's: whoever waits is blocked in the kernel, and the library is not told.
 class semaphore : private carrier {
 public:

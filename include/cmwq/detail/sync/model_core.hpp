@@ -152,6 +152,9 @@ public:
     [[nodiscard]] bool searching() const noexcept { return searching_; }
     [[nodiscard]] unsigned history() const noexcept { return history_; }
     [[nodiscard]] bool tracing() const noexcept { return tracing_; }
+    /// False: a search makes none of the choices that it has: see `unsearched`.
+    [[nodiscard]] bool choosing() const noexcept { return choosing_; }
+    void choosing(bool yes) noexcept { choosing_ = yes; }
 
     // ---- steps --------------------------------------------------------------------------------------------------
 
@@ -316,6 +319,7 @@ protected:
         run_ = ++last_run_;
         nr_threads_ = nr_objects_ = nr_starts_ = nr_paused_ = 0;
         mutations_ = 0;
+        choosing_ = true;
         now_ = start_of_time;
         self_ = nullptr;
         labels_.clear();
@@ -380,7 +384,7 @@ protected:
     unsigned nr_threads_ = 0, nr_objects_ = 0, nr_starts_ = 0;
     unsigned nr_paused_ = 0; ///< threads that after_mutation() is for
     unsigned history_ = 4;
-    bool searching_ = false, tracing_ = false;
+    bool searching_ = false, tracing_ = false, choosing_ = true;
 
 private:
     static void enter() {

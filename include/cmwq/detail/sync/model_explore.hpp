@@ -49,6 +49,7 @@ public:
 
     void point() noexcept override {
         count_step();
+        if (!choosing_) return;
         logical_thread& t = *self_;
         const bool jumped = jumps_left_ != 0 && maybe_jump();
         // What a thread does before its first step nobody can see, so nothing is gained by interrupting it there.
@@ -109,7 +110,7 @@ public:
     void replaced() noexcept override {}
 
     unsigned choose_store(unsigned n) noexcept override {
-        if (stale_left_ == 0) return 0;
+        if (stale_left_ == 0 || !choosing_) return 0;
         const unsigned c =
             choose(n, [this](unsigned k) { return random_() % 4 == 0 ? static_cast<unsigned>(random_() % k) : 0u; });
         if (c != 0) --stale_left_;
@@ -262,6 +263,10 @@ private:
         const std::uint32_t later = self_->id + 1 < 32 ? runnable_ & (~0u << (self_->id + 1)) : 0;
         const unsigned first = lowest(later != 0 ? later : runnable_);
         unsigned next = first;
+        if (!choosing_) {
+            resume(first);
+            return;
+        }
         if (!waiting || preemptions_left_ != 0) next = pick(first, runnable_ & ~(1u << first), false);
         if (waiting && next != first) --preemptions_left_;
         resume(next);

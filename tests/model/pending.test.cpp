@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Claiming and clearing PENDING: whoever loses the claim still publishes, nobody's run is lost, every claim is one run.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <cmwq/detail/sync/atomic.hpp>
+
+#include <memory>
+
+namespace model = cmwq::detail::model;
+using cmwq::queue_status;
+using cmwq::detail::atomic;
+using cmwq::detail::relaxed;
+using cmwq_test::machine;
+using cmwq_test::search;
+
+namespace {
+
+/// Counts the calls that made the item pending, across threads.
+class tally {
+public:
+    queue_status operator()(queue_status s) noexcept {
+        if (s == queue_status::queued) n_.fetch_add(1, relaxed);
+        return s;
+    }
+    [[nodiscard]] int count() const noexcept { return n_.load(relaxed); }
+
+private:
+    atomic<int> n_{0};
+};
+
+} // namespace
+
+TEST_CASE("pending: the run that follows sees what was written before queue(), won or lost") {
+    CHECK(model::explore(search("publish", 6), [] {
+        machine m;
+        // Relaxed: only the item's own protocol can carry them.
+        atomic<int> from_a{0}, from_b{0};
+        model::checked<int> runs{0}; // checked: each run happens before the next, and before the end of flush()
+        int seen_a = 0, seen_b = 0;
+        tally queued;
+        cmwq::work w{[&] {
+            runs = runs + 1;
+            seen_a = from_a.load(relaxed);
+            seen_b = from_b.load(relaxed);
+        }};
+        auto t = model::spawn([&] {
+            from_b.store(1, relaxed);
+            queued(m.q.queue(w));
+        });
+        from_a.store(1, relaxed);
+        queued(m.q.queue(w));
+        t.join();
+        m.q.flush();
+        model::require(seen_a == 1 && seen_b == 1, "the last run sees both");
+        model::require(runs == queued.count(), "one run for each claim");
+    }));
+}
+
+TEST_CASE("pending: a plain variable is published by a queue() that loses") {
+    CHECK(model::explore(search("publish-plain", 4), [] {
+        machine m;
+        model::checked<int> message{0};
+        atomic<bool> written{false};
+        int seen = 0;
+        cmwq::work w{[&] {
+            // The item is the message's mailbox: once it was told, it takes the message, with no other order.
+            if (written.load(cmwq::detail::acquire)) seen = message;
+        }};
+        m.q.queue(w);
+        message = 42;
+        written.store(true, cmwq::detail::release);
+        m.q.queue(w);
+        m.q.flush();
+        model::require(seen == 42, "the message has arrived");
+    }));
+}
+
+TEST_CASE("pending: three threads queue, each claim is one run, never two at once") {
+    CHECK(model::explore(search("collapse", 5), [] {
+        machine m;
+        model::checked<int> runs{0};
+        tally queued;
+        cmwq::work w{[&] { runs = runs + 1; }};
+        auto a = model::spawn([&] { queued(m.q.queue(w)); });
+        auto b = model::spawn([&] { queued(m.q.queue(w)); });
+        queued(m.q.queue(w));
+        a.join();
+        b.join();
+        m.q.flush();
+        model::require(runs >= 1 && runs == queued.count(), "one run for each claim, and at least one");
+        model::require(!w.pending() && !w.busy(), "idle afterwards");
+    }));
+}
+
+TEST_CASE("pending: an item queues itself while others queue it, on two CPUs") {
+    auto o = search("again-from-inside", 5);
+    o.around.cpus = 2;
+    CHECK(model::explore(o, [] {
+        machine m;
+        model::checked<int> runs{0};
+        tally queued;
+        std::unique_ptr<cmwq::work_base*> self(new cmwq::work_base*(nullptr));
+        cmwq::work w{[&] {
+            runs = runs + 1;
+            if (runs == 1) model::require(queued(m.q.queue(**self)) != queue_status::rejected, "accepted");
+        }};
+        *self = &w;
+        auto t = model::spawn([&] { queued(m.q.queue_on(1, w)); });
+        queued(m.q.queue_on(0, w));
+        t.join();
+        m.q.drain();
+        model::require(runs >= 2 && runs == queued.count(), "one run for each claim, the inner one included");
+    }));
+}
+
+TEST_CASE("pending: a queue() after enable() is not lost to another thread that fails to claim") {
+    CHECK(model::explore(search("enable", 5, 3), [] {
+        machine m;
+        atomic<int> event{0};
+        int seen = 0;
+        tally queued;
+        model::checked<int> runs{0};
+        cmwq::work w{[&] {
+            runs = runs + 1;
+            seen = event.load(relaxed);
+        }};
+        w.disable();
+        auto t = model::spawn([&] { queued(m.q.queue(w)); });
+        event.store(1, relaxed);
+        model::require(w.enable(), "enabled");
+        model::require(queued(m.q.queue(w)) != queue_status::disabled, "it is enabled");
+        m.q.flush();
+        model::require(seen == 1, "a run follows the queue() of whoever enabled it");
+        t.join();
+        m.q.flush();
+        model::require(runs == queued.count(), "one run for each claim");
+    }));
+}
+
+TEST_CASE("pending: disabled means that nobody makes it pending, whoever tries meanwhile") {
+    CHECK(model::explore(search("disable", 4), [] {
+        machine m;
+        tally queued;
+        model::checked<int> runs{0};
+        int cancelled = 0;
+        cmwq::work w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] { queued(m.q.queue(w)); });
+        cancelled += w.disable_sync();
+        const int before = runs;
+        model::require(queued(m.q.queue(w)) == queue_status::disabled, "disabled");
+        t.join();
+        m.q.flush();
+        model::require(runs == before, "no run while disabled");
+        model::require(w.enable() && queued(m.q.queue(w)) == queue_status::queued, "and after it, it is as before");
+        m.q.flush();
+        model::require(runs + cancelled == queued.count(), "each claim is a run, or was cancelled");
+    }));
+}
