@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the stress tests have in common: how long, which random numbers, and complaints from any thread.
+#pragma once
+
+#include "eventually.hpp"
+#include "seed.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stress {
+
+/// How long a test case goes on: CMWQ_STRESS_SECONDS, by default 2.
+class box {
+public:
+    [[nodiscard]] bool open() const { return std::chrono::steady_clock::now() < end_; }
+
+private:
+    static double seconds() {
+        const char* text = std::getenv("CMWQ_STRESS_SECONDS");
+        const double n = text == nullptr ? 0 : std::atof(text);
+        return n > 0 ? n : 2;
+    }
+    const std::chrono::steady_clock::time_point end_ =
+        std::chrono::steady_clock::now() +
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds()));
+};
+
+/// Random numbers that depend on the seed of the test and on `stream` only. SplitMix64: one word, so that every thread
+/// and every item can have its own.
+class random {
+public:
+    explicit random(std::uint64_t stream) : state_(cmwq_test::seed() + stream * 0x9e3779b97f4a7c15u) { (*this)(); }
+    std::uint64_t operator()() {
+        std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+    /// 0 … n - 1
+    unsigned below(unsigned n) { return static_cast<unsigned>((*this)() % n); }
+    bool one_in(unsigned n) { return below(n) == 0; }
+
+private:
+    std::uint64_t state_;
+};
+
+/// Catch's assertions belong to one thread; this collects what the others have to say.
+class complaints {
+public:
+    void expect(bool holds, const char* what) {
+        if (holds) return;
+        const std::lock_guard g(lock_);
+        if (++nr_ <= 5) text_ += std::string(what) + '\n';
+    }
+    /// Empty: nobody complained.
+    [[nodiscard]] std::string text() const {
+        const std::lock_guard g(lock_);
+        return nr_ > 5 ? text_ + "… " + std::to_string(nr_) + " altogether\n" : text_;
+    }
+
+private:
+    mutable std::mutex lock_;
+    std::string text_;
+    unsigned nr_ = 0;
+};
+
+/// Counts what never runs twice at once, and finds out if it does.
+class exclusive {
+public:
+    explicit exclusive(complaints& c) : complaints_(c) {}
+    template <class F>
+    void run(F&& f) {
+        complaints_.expect(!inside_.exchange(true), "an item runs twice at once");
+        std::forward<F>(f)();
+        nr_ += 1; // plain on purpose: the runs of an item happen one after another
+        inside_.store(false);
+        finished_.fetch_add(1);
+    }
+    [[nodiscard]] bool inside() const { return inside_; }
+    [[nodiscard]] std::uint64_t finished() const { return finished_; }
+    [[nodiscard]] std::uint64_t counted_plainly() const { return nr_; } ///< when nothing runs any more
+
+private:
+    complaints& complaints_;
+    std::atomic<bool> inside_{false};
+    std::uint64_t nr_ = 0;
+    std::atomic<std::uint64_t> finished_{0};
+};
+
+inline void on_threads(unsigned n, const std::function<void(unsigned)>& f) {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < n; ++i) threads.emplace_back(f, i);
+    for (std::thread& t : threads) t.join();
+}
+
+/// A call that blocks in the kernel, as a read from a disk does: what the library is there for.
+inline void block_for(std::chrono::nanoseconds d) {
+    const timespec ts{0, static_cast<long>(d.count())};
+    ::nanosleep(&ts, nullptr);
+}
+
+inline void burn(unsigned rounds) {
+    for (unsigned i = 0; i < rounds; ++i) asm volatile("");
+}
+
+inline std::ptrdiff_t nr_tasks() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+} // namespace stress
