@@ -61,7 +61,7 @@ inline void worker_pool::staff() noexcept {
     drain_locked();
     const pool_snapshot s = snapshot_locked();
     if (!need_more_worker(s) || stopping_) return;
-    if (need_to_create_worker(s)) make_worker_locked();
+    if (need_to_create_worker(s) && !make_worker_locked()) rt_.arm_monitor(); // which tries again at each tick
     if (!idle_.empty()) d.wake(idle_.front()->sleep);
 }
 

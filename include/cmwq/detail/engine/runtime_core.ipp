@@ -201,10 +201,7 @@ inline bool runtime_core::monitor_tick() noexcept {
             case finding::running:
             case finding::all_blocked: pending = true; break;
             case finding::replaced: pending = eventful = true; break;
-            case finding::no_spare:
-                pending = eventful = true;
-                p.staff();
-                break;
+            case finding::no_spare: pending = true; break; // it has asked for one
             }
             p.learn();
         }

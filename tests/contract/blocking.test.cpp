@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Items that block: whoever notices it (guard, sentinel, monitor), the next item starts.
+#include "catch.hpp"
+#include "eventually.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <semaphore>
+#include <string>
+#include <system_error>
+#include <thread>
+
+using namespace std::chrono_literals;
+using cmwq::block_kind;
+using cmwq_test::eventually;
+
+namespace {
+
+// `depth` items on one CPU, each waiting for the one queued behind it.
+int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind kind = cmwq::will_block) {
+    cmwq::workqueue<> q{rt, "chain"};
+    const unsigned cpu = *rt.cpus().begin();
+    std::atomic<int> done{0};
+    for (int i = 0; i < depth; ++i) {
+        q.post_on(cpu, [&, cpu] {
+            std::binary_semaphore child{0};
+            q.post_on(cpu, [&] { child.release(); });
+            if (annotated) {
+                const cmwq::blocking_region region{kind};
+                child.acquire();
+            } else {
+                child.acquire();
+            }
+            ++done;
+        });
+    }
+    q.drain();
+    return done;
+}
+
+// Refuses to start threads when told to, from the n-th on.
+class stingy_threads final : public cmwq::thread_source {
+public:
+    std::atomic<bool> refuse{false};
+    std::atomic<int> refused{0};
+
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        if (!refuse) return t.start(body, arg);
+        ++refused;
+        return EAGAIN;
+    }
+};
+
+} // namespace
+
+TEST_CASE("items that block un-annotated are replaced: by the sentinel, and by the monitor without one") {
+    const bool sentinel = GENERATE(true, false);
+    cmwq::runtime rt{{.sentinel = sentinel}};
+    CHECK(chain_of_waiters(rt, 30, false) == 30);
+    const cmwq::runtime_stats s = rt.stats();
+    CHECK(s.blocks_by_guard == 0);
+    if (sentinel) CHECK(s.blocks_by_sentinel + s.blocks_by_monitor > 0);
+    else CHECK((s.blocks_by_sentinel == 0 && s.blocks_by_monitor > 0));
+}
+
+TEST_CASE("items that announce that they block are replaced at once, without sentinel") {
+    cmwq::runtime rt{{.sentinel = false}};
+    CHECK(chain_of_waiters(rt, 30, true) == 30);
+    CHECK(rt.stats().blocks_by_guard > 0);
+}
+
+TEST_CASE("the guard: kinds, nesting, upgrade, threshold") {
+    struct seen {
+        int begins = 0, upgrades = 0, ends = 0;
+        block_kind kind{};
+    };
+    class observer final : public cmwq::detail::blocking_observer {
+    public:
+        seen s;
+        void begin_blocking(block_kind k) noexcept override { ++s.begins, s.kind = k; }
+        void upgrade_blocking() noexcept override { ++s.upgrades; }
+        void end_blocking() noexcept override { ++s.ends; }
+    };
+    const auto run = [](auto body) {
+        observer o;
+        cmwq::detail::this_thread_slots().observer = &o;
+        body();
+        cmwq::detail::this_thread_slots().observer = nullptr;
+        CHECK(o.depth == 0);
+        return o.s;
+    };
+    const auto outer = GENERATE(block_kind::may_block, block_kind::will_block);
+    const auto inner = GENERATE(block_kind::may_block, block_kind::will_block);
+    const seen plain = run([&] { const cmwq::blocking_region r{outer}; });
+    CHECK((plain.begins == 1 && plain.ends == 1 && plain.upgrades == 0 && plain.kind == outer));
+    const seen nested = run([&] {
+        const cmwq::blocking_region a{outer};
+        const cmwq::blocking_region b{inner};
+        const cmwq::blocking_region c{inner};
+    });
+    const bool upgrade = outer == cmwq::may_block && inner == cmwq::will_block;
+    CHECK((nested.begins == 1 && nested.ends == 1 && nested.kind == outer));
+    CHECK(nested.upgrades == (upgrade ? 1 : 0));
+    // Outside a worker: nothing happens.
+    const cmwq::blocking_region nobody{outer};
+    CHECK(cmwq::blocking([] { return 7; }) == 7);
+    int x = 0;
+    CHECK(&cmwq::blocking(cmwq::may_block, [&]() -> int& { return x; }) == &x);
+}
+
+TEST_CASE("may_block counts after the threshold, at once if that is zero") {
+    const auto threshold = GENERATE(std::chrono::nanoseconds{0}, std::chrono::nanoseconds{2ms});
+    cmwq::runtime rt{{.may_block_threshold = threshold, .sentinel = false}};
+    CHECK(chain_of_waiters(rt, 10, true, cmwq::may_block) == 10);
+    // Not at once: somebody else than the region's own begin has counted it.
+    if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
+}
+
+TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads in all") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    std::atomic<int> inside{0}, most{0};
+
+    for (int i = 0; i < 2000; ++i) {
+        q.post_on(cpu, [&] {
+            const int n = ++inside;
+            if (n > most) most = n;
+            --inside;
+        });
+    }
+    q.flush();
+    // A detector may take a worker for blocked that only waits for a lock, once in a while: that is a spare too many for
+    // one item, not a pool full of them.
+    CHECK(most <= 2);
+    CHECK(rt.stats().threads <= 4);
+}
+
+TEST_CASE("items of a cpu_intensive queue do not hold others back") {
+    cmwq::runtime rt{{.sentinel = false}};
+    cmwq::workqueue<> hogs{rt, {.name = "hogs", .cpu_intensive = true}};
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    std::atomic<bool> stop{false};
+    std::binary_semaphore started{0};
+    hogs.post_on(cpu, [&] {
+        started.release();
+        while (!stop) std::this_thread::yield(); // computes: nobody would find it blocked
+    });
+    started.acquire();
+    cmwq::work w{[] {}};
+    q.queue_on(cpu, w);
+    w.flush();
+    stop = true;
+}
+
+TEST_CASE("a thread that cannot be made: items run without a spare, it is told once, and made up for") {
+    stingy_threads threads;
+    std::atomic<int> told{0};
+    std::string message;
+    cmwq::runtime rt{{.on_event =
+                          [&](const cmwq::event& e) {
+                              if (e.what != cmwq::event::kind::no_thread) return;
+                              message = e.message;
+                              CHECK(e.error == EAGAIN);
+                              ++told;
+                          },
+                      .threads = &threads}};
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    std::atomic<int> runs{0};
+
+    threads.refuse = true; // not even the first worker
+    for (int i = 0; i < 5; ++i) q.post_on(cpu, [&] { ++runs; });
+    CHECK(eventually([&] { return told == 1; }));
+    CHECK(message.find("cannot make a thread") != std::string::npos);
+    CHECK(runs == 0);
+    threads.refuse = false;
+    CHECK(eventually([&] { return runs == 5; })); // made up for, without anybody asking again
+
+    // With workers there but no new ones to be had: what blocks waits until one can be made.
+    threads.refuse = true;
+    const int before = threads.refused;
+    std::binary_semaphore go{0};
+    for (int i = 0; i < 4; ++i) {
+        q.post_on(cpu, [&] {
+            go.acquire();
+            ++runs;
+            go.release();
+        });
+    }
+    q.post_on(cpu, [&] { go.release(); });
+    CHECK(eventually([&] { return threads.refused > before; }));
+    threads.refuse = false;
+    q.flush();
+    CHECK(runs == 9);
+    CHECK(told <= 1);
+}
+
+TEST_CASE("without a service thread there is no runtime") {
+    stingy_threads threads;
+    threads.refuse = true;
+    CHECK_THROWS_AS(cmwq::runtime({.threads = &threads}), std::system_error);
+    threads.refuse = false;
+    cmwq::runtime rt{{.threads = &threads}};
+    cmwq::workqueue<> q{rt, "q"};
+    cmwq::work w{[] {}};
+    q.queue(w);
+    w.flush();
+}
