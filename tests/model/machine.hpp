@@ -38,8 +38,7 @@ struct setup {
 /// A runtime with a queue. The first thing in a body.
 class machine {
 public:
-    explicit machine(setup s = {})
-        : setup_(s), rt(options(s)), q(rt, {.name = "q", .max_active = s.max_active}) {
+    explicit machine(setup s = {}) : setup_(s), rt(options(s)), q(rt, {.name = "q", .max_active = s.max_active}) {
         if (s.warm) {
             for (const unsigned cpu : rt.cpus()) {
                 cmwq::work first{[] {}};

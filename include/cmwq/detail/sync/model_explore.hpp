@@ -94,6 +94,8 @@ public:
         runnable_ &= ~bit(t);
         paused_ |= bit(t);
         nr_paused_ = 1;
+        // Two loops that wake each other would keep whom they wait for from running for ever.
+        if (mode_ == mode::priorities) priority_[t.id] = --lowest_priority_;
         go_on();
     }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Blocking against a push: an item waits for another one, which was queued behind it or comes at any moment. Guard,
+// sentinel or monitor see to it that it runs.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <optional>
+
+namespace model = cmwq::detail::model;
+using cmwq::block_kind;
+using cmwq_test::machine;
+using cmwq_test::search;
+using cmwq_test::setup;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+/// An item blocks until another one has run, which somebody else queues at any moment. `inside` surrounds the wait.
+void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t patience) {
+    machine m(s);
+    model::semaphore gate{0};
+    model::checked<int> order{0};
+    cmwq::work waits{[&] {
+        if (announce) {
+            const cmwq::blocking_region region(*announce);
+            gate.acquire();
+        } else {
+            gate.acquire();
+        }
+        model::require(order == 1, "the other one came first");
+        order = 2;
+    }};
+    cmwq::work opens{[&] {
+        order = 1;
+        gate.release();
+    }};
+    auto t = model::spawn([&] { m.q.queue(opens); });
+    m.q.queue(waits);
+    t.join();
+    m.q.flush();
+    model::require(order == 2, "both have run");
+    model::require(m.waited() <= patience, "the spare came in time");
+}
+
+/// Three in a row, each waits for the one behind it.
+void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
+    machine m(s);
+    model::semaphore first{0}, second{0};
+    const auto wait = [&](model::semaphore& gate) {
+        if (announce) {
+            const cmwq::blocking_region region(*announce);
+            gate.acquire();
+        } else {
+            gate.acquire();
+        }
+    };
+    cmwq::work a{[&] { wait(first); }};
+    cmwq::work b{[&] {
+        wait(second);
+        first.release();
+    }};
+    cmwq::work c{[&] { second.release(); }};
+    m.q.queue(a);
+    m.q.queue(b);
+    m.q.queue(c);
+    m.q.flush();
+    model::require(m.waited() <= patience, "the spares came in time");
+}
+
+} // namespace
+
+TEST_CASE("blocking: a guard that will block starts a spare at once") {
+    CHECK(model::explore(search("guard", 4, 3), [] { waits_for_another({}, cmwq::will_block, 0); }));
+    CHECK(model::explore(search("guard-chain", 2), [] { chain({}, cmwq::will_block, 0); }));
+}
+
+TEST_CASE("blocking: a guard that may block starts one after its threshold") {
+    CHECK(model::explore(search("may-block", 2), [] { waits_for_another({}, cmwq::may_block, 20 * ms); }));
+    CHECK(model::explore(search("may-block-at-once", 1),
+                         [] { waits_for_another({.may_block_threshold = 0}, cmwq::may_block, 0); }));
+}
+
+TEST_CASE("blocking: the sentinel finds who blocks unannounced") {
+    CHECK(model::explore(search("sentinel", 4), [] { waits_for_another({.sentinel = true}, {}, 2 * ms); }));
+    CHECK(model::explore(search("sentinel-chain", 2), [] { chain({.sentinel = true}, {}, 4 * ms); }));
+    CHECK(model::explore(search("sentinel-and-guard", 2),
+                         [] { waits_for_another({.sentinel = true}, cmwq::will_block, 2 * ms); }));
+}
+
+TEST_CASE("blocking: without a sentinel the monitor does") {
+    CHECK(model::explore(search("monitor", 3), [] { waits_for_another({}, {}, 20 * ms); }));
+    CHECK(model::explore(search("monitor-chain", 1), [] { chain({}, {}, 40 * ms); }));
+}
+
+TEST_CASE("blocking: the first items of a pool, while its first workers are being made") {
+    CHECK(model::explore(search("cold-sentinel", 2),
+                         [] { waits_for_another({.sentinel = true, .warm = false}, {}, 20 * ms); }));
+    CHECK(model::explore(search("cold-guard", 2),
+                         [] { waits_for_another({.warm = false, .end_searched = true}, cmwq::will_block, 0); }));
+}
+
+TEST_CASE("blocking: an item queued again while it blocks runs behind itself, not beside itself") {
+    CHECK(model::explore(search("behind-itself", 3), [] {
+        machine m;
+        model::semaphore gate{0}, inside{0};
+        model::checked<int> runs{0}; // a race, if it ran twice at once
+        cmwq::work w{[&] {
+            runs = runs + 1;
+            if (runs != 1) return;
+            inside.release();
+            const cmwq::blocking_region region(cmwq::will_block);
+            gate.acquire();
+            runs = runs + 10;
+        }};
+        cmwq::work opens{[&] { gate.release(); }};
+        m.q.queue(w);
+        inside.acquire();
+        m.q.queue(w);
+        m.q.queue(opens);
+        m.q.flush();
+        model::require(runs == 12, "twice, one after the other");
+    }));
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Timers against whoever arms, moves, brings forward or takes them away, with the clock free to jump at any step.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <cmwq/detail/sync/atomic.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace model = cmwq::detail::model;
+using namespace std::chrono_literals;
+using cmwq::queue_status;
+using cmwq::detail::atomic;
+using cmwq::detail::relaxed;
+using cmwq_test::machine;
+using cmwq_test::search;
+using cmwq_test::setup;
+
+namespace {
+
+/// A search in which time also passes while threads could run.
+model::options with_time(std::string name, double seconds) {
+    model::options o = search(std::move(name), seconds);
+    o.time_jumps = 2;
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("timer: arming against cancel(), and against its firing") {
+    CHECK(model::explore(with_time("arm-cancel", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        queue_status s = queue_status::rejected;
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] { s = m.q.queue_after(1ms, w); });
+        const int cancelled = w.cancel();
+        t.join();
+        w.flush();
+        model::require(s == queue_status::queued && runs + cancelled == 1, "nothing lost, nothing twice");
+        model::require(!w.busy(), "nothing left");
+    }));
+}
+
+TEST_CASE("timer: cancel_sync() while it fires") {
+    CHECK(model::explore(with_time("fire-cancel-sync", 2), [] {
+        machine m;
+        model::checked<int> runs{0};
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        m.q.queue_after(1ms, w);
+        const int cancelled = w.cancel_sync();
+        model::require(!w.busy() && runs + cancelled == 1, "it has run, or was cancelled");
+        model::sleep(10'000'000);
+        model::require(runs + cancelled == 1, "and no timer is left that would fire");
+    }));
+}
+
+TEST_CASE("timer: nobody has to help it to fire, on time and not before") {
+    CHECK(model::explore(search("fires", 2), [] {
+        machine m;
+        model::semaphore done{0};
+        cmwq::delayed_work late{[&] {
+            model::require(m.waited() >= 5'000'000, "not before its time");
+            done.release();
+        }};
+        cmwq::delayed_work soon{[&] {
+            model::require(m.waited() >= 2'000'000, "not before its time");
+            done.release();
+        }};
+        auto t = model::spawn([&] { m.q.queue_after(2ms, soon); });
+        m.q.queue_after(5ms, late);
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(m.waited() == 5'000'000, "and not after it: time passes only when nobody can do anything");
+    }));
+}
+
+TEST_CASE("timer: modify() against cancel() and against its firing") {
+    CHECK(model::explore(with_time("modify-cancel", 4), [] {
+        machine m;
+        model::checked<int> runs{0};
+        queue_status s = queue_status::rejected;
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        m.q.queue_after(1ms, w);
+        auto t = model::spawn([&] { s = m.q.modify(3ms, w); });
+        const int cancelled = w.cancel();
+        t.join();
+        w.flush();
+        model::require(s == queue_status::queued || s == queue_status::modified, "it has a new time");
+        model::require(runs + cancelled == 1 + int{s == queue_status::queued}, "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("timer: two modify() and a queue() at once, in any order one run for each claim") {
+    CHECK(model::explore(with_time("modify-modify", 4), [] {
+        machine m;
+        model::checked<int> runs{0};
+        atomic<int> queued{0};
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        const auto count = [&](queue_status s) {
+            if (s == queue_status::queued) queued.fetch_add(1, relaxed);
+        };
+        auto a = model::spawn([&] { count(m.q.modify(1ms, w)); });
+        auto b = model::spawn([&] { count(m.q.queue(w)); });
+        count(m.q.modify(0ms, w));
+        a.join();
+        b.join();
+        w.flush();
+        m.q.drain();
+        model::require(runs == queued.load(relaxed) && runs >= 1, "one run for each claim");
+    }));
+}
+
+TEST_CASE("timer: drain() brings an armed timer forward, or refuses the arming") {
+    CHECK(model::explore(with_time("arm-drain", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        queue_status s = queue_status::queued;
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] { s = m.q.queue_after(1h, w); });
+        m.q.drain();
+        t.join();
+        // Armed after the drain: it is still to come, and this one brings it forward.
+        m.q.drain();
+        model::require(runs == int{s == queue_status::queued} && !w.busy(), "what was accepted has run");
+    }));
+}
+
+TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
+    CHECK(model::explore(with_time("destroy", 3), [] {
+        model::checked<int> runs{0};
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        machine m({.end_searched = true});
+        {
+            cmwq::workqueue<> q(m.rt, "short-lived");
+            q.queue_after(1ms, w);
+            if (w.flush()) model::require(runs == 1, "flush() brings it forward");
+            q.queue_after(1ms, w);
+        }
+        model::require(runs == 2 && !w.busy(), "all that it accepted has run");
+        model::sleep(5'000'000);
+        model::require(runs == 2, "and nothing came later");
+    }));
+}
+
+TEST_CASE("timer: the destructor of an item takes its timer away") {
+    CHECK(model::explore(with_time("item-destroyed", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        {
+            cmwq::delayed_work w{[&] { runs = runs + 1; }};
+            m.q.queue_after(1ms, w);
+        }
+        const int before = runs; // a race, if it were still running
+        model::sleep(5'000'000);
+        model::require(runs == before && before <= 1, "no run after it");
+    }));
+}
