@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/runtime_options.hpp>
+
+#include <cmwq/runtime_options.hpp> // once more: it guards itself
+
+#include <cmwq/runtime.hpp>
+#include <cmwq/testing/manual_clock.hpp>
+
+#include "catch.hpp"
+#include "eventually.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+using cmwq_test::eventually;
+
+namespace {
+
+std::ptrdiff_t nr_tasks() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+/// Refuses the starts with numbers first … last, counted from 1.
+struct failing_source : cmwq::thread_source {
+    failing_source(int first_, int last_, int error_) : first(first_), last(last_), error(error_) {}
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        const int n = ++asked;
+        if (n >= first && n <= last) {
+            ++refused;
+            return error;
+        }
+        return t.start(body, arg);
+    }
+    const int first, last, error;
+    std::atomic<int> asked{0}, refused{0};
+};
+
+unsigned not_allowed() {
+    cmwq::runtime rt;
+    unsigned c = 0;
+    while (rt.cpus().contains(c)) ++c;
+    return c;
+}
+
+} // namespace
+
+TEST_CASE("runtime_options: by default all CPUs of the process, and no other") {
+    const cmwq::runtime rt;
+    CHECK_FALSE(rt.cpus().empty());
+    const unsigned first = *rt.cpus().begin();
+    const cmwq::runtime one{{.cpus = {first}}};
+    CHECK(one.cpus() == cmwq::cpuset{first});
+}
+
+TEST_CASE("runtime_options: CPUs that the process may not use are refused, and named") {
+    const std::ptrdiff_t before = nr_tasks();
+    const unsigned other = not_allowed();
+    CHECK_THROWS_AS((cmwq::runtime{{.cpus = {other}}}), std::invalid_argument);
+    CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {*cmwq::runtime{}.cpus().begin(), other}}}),
+                      Contains("CPUs " + std::to_string(other)));
+    CHECK_THROWS_AS((cmwq::runtime{{.cpus = {cmwq::cpuset::capacity - 1}}}), std::invalid_argument);
+    CHECK(eventually([&] { return nr_tasks() == before; }));
+}
+
+TEST_CASE("runtime_options: negative time-outs are refused, zero is a value") {
+    CHECK_THROWS_AS((cmwq::runtime{{.idle_timeout = -1ns}}), std::invalid_argument);
+    CHECK_THROWS_AS((cmwq::runtime{{.may_block_threshold = -1ns}}), std::invalid_argument);
+    CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
+}
+
+TEST_CASE("runtime_options: without its first thread there is no runtime, and nothing is left of it") {
+    const std::ptrdiff_t before = nr_tasks();
+    cmwq::testing::manual_clock clock;
+    failing_source source(1, 1, EAGAIN);
+    try {
+        const cmwq::runtime rt{{.clock = &clock, .threads = &source}};
+        FAIL("it was made");
+    } catch (const std::system_error& e) {
+        CHECK(e.code() == std::errc::resource_unavailable_try_again);
+    }
+    CHECK(source.asked == 1);
+    clock.advance(1s); // nobody listens any more
+    CHECK(nr_tasks() == before);
+
+    // The same source and clock serve the next one.
+    cmwq::runtime rt{{.clock = &clock, .threads = &source}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<int> runs{0};
+    cmwq::work item{[&] { ++runs; }};
+    CHECK(q.queue(item) == cmwq::queue_status::queued);
+    q.flush();
+    CHECK(runs == 1);
+}
+
+TEST_CASE("runtime_options: a worker that cannot be made is reported once, and tried again") {
+    std::mutex m;
+    std::vector<cmwq::event> events;
+    failing_source source(2, 6, ENOMEM); // the service thread comes first
+    cmwq::runtime rt{{.sentinel = false,
+                      .on_event =
+                          [&](const cmwq::event& e) {
+                              const std::lock_guard g(m);
+                              events.push_back(e);
+                          },
+                      .threads = &source}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<int> runs{0};
+    cmwq::work item{[&] { ++runs; }};
+    const unsigned cpu = *rt.cpus().begin();
+    REQUIRE(q.queue_on(cpu, item) == cmwq::queue_status::queued);
+    CHECK(eventually([&] { return runs == 1; }));
+    CHECK(source.refused == 5);
+    const std::lock_guard g(m);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].what == cmwq::event::kind::no_thread);
+    CHECK(events[0].error == ENOMEM);
+    CHECK(events[0].cpu == cpu);
+    CHECK_THAT(events[0].message, Contains("CPU " + std::to_string(cpu)));
+}
+
+TEST_CASE("runtime_options: one worker is enough to run everything that does not block") {
+    failing_source source(3, 1'000'000'000, EAGAIN); // the service thread and one worker
+    cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 100; ++i) q.post([&] { ++runs; });
+    q.drain();
+    CHECK(runs == 100);
+    CHECK(rt.stats().threads == 1);
+    CHECK(source.refused >= 1);
+}
