@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -27,7 +28,10 @@ using cmwq_test::eventually;
 
 namespace {
 
+// Threads of this process. A first one comes and goes before: the thread sanitizer starts one of its own with it.
 std::ptrdiff_t nr_tasks() {
+    static const bool started = (std::thread([] {}).join(), true);
+    static_cast<void>(started);
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
 }
 
@@ -91,7 +95,7 @@ TEST_CASE("runtime_options: without its first thread there is no runtime, and no
     }
     CHECK(source.asked == 1);
     clock.advance(1s); // nobody listens any more
-    CHECK(nr_tasks() == before);
+    CHECK(eventually([&] { return nr_tasks() == before; }));
 
     // The same source and clock serve the next one.
     cmwq::runtime rt{{.clock = &clock, .threads = &source}};
