@@ -22,7 +22,8 @@ enum class pool_kind : unsigned char {
 /// - *How many at once?* At most `max_active` of one queue per CPU have started or wait to be started next; of all
 ///   the queues of a CPU and priority, one is runnable at a time: the next starts when it blocks or ends.
 /// - *In which order?* The items of one queue start in queueing order on each CPU. There is no order between CPUs.
-/// - *May it block?* Yes, in any call. Another item is started within microseconds.
+/// - *May it block?* Yes, in any call. Another item is started, within microseconds as a rule; when a dozen or more are
+///   blocked already, once the CPU has stayed idle for a moment.
 /// - *Who wakes whom?* The producer wakes one idle worker if nothing runs there; a blocking worker is replaced.
 /// - *What does flush mean?* Everything queued before, on any CPU, has run or was cancelled.
 /// - *What about progress?* An item may wait for up to `max_active - 1` others of its queue and CPU.

@@ -62,7 +62,8 @@ protected:
 
 /// How a runtime behaves. All values are read once, by its constructor.
 struct runtime_options {
-    /// The CPUs that get pools. Empty: those that the constructing thread may use. CPUs that it may not use make the
+    /// The CPUs that get pools. Empty: those that the constructing thread may use (on a worker: that its runtime was
+    /// allowed to use). CPUs that it may not use make the
     /// constructor throw std::invalid_argument.
     cpuset cpus = {};
 
@@ -76,8 +77,8 @@ struct runtime_options {
     /// them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
-    /// Called for every `event`, on a thread of the runtime, without any lock held. It must not throw; while it runs,
-    /// timers and the making of workers may wait.
+    /// Called for every `event`, on a thread of the runtime, without any lock held; for events of different kinds also
+    /// at the same time. It must not throw; while it runs, timers and the making of workers may wait.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts; null: CLOCK_MONOTONIC.

@@ -53,7 +53,8 @@ public:
     /// `cancel()`, then waits for the running instance. While inside, nobody can queue the item (they get
     /// `disabled`), so on return it is neither pending nor running, unless somebody queued it since. Returns whether an
     /// instance was pending. Ordering: a run that had begun happens before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself; nothing was changed then.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself, std::length_error at a
+    /// disable depth of 65535, of which it needs one; nothing was changed then.
     bool cancel_sync() { return detail::cancel_work_sync(*this); }
 
     /// Counts up a depth; while it is not zero, nobody can queue the item. Takes a pending instance away, as `cancel()`
@@ -141,6 +142,14 @@ struct member_class<R (C::*)()> {
 };
 template <class R, class C>
 struct member_class<R (C::*)() noexcept> {
+    using type = C;
+};
+template <class R, class C>
+struct member_class<R (C::*)()&> {
+    using type = C;
+};
+template <class R, class C>
+struct member_class<R (C::*)() & noexcept> {
     using type = C;
 };
 template <class R, class C>

@@ -12,6 +12,7 @@
 #include <cmwq/this_work.hpp>
 #include <cmwq/work.hpp>
 
+#include <concepts>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -165,17 +166,20 @@ public:
 
     /// On the process-wide runtime, which is made on first use.
     /// Errors: std::invalid_argument, std::bad_alloc, and std::system_error if no thread can be made.
-    explicit workqueue(std::string_view name) : workqueue(nullptr, options<Policy>{.name = name}) {}
+    template <std::convertible_to<std::string_view> Name>
+    explicit workqueue(const Name& name) : workqueue(nullptr, options<Policy>{.name = name}) {}
     explicit workqueue(options<Policy> o) : workqueue(nullptr, std::move(o)) {}
 
     /// On a runtime of one's own, which must outlive the queue.
-    workqueue(runtime& rt, std::string_view name) : workqueue(&rt, options<Policy>{.name = name}) {}
+    template <std::convertible_to<std::string_view> Name>
+    workqueue(runtime& rt, const Name& name) : workqueue(&rt, options<Policy>{.name = name}) {}
     workqueue(runtime& rt, options<Policy> o) : workqueue(&rt, std::move(o)) {}
 
     /// `drain()`, then gone: every item that was accepted runs, armed timers at once. While it waits, only items of
     /// this queue can queue on it.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue; the queue then
-    /// accepts nothing more, and what it has accepted still runs.
+    /// accepts nothing more, and what it has accepted still runs. Where an exception cannot leave (std::unique_ptr,
+    /// during unwinding) that ends the program.
     ~workqueue() noexcept(false) { detail::destroy_queue(&core()); }
 
     /// Waits until everything queued on this queue before the call has run or was cancelled. What is queued meanwhile,

@@ -140,6 +140,31 @@ TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads
     CHECK(rt.stats().threads <= 4);
 }
 
+TEST_CASE("what came in while nobody counted as running is not forgotten when somebody does again") {
+    // An item in a blocking_region lets another worker be woken for the next item; back from the region before that
+    // worker looks, it counts again, the other one goes back to sleep, and then it blocks without a word.
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    for (int round = 0; round < 200; ++round) {
+        std::binary_semaphore inside{0}, child{0};
+        std::atomic<bool> leave{false};
+        q.post_on(cpu, [&] {
+            {
+                const cmwq::blocking_region region;
+                inside.release();
+                while (!leave) { // keeps the CPU from the other worker
+                }
+            }
+            child.acquire();
+        });
+        inside.acquire();
+        q.post_on(cpu, [&] { child.release(); });
+        leave = true;
+        q.flush(); // hangs if the child is forgotten
+    }
+}
+
 TEST_CASE("items of a cpu_intensive queue do not hold others back") {
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> hogs{rt, {.name = "hogs", .cpu_intensive = true}};

@@ -66,6 +66,7 @@ TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new 
     cmwq::work idle{[] {}};
     cmwq::delayed_work armed{[] {}};
     auto* system = &cmwq::system_wq();
+    cmwq::runtime& parent_runtime = cmwq::runtime::global();
     q.queue(running);
     entered.acquire();
     q.queue_after(1h, armed);
@@ -77,6 +78,7 @@ TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new 
         q.flush();
         q.drain();
         expect(2, !running.flush() && !running.cancel_sync());
+        expect(2, !armed.flush());
         expect(4, armed.pending() && armed.cancel() && !armed.pending());
         expect(8, q.post([] {}) == queue_status::rejected);
         cmwq::workqueue<> fresh{"child"};
@@ -87,6 +89,13 @@ TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new 
         idle.flush();
         expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
         w.flush();
+        // What was pending in the parent is as good as new once it has been taken away.
+        expect(128, fresh.queue_after(1h, armed) == queue_status::queued && armed.cancel() && !armed.pending() &&
+                        fresh.queue(armed) == queue_status::queued);
+        armed.flush();
+        // The parent's runtime takes queues, and they accept nothing.
+        cmwq::workqueue<> late{parent_runtime, "late"};
+        expect(128, late.queue(idle) == queue_status::rejected && parent_runtime.stats().threads == 0);
         return wrong;
     });
     INFO(o.stderr_text);

@@ -387,6 +387,12 @@ TEST_CASE("priorities have pools of their own; what is refused falls back and is
     CHECK(told <= 1); // none as root
 }
 
+TEST_CASE("the global runtime has all CPUs, also when an item is the first to use it") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    CHECK(q.async([] { return cmwq::runtime().cpus().size(); }).get() == rt.cpus().size());
+}
+
 TEST_CASE("the system queues exist, are shared, and run items") {
     CHECK(&cmwq::system_wq() == &cmwq::system_wq());
     CHECK(cmwq::system_wq().name() == "system");

@@ -39,7 +39,8 @@
 #define CMWQ_NO_TSA CMWQ_TSA(no_thread_safety_analysis)
 
 // The engine's non-inline entries (detail/engine_ops.hpp) are declared everywhere and defined only in translation
-// units that include <cmwq/runtime.hpp>; weak, so that any number of those may be linked together.
+// units that include <cmwq/runtime.hpp>. The definitions are weak, so that any number of those may be linked together;
+// the declarations are not, so that a program without any fails to link.
 #define CMWQ_DOOR __attribute__((weak))
 
 #if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)

@@ -60,31 +60,31 @@ inline constexpr int any_cpu = -1;
 
 // Queues. Creation throws std::invalid_argument, std::system_error or std::bad_alloc, and then `settings.on_exception`
 // still belongs to the caller.
-CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings);
-CMWQ_DOOR void destroy_queue(queue_core* q);
-CMWQ_DOOR void flush_queue(queue_core& q);
-CMWQ_DOOR void drain_queue(queue_core& q);
-CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active);
-CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept;
-CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept;
-CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept;
+queue_core* create_queue(runtime* rt, const queue_settings& settings);
+void destroy_queue(queue_core* q);
+void flush_queue(queue_core& q);
+void drain_queue(queue_core& q);
+void set_queue_max_active(queue_core& q, unsigned max_active);
+unsigned queue_max_active(const queue_core& q) noexcept;
+std::string_view queue_name(const queue_core& q) noexcept;
+queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
-CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
-CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
-CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
-CMWQ_DOOR bool flush_work(work_base& w);
-CMWQ_DOOR bool cancel_work(work_base& w) noexcept;
-CMWQ_DOOR bool cancel_work_sync(work_base& w);
-CMWQ_DOOR bool disable_work(work_base& w);
-CMWQ_DOOR bool disable_work_sync(work_base& w);
-CMWQ_DOOR bool enable_work(work_base& w);
-CMWQ_DOOR bool work_running(const work_base& w) noexcept;
-CMWQ_DOOR void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
+queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
+queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
+bool flush_work(work_base& w);
+bool cancel_work(work_base& w) noexcept;
+bool cancel_work_sync(work_base& w);
+bool disable_work(work_base& w);
+bool disable_work_sync(work_base& w);
+bool enable_work(work_base& w);
+bool work_running(const work_base& w) noexcept;
+void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
 
 // The item and the queue of the calling worker; null elsewhere.
-CMWQ_DOOR work_base* work_of_this_thread() noexcept;
-CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept;
+work_base* work_of_this_thread() noexcept;
+workqueue_base* queue_of_this_thread() noexcept;
 
 } // namespace detail
 

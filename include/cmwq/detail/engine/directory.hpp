@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -65,6 +66,12 @@ public:
         bool dead = false;
     };
 
+    /// A lock that another thread may hold at a fork(), over data that is sound at any moment: open in the child.
+    void reset_in_child(mutex& m) CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        reset_in_child_.push_back(&m);
+    }
+
     /// Incremented in each forked child: what was made before belongs to the parent.
     [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); }
 
@@ -102,13 +109,15 @@ private:
             e.runtime->unlock_after_fork();
             e.dead = true;
         }
+        for (mutex* m : d.reset_in_child_) new (m) mutex;
         d.generation_.fetch_add(1, release);
         this_thread_slots() = {}; // the thread that forked may have been a worker
         d.lock_.unlock();
     }
 
-    mutex lock_; // innermost
+    mutex lock_; // innermost, but for the fork handlers, which take the runtimes' queue lists behind it
     std::vector<entry> entries_ CMWQ_GUARDED_BY(lock_);
+    std::vector<mutex*> reset_in_child_ CMWQ_GUARDED_BY(lock_);
     atomic<std::uint64_t> next_id_{1};
     atomic<unsigned> generation_{0};
 };

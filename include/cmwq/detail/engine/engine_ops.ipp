@@ -28,7 +28,7 @@ inline void check_max_active(unsigned n) {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
 }
 
-queue_core* create_queue(runtime* rt, const queue_settings& settings) {
+CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
     auto* q = new queue_core(core, settings, core.nr_cpus());
@@ -43,13 +43,14 @@ queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     return q;
 }
 
-void destroy_queue(queue_core* q) {
+CMWQ_DOOR void destroy_queue(queue_core* q) {
     if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
         return;
     }
     q->begin_drain();
     if (runs_item_of(*q)) {
+        q->front.store(nullptr, release);
         q->rt.adopt(*q);
         throw_deadlock("cmwq: a queue is destroyed by one of its own items");
     }
@@ -58,12 +59,12 @@ void destroy_queue(queue_core* q) {
     delete q;
 }
 
-void flush_queue(queue_core& q) {
+CMWQ_DOOR void flush_queue(queue_core& q) {
     if (runs_item_of(q)) throw_deadlock("cmwq: a queue is flushed by one of its own items");
     if (!q.is_dead()) wait_for_queued(q);
 }
 
-void drain_queue(queue_core& q) {
+CMWQ_DOOR void drain_queue(queue_core& q) {
     if (runs_item_of(q)) throw_deadlock("cmwq: a queue is drained by one of its own items");
     if (q.is_dead()) return;
     q.begin_drain();
@@ -71,16 +72,16 @@ void drain_queue(queue_core& q) {
     q.end_drain();
 }
 
-void set_queue_max_active(queue_core& q, unsigned max_active) {
+CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
     check_max_active(max_active);
     if (!q.is_dead()) q.set_max_active(max_active);
 }
 
-unsigned queue_max_active(const queue_core& q) noexcept { return q.max_active(); }
+CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept { return q.max_active(); }
 
-std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
+CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
 
-queue_stats stats_of_queue(const queue_core& q) noexcept {
+CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
     queue_stats total;
     if (q.is_dead()) return total;
     for (unsigned i = 0; i < q.nr_pwqs; ++i) {
@@ -108,10 +109,11 @@ inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, in
         return;
     }
     const int where = cpu == any_cpu ? static_cast<int>(current_cpu()) : cpu;
-    if (q.rt.timers().arm(q, w, where, q.rt.now() + ns)) q.rt.request_service();
+    runtime_core& rt = q.rt; // the queue may be gone as soon as the timer is armed
+    if (rt.timers().arm(q, w, where, rt.now() + ns)) rt.request_service();
 }
 
-queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     // What could refuse the item comes before the claim: whoever loses to a claim relies on a run.
     if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     switch (work_access::claim(w)) {
@@ -123,7 +125,7 @@ queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     return queue_status::queued;
 }
 
-queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     switch (work_access::claim(w)) {
     case claim_result::already_pending: return queue_status::already_pending;
@@ -143,7 +145,10 @@ inline bool grab_pending(work_base& w) noexcept {
         if (work_access::is_delayed(w)) {
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
                 const directory::pin at(home);
-                if (at.dead) return true;
+                if (at.dead) {
+                    work_access::abandon(w);
+                    return true;
+                }
                 if (at.runtime != nullptr && at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)))
                     return true;
             }
@@ -151,7 +156,10 @@ inline bool grab_pending(work_base& w) noexcept {
         if (!work_access::pending(w)) return false;
         if (const std::uint64_t id = work_access::pool_id(work_access::place_of(w)); id != 0) {
             const directory::pin at(id);
-            if (at.dead) return true;
+            if (at.dead) {
+                work_access::abandon(w);
+                return true;
+            }
             if (at.runtime != nullptr && at.runtime->pool(id).steal(w)) return true;
         }
     }
@@ -160,6 +168,14 @@ inline bool grab_pending(work_base& w) noexcept {
 /// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
 inline bool wait_for_work(work_base& w, bool running_only) noexcept {
     for (backoff b;; b.pause()) {
+        if (!running_only && work_access::is_delayed(w)) {
+            // An armed timer is brought forward, also one that was armed while this looked.
+            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
+                const directory::pin at(home);
+                if (at.dead) return false;
+                if (at.runtime != nullptr) at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
+            }
+        }
         const bool pending = work_access::pending(w);
         const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
         if (id != 0) {
@@ -184,7 +200,7 @@ inline bool runs_here(const work_base& w) noexcept {
     return self != nullptr && self->current.load(relaxed) == &w;
 }
 
-queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     queue_status status = queue_status::queued;
     for (;;) {
@@ -201,18 +217,12 @@ queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, i
     return status;
 }
 
-bool flush_work(work_base& w) {
+CMWQ_DOOR bool flush_work(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item is flushed by itself");
-    if (work_access::is_delayed(w)) {
-        if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
-            const directory::pin at(home);
-            if (at.runtime != nullptr) at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
-        }
-    }
     return wait_for_work(w, false);
 }
 
-bool cancel_work(work_base& w) noexcept {
+CMWQ_DOOR bool cancel_work(work_base& w) noexcept {
     if (!grab_pending(w)) return false;
     work_access::clear_pending(w);
     return true;
@@ -222,26 +232,26 @@ inline void raise_depth_or_throw(work_base& w) {
     if (!work_access::raise_depth(w)) throw std::length_error("cmwq: an item is disabled 65535 times");
 }
 
-bool disable_work(work_base& w) {
+CMWQ_DOOR bool disable_work(work_base& w) {
     raise_depth_or_throw(w);
     return cancel_work(w);
 }
 
-bool disable_work_sync(work_base& w) {
+CMWQ_DOOR bool disable_work_sync(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in disable_sync()");
     const bool was_pending = disable_work(w);
     wait_for_work(w, true);
     return was_pending;
 }
 
-bool cancel_work_sync(work_base& w) {
+CMWQ_DOOR bool cancel_work_sync(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in cancel_sync()");
     const bool was_pending = disable_work_sync(w);
     work_access::lower_depth(w);
     return was_pending;
 }
 
-bool enable_work(work_base& w) {
+CMWQ_DOOR bool enable_work(work_base& w) {
     switch (work_access::lower_depth(w)) {
     case work_access::lowered::enabled: return true;
     case work_access::lowered::still_disabled: return false;
@@ -250,14 +260,14 @@ bool enable_work(work_base& w) {
     throw std::logic_error("cmwq: enable() without a matching disable()");
 }
 
-bool work_running(const work_base& w) noexcept {
+CMWQ_DOOR bool work_running(const work_base& w) noexcept {
     const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
     if (id == 0) return false;
     const directory::pin at(id);
     return at.runtime != nullptr && at.runtime->pool(id).runs(w);
 }
 
-void end_of_work(work_base& w) noexcept {
+CMWQ_DOOR void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
     work_access::raise_depth(w);
     cancel_work(w);
@@ -271,14 +281,14 @@ void end_of_work(work_base& w) noexcept {
 
 // --- this thread ------------------------------------------------------------------------------------------------------
 
-work_base* work_of_this_thread() noexcept {
+CMWQ_DOOR work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self == nullptr ? nullptr : self->current.load(relaxed);
 }
 
-workqueue_base* queue_of_this_thread() noexcept {
+CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front;
+    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front.load(acquire);
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -15,7 +15,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 template <class T>
 class per_process {
 public:
-    per_process() noexcept = default;
+    per_process() { directory::get().reset_in_child(lock_); }
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 

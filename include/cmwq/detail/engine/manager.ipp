@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
 
 #include <cerrno>
 #include <cmath>
@@ -14,18 +15,17 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // Drops the lock while the thread is made. False: none could be made.
 inline bool worker_pool::make_worker_locked() noexcept {
+    if (stopping_) return false;
     managing_ = true;
     worker* w = retired_.pop_front();
     const unsigned number = w != nullptr ? w->id : nr_records_++;
+    if (w != nullptr) w->retiring = false;
     lock_.unlock();
 
     const bool fresh = w == nullptr;
     if (fresh) w = new (std::nothrow) worker(*this, number);
     int error = ENOMEM;
-    if (w != nullptr) {
-        w->retiring = false; // nobody else knows the record
-        error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
-    }
+    if (w != nullptr) error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
 
     lock_.lock();
     managing_ = false;
@@ -60,7 +60,11 @@ inline void worker_pool::staff() noexcept {
     const scoped_lock g(lock_);
     drain_locked();
     const pool_snapshot s = snapshot_locked();
-    if (!need_more_worker(s) || stopping_) return;
+    if (stopping_) return;
+    if (!need_more_worker(s)) {
+        if (s.pending > 0) arm();
+        return;
+    }
     if (need_to_create_worker(s) && !make_worker_locked()) rt_.arm_monitor(); // which tries again at each tick
     if (!idle_.empty()) d.wake(idle_.front()->sleep);
 }
@@ -68,7 +72,7 @@ inline void worker_pool::staff() noexcept {
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
 // accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
 inline void worker_pool::learn() noexcept {
-    constexpr int sample_size = 2 * static_cast<int>(nr_kept_probes);
+    constexpr int sample_size = 32;
     if (limit_.load(relaxed) <= 1) {
         sum_cpu_ = sum_blocked_ = 0;
         return;
@@ -91,8 +95,10 @@ inline void worker_pool::learn() noexcept {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
             const auto waited = static_cast<double>(t.wait - w.last_times.wait);
             const auto rest = static_cast<double>(now - w.sampled_at) - used - waited;
-            cpu += used;
-            blocked += rest > 0 ? rest : 0;
+            if (used >= 0) { // less than before: it is another thread now
+                cpu += used;
+                blocked += rest > 0 ? rest : 0;
+            }
         }
         w.last_times = t;
         w.sampled_at = now;
@@ -141,7 +147,6 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
         rt_.worker_ended();
         deferred d;
         const scoped_lock g(lock_);
-        w.sampled_at = 0;
         retired_.push_front(w);
         // A producer that read watcher_ long ago may have woken the one that is gone.
         drain_locked();
@@ -157,17 +162,16 @@ inline void worker_pool::shut_down() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->retiring = true;
     }
-    // A worker that was just making another one adds it before it ends itself, so whoever is new at the front when that
-    // one has been joined is found by starting over.
-    for (worker* w = all_.load(acquire); w != nullptr;) {
-        if (!w->os_thread.joinable()) {
-            w = w->next;
-            continue;
-        }
+    // From here on nobody begins to make a worker; one that is being made is added before `managing_` ends.
+    for (backoff b;; b.pause()) {
+        const scoped_lock g(lock_);
+        if (!managing_) break;
+    }
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
+        if (!w->os_thread.joinable()) continue;
         w->sleep.unpark();
         w->os_thread.join();
         rt_.worker_ended();
-        w = all_.load(acquire);
     }
 }
 

@@ -56,7 +56,7 @@ public:
     const std::string name;                       // I
     const priority prio;                          // I
     const bool cpu_intensive;                     // I
-    workqueue_base* const front;                  // I
+    atomic<workqueue_base*> front;                // A: null once the queue was destroyed from inside
     const std::unique_ptr<pool_workqueue[]> pwqs; // I, as an array; the elements belong to their pools' locks
     const unsigned nr_pwqs;                       // I
     intrusive_list<work_timer, timer_tag> armed;  // T: timers that belong to this queue

@@ -73,6 +73,12 @@ public:
 
     // --- services -------------------------------------------------------------------------------------------------------
 
+    /// Workers of a pool whose state can be read without opening a file: as many as fit a modest share of the
+    /// descriptors that a process may have.
+    [[nodiscard]] unsigned nr_kept_probes() const noexcept {
+        const unsigned share = 64 / nr_cpus();
+        return share < 2 ? 2 : share > 16 ? 16 : share;
+    }
     [[nodiscard]] timer_service& timers() noexcept { return timers_; }
     [[nodiscard]] std::int64_t now() const noexcept {
         return options_.clock == nullptr ? steady_now() : options_.clock->now();
@@ -119,10 +125,13 @@ private:
     bool monitor_tick() noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
-    void report(const event& e) noexcept;
+    template <class Describe>
+    void report(event::kind what, int error, unsigned cpu, Describe describe) noexcept;
 
     runtime_options options_;                      // I
+    cpuset allowed_;                               // I: what the process may use, as far as it could be told
     cpuset cpus_;                                  // I
+    bool made_on_worker_ = false;                  // I
     std::uint64_t first_pool_id_ = 0;              // I
     std::vector<std::unique_ptr<cpu_slot>> slots_; // I
     std::vector<unsigned> slot_of_cpu_;            // I
@@ -130,6 +139,7 @@ private:
     timer_service timers_{*this};
     thread service_; // I
     parker service_sleep_;
+    atomic<bool> dead_{false};       // A: the parent's, in a forked child
     atomic<bool> stop_{false};       // A
     atomic<bool> monitoring_{false}; // A
     int quiet_ticks_ = 0;            // S

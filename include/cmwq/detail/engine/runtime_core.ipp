@@ -7,8 +7,12 @@
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -19,16 +23,22 @@ namespace cmwq::inline CMWQ_NS::detail {
 // --- making and ending ------------------------------------------------------------------------------------------------
 
 inline runtime_core::runtime_core(runtime_options o) : options_(std::move(o)) {
-    cpuset allowed;
-    for_each_allowed_cpu([&](unsigned cpu) { allowed.insert(cpu); });
-    cpus_ = options_.cpus.empty() ? allowed : options_.cpus;
-    if (const cpuset outside = cpus_ - allowed; !outside.empty()) {
+    if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
+        allowed_ = self->pool.runtime().allowed_; // a worker is bound to one CPU: that says nothing of the process
+        made_on_worker_ = true;
+    } else {
+        for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); });
+    }
+    cpus_ = options_.cpus.empty() ? allowed_ : options_.cpus;
+    if (const cpuset outside = cpus_ - allowed_; !outside.empty()) {
         throw std::invalid_argument("cmwq::runtime: this process may not use the CPUs " + outside.to_string() +
-                                    " of the set " + cpus_.to_string() + "; it may use " + allowed.to_string());
+                                    " of the set " + cpus_.to_string() + "; it may use " + allowed_.to_string());
     }
     if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0) {
         throw std::invalid_argument("cmwq::runtime: a time-out is negative");
     }
+    constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61}; // can still be added to the time
+    options_.idle_timeout = std::min(options_.idle_timeout, never);
     first_pool_id_ = directory::get().reserve_ids(cpus_.size() * nr_priorities);
     for (const unsigned cpu : cpus_) {
         slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + slots_.size() * nr_priorities, cpu));
@@ -36,14 +46,24 @@ inline runtime_core::runtime_core(runtime_options o) : options_(std::move(o)) {
         slot_of_cpu_[cpu] = static_cast<unsigned>(slots_.size() - 1);
     }
     directory::get().add(*this);
+    try {
+        if (options_.clock != nullptr) options_.clock->attach(*this);
+    } catch (...) {
+        directory::get().remove(*this);
+        throw;
+    }
     if (const int error = start_thread(service_, &runtime_core::service_main, this); error != 0) {
+        if (options_.clock != nullptr) options_.clock->detach(*this);
         directory::get().remove(*this);
         throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make the service thread");
     }
-    if (options_.clock != nullptr) options_.clock->attach(*this);
 }
 
 inline runtime_core::~runtime_core() {
+    if (const worker* self = this_thread_slots().current_worker; self != nullptr && owns(self->pool.id())) {
+        std::fprintf(stderr, "cmwq: a runtime is destroyed by an item that runs on it\n");
+        std::terminate();
+    }
     for (;;) { // queues that were destroyed from inside
         queue_core* q = nullptr;
         {
@@ -74,6 +94,7 @@ inline runtime_core::~runtime_core() {
 
 inline void runtime_core::attach(queue_core& q) noexcept {
     const scoped_lock g(queues_lock_);
+    if (dead_.load(relaxed)) q.mark_dead();
     queues_.push_back(q);
 }
 
@@ -89,6 +110,7 @@ inline void runtime_core::adopt(queue_core& q) noexcept {
 }
 
 inline void runtime_core::mark_dead() noexcept {
+    dead_.store(true, relaxed);
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
@@ -129,6 +151,10 @@ inline void runtime_core::serve() noexcept {
     thread_attributes a;
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     apply_to_this_thread(a);
+    if (made_on_worker_)
+        leave_inherited_binding([this](auto&& use) {
+            for (const unsigned cpu : allowed_) use(cpu);
+        });
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     std::int64_t next_tick = 0; // steady clock; 0: not monitoring
     tick_length_ = shortest_tick;
@@ -224,6 +250,7 @@ inline void runtime_core::worker_started() noexcept {
 }
 
 inline runtime_stats runtime_core::stats() const noexcept {
+    if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
     runtime_stats total{.threads = nr_workers_.load(relaxed), .peak_threads = peak_workers_.load(relaxed)};
     for (const auto& s : slots_) {
         for (const worker_pool& p : s->pools) {
@@ -239,32 +266,46 @@ inline runtime_stats runtime_core::stats() const noexcept {
     return total;
 }
 
-inline void runtime_core::report(const event& e) noexcept {
-    const unsigned bit = 1u << static_cast<unsigned>(e.what);
-    if ((reported_.fetch_or(bit, relaxed) & bit) != 0 || !options_.on_event) return;
+// Builds the event only if somebody wants it, and gives it up without memory: what is reported may be just that.
+template <class Describe>
+void runtime_core::report(event::kind what, int error, unsigned cpu, Describe describe) noexcept {
+    const unsigned bit = 1u << static_cast<unsigned>(what);
+    if (!options_.on_event || (reported_.load(relaxed) & bit) != 0 || (reported_.fetch_or(bit, relaxed) & bit) != 0)
+        return;
+    event e{what, error, cpu, {}};
+    try {
+        e.message = describe() + ": " + std::strerror(error);
+    } catch (const std::bad_alloc&) {
+        e.message.clear(); // the rest of the event says it, too
+    }
     options_.on_event(e);
 }
 
 inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
     const auto cpu = static_cast<unsigned>(a.cpu);
-    const auto sentence = [&](const char* what, int error) {
-        return std::string("cmwq: ") + a.name + ": " + what + ": " + std::strerror(error);
+    const auto says = [&](const char* what) {
+        return [&a, what] { return std::string("cmwq: ") + a.name + ": " + what; };
     };
-    if (r.sched != 0 && a.sched == sched_class::idle) {
-        report({event::kind::sentinel_refused, r.sched, cpu,
-                sentence("SCHED_IDLE refused, blocked workers are noticed by the monitor", r.sched)});
-    } else if (r.sched != 0) {
-        report({event::kind::priority_refused, r.sched, cpu,
-                sentence(a.sched == sched_class::fifo ? "SCHED_FIFO refused, runs at normal priority"
-                                                      : "nice -20 refused, runs at normal priority",
-                         r.sched)});
+    if (r.sched != 0) {
+        switch (a.sched) {
+        case sched_class::idle:
+            report(event::kind::sentinel_refused, r.sched, cpu,
+                   says("SCHED_IDLE refused, blocked workers are noticed by the monitor"));
+            break;
+        case sched_class::fifo:
+            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_FIFO refused, runs at normal priority"));
+            break;
+        default:
+            report(event::kind::priority_refused, r.sched, cpu, says("nice -20 refused, runs at normal priority"));
+            break;
+        }
     }
-    if (r.cpu != 0) report({event::kind::binding_refused, r.cpu, cpu, sentence("cannot be bound to its CPU", r.cpu)});
+    if (r.cpu != 0) report(event::kind::binding_refused, r.cpu, cpu, says("cannot be bound to its CPU"));
 }
 
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
-    report({event::kind::no_thread, error, cpu,
-            "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread: " + std::strerror(error)});
+    report(event::kind::no_thread, error, cpu,
+           [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

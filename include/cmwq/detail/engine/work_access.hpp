@@ -92,6 +92,17 @@ struct work_access {
     static void set_pwq(work_base& w, pool_workqueue* p) noexcept { w.pwq_ = p; }
     static function run(const work_base& w) noexcept { return w.run_; }
 
+    /// In a forked child, for an item that was pending in the parent: it is on no list here, whatever its links say.
+    static void abandon(work_base& w) noexcept {
+        if (is_delayed(w)) {
+            work_timer& t = timer(w);
+            static_cast<list_node<timer_tag>&>(t) = {};
+            t.home.store(0, relaxed);
+        }
+        static_cast<item_node&>(w) = {};
+        w.place_.store(0, relaxed);
+    }
+
     static work_timer& timer(work_base& w) noexcept { return static_cast<delayed_work_base&>(w).timer_; }
 };
 

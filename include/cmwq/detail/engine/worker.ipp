@@ -28,7 +28,7 @@ inline void worker_pool::worker_main(worker& self) noexcept {
     const char* suffix = sched_ == sched_class::high ? "H" : sched_ == sched_class::fifo ? "F" : "";
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:%u%s", cpu_, self.id, suffix);
     rt_.report_refusals(apply_to_this_thread(a), a);
-    self.probe.open_own(self.id < nr_kept_probes);
+    self.probe.open_own(self.id < rt_.nr_kept_probes());
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
@@ -41,8 +41,11 @@ inline void worker_pool::worker_main(worker& self) noexcept {
             enter_idle_locked(self, false);
             continue; // [IDLE-2]: the looks at the inbox and at nr_running come after watcher_ was published
         }
+        // Something waits behind a worker that is counted as running, and nobody but this thread may know it.
+        const bool behind = !worklist_.empty();
         lock_.unlock();
         d.perform();
+        if (behind) arm();
         self.sleep.park();
         lock_.lock();
     }
@@ -102,7 +105,10 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     work_access::set_place(w, id_ << place::id_shift);
     work_access::clear_pending(w); // [PEND-2]; from here on it can be queued again, anywhere
 
-    if (self.cpu_intensive) uncount(self);
+    if (self.cpu_intensive) {
+        uncount(self);
+        drain_locked(); // what came in while it counted has only armed the detectors
+    }
     const bool more = !worklist_.empty() || !inbox_.empty();
     if (more && need_more_worker(snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
     lock_.unlock();

@@ -118,8 +118,6 @@ public:
     [[nodiscard]] int limit() const noexcept { return limit_.load(relaxed); }
 
 private:
-    static constexpr unsigned nr_kept_probes = 16; // workers of a pool whose state can be read without opening a file
-
     // Items
     void drain_locked() noexcept CMWQ_REQUIRES(lock_);
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);

@@ -74,6 +74,12 @@ inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept
     return refused;
 }
 
+/// For a thread that was started by a worker and is to serve the whole process.
+template <class ForEachCpu>
+void leave_inherited_binding(ForEachCpu&& each) {
+    os::become_ordinary(each);
+}
+
 /// Gives way to every other runnable thread of this CPU. For a SCHED_IDLE thread: until the CPU is idle again, or its
 /// sliver of the CPU comes round.
 inline void yield_this_thread() noexcept { ::sched_yield(); }

@@ -45,4 +45,21 @@ inline int bind_to_cpu(int cpu) noexcept {
     return r;
 }
 
+/// Undoes what a thread has inherited from a bound worker: the CPUs are those for which `each` calls its argument.
+template <class ForEachCpu>
+void become_ordinary(ForEachCpu&& each) {
+    unsigned end = 0;
+    each([&](unsigned cpu) { end = cpu >= end ? cpu + 1 : end; });
+    const auto bytes = CPU_ALLOC_SIZE(end);
+    cpu_set_t* set = CPU_ALLOC(end);
+    if (set == nullptr) return;
+    CPU_ZERO_S(bytes, set);
+    each([&](unsigned cpu) { CPU_SET_S(cpu, bytes, set); });
+    ::sched_setaffinity(0, bytes, set);
+    CPU_FREE(set);
+    const sched_param p{};
+    ::sched_setscheduler(0, SCHED_OTHER, &p);
+    set_nice(0);
+}
+
 } // namespace cmwq::inline CMWQ_NS::detail::os

@@ -7,9 +7,11 @@
 #include <cmwq/detail/sync/thread_types.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <initializer_list>
 #include <sys/syscall.h>
@@ -35,8 +37,9 @@ public:
     void open_own(bool keep_open) noexcept {
         const long tid = ::syscall(SYS_gettid);
         if (keep_open) {
-            reopen(stat_, tid, "stat");
-            reopen(schedstat_, tid, "schedstat");
+            const bool stat = reopen(stat_, tid, "stat");
+            const bool schedstat = reopen(schedstat_, tid, "schedstat");
+            kept_.store(stat && schedstat, relaxed);
         }
         tid_.store(tid, release);
     }
@@ -45,7 +48,7 @@ public:
     /// About 2 microseconds with an open descriptor, 5 without.
     [[nodiscard]] bool blocked() const noexcept {
         char text[128];
-        if (!read_into(text, sizeof text, stat_, "stat")) return false;
+        if (!read_into(text, sizeof text, stat_, "stat")) return stood_still();
         // "TID (name) S ...": the name may hold anything, parentheses too, but the state follows the last one.
         const char* close = std::strrchr(text, ')');
         if (close == nullptr || close[1] != ' ') return false;
@@ -55,7 +58,7 @@ public:
     /// About 1 microsecond. False without an open descriptor, or where the kernel does not keep these accounts.
     [[nodiscard]] bool times(thread_times& out) const noexcept {
         char text[96];
-        if (schedstat_.load(acquire) < 0 || !read_into(text, sizeof text, schedstat_, "schedstat")) return false;
+        if (!kept_.load(acquire) || !read_into(text, sizeof text, schedstat_, "schedstat")) return false;
         char* end = nullptr;
         out.cpu = std::strtoll(text, &end, 10);
         out.wait = std::strtoll(end, nullptr, 10);
@@ -71,19 +74,34 @@ private:
 
     // The record of a worker that ended serves another thread later. dup3() swaps the file under the same descriptor,
     // so that whoever reads it at this moment gets one or the other, never a stranger's.
-    static void reopen(atomic<int>& slot, long tid, const char* file) noexcept {
+    static bool reopen(atomic<int>& slot, long tid, const char* file) noexcept {
         const int fresh = open_file(tid, file);
         const int old = slot.load(relaxed);
-        if (fresh < 0 || old < 0) {
-            if (old < 0) slot.store(fresh, release);
-            return;
+        if (fresh < 0) return false; // what `slot` has is another thread's: not kept
+        if (old < 0) {
+            slot.store(fresh, release);
+            return true;
         }
         ::dup3(fresh, old, O_CLOEXEC);
         ::close(fresh);
+        return true;
+    }
+
+    // The program has run out of descriptors, or /proc is missing: whether the thread has used its CPU since the last
+    // look. A thread that only waits for a CPU looks the same, so this is the last resort.
+    bool stood_still() const noexcept {
+        const long tid = tid_.load(acquire);
+        if (tid == 0) return false;
+        timespec ts{};
+        const auto clock =
+            static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6u); // see clock_getcpuclockid(3)
+        if (::clock_gettime(clock, &ts) != 0) return false;
+        const std::int64_t now = std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+        return last_cpu_.exchange(now, relaxed) == now;
     }
 
     bool read_into(char* text, std::size_t size, const atomic<int>& slot, const char* file) const noexcept {
-        const int kept = slot.load(acquire);
+        const int kept = kept_.load(acquire) ? slot.load(acquire) : -1;
         const long tid = tid_.load(acquire);
         if (tid == 0) return false;
         const int fd = kept >= 0 ? kept : open_file(tid, file);
@@ -95,6 +113,8 @@ private:
     }
 
     atomic<long> tid_{0};
+    atomic<bool> kept_{false}; // the descriptors below are this thread's
+    mutable atomic<std::int64_t> last_cpu_{-1};
     atomic<int> stat_{-1};
     atomic<int> schedstat_{-1};
 };

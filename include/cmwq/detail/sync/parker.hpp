@@ -55,8 +55,10 @@ private:
     bool take_or_announce() noexcept {
         std::uint32_t seen = none;
         if (word_.compare_exchange_strong(seen, sleeping, acq_rel, acquire) || seen == sleeping) return false;
-        word_.store(none, relaxed); // only the owner leaves `permit`, and a second permit would be the same one
-        return true;                // [PARK-2] acquire by the failed exchange, pairs [PARK-1]
+        // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: a second permit that arrives between the two steps is
+        // taken together with the first, and so must be what its giver did before.
+        word_.exchange(none, acquire);
+        return true;
     }
 
     os::futex_word word_{none};

@@ -18,6 +18,9 @@ void for_each_allowed_cpu(F&& f) {
 
 inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical threads do not fork
 
+template <class ForEachCpu>
+void leave_inherited_binding(ForEachCpu&&) {} // and inherit nothing
+
 } // namespace cmwq::inline CMWQ_NS::detail
 
 #else

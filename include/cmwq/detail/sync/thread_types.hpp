@@ -11,7 +11,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 enum class sched_class : unsigned char {
     normal, ///< SCHED_OTHER
-    high,   ///< SCHED_OTHER at the lowest nice value that is permitted
+    high,   ///< SCHED_OTHER at nice -20, where permitted
     fifo,   ///< SCHED_FIFO at its lowest priority
     idle,   ///< SCHED_IDLE: runs when nothing else wants the CPU
 };
