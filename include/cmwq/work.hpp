@@ -84,8 +84,8 @@ protected:
     work_base(function run, delayed_tag) noexcept : state_(delayed_bit), run_(run) {}
 
     // For the destructor of the class that holds the callable, before the callable goes: waits until nobody runs it.
-    // An item that was never queued costs two loads. PENDING first: an item that a timer has queued gets its place before
-    // it loses PENDING, and [PEND-2] shows it to whoever finds PENDING gone.
+    // An item that was never queued costs two loads. PENDING first: an item that a timer has queued gets its place
+    // before it loses PENDING, and [PEND-2] shows it to whoever finds PENDING gone.
     void end_of_life() noexcept {
         if (pending() || place_.load(detail::relaxed) != 0) detail::end_of_work(*this);
     }
