@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A push against a worker that goes idle: whichever comes first, the item runs, and without the help of time.
+//
+// Seen to find: no second look after a worker has put itself on the idle list; a relaxed look at nr_running behind the
+// push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when it goes idle.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

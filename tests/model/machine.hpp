@@ -32,13 +32,16 @@ struct setup {
     bool warm = true;           ///< two workers are there when the search begins, and everybody sleeps
     bool end_searched = false;  ///< the destructors of queue and runtime are part of the search
     unsigned max_active = 1024; ///< of the queue
+    bool cpu_intensive = false; ///< of the queue
     std::int64_t may_block_threshold = 1'000'000;
 };
 
 /// A runtime with a queue. The first thing in a body.
 class machine {
 public:
-    explicit machine(setup s = {}) : setup_(s), rt(options(s)), q(rt, {.name = "q", .max_active = s.max_active}) {
+    explicit machine(setup s = {})
+        : setup_(s), rt(options(s)),
+          q(rt, {.name = "q", .max_active = s.max_active, .cpu_intensive = s.cpu_intensive}) {
         if (s.warm) {
             for (const unsigned cpu : rt.cpus()) {
                 cmwq::work first{[] {}};
