@@ -35,23 +35,15 @@ enum class claim_result : unsigned char { claimed, already_pending, disabled };
 struct work_access {
     using function = work_base::function;
 
-    /// [PEND-1] Always a read-modify-write: acq_rel, pairs [PEND-2]. If it loses, the run that follows still sees what
-    /// the caller wrote, because clearing PENDING reads from it.
+    /// [PEND-1] A read-modify-write also when it finds PENDING set: acq_rel, pairs [PEND-2]. If it loses, the run that
+    /// follows still sees what the caller wrote, because clearing PENDING reads from it. A disabled item is left alone,
+    /// so that nobody ever sees it pending.
     static claim_result claim(work_base& w) noexcept {
-        const std::uint32_t old = w.state_.fetch_or(work_base::pending_bit, acq_rel);
-        if ((old & work_base::depth_mask) == 0) {
-            return (old & work_base::pending_bit) == 0 ? claim_result::claimed : claim_result::already_pending;
-        }
-        if ((old & work_base::pending_bit) != 0) return claim_result::disabled;
-        // Disabled, and now PENDING is ours. Give it back only if it is still disabled: whoever enabled it in between
-        // may have queued it and lost to us.
-        std::uint32_t seen = old | work_base::pending_bit;
-        while ((seen & work_base::depth_mask) != 0) {
-            if (w.state_.compare_exchange_weak(seen, seen & ~work_base::pending_bit, acq_rel, relaxed)) {
-                return claim_result::disabled;
-            }
-        }
-        return claim_result::claimed;
+        std::uint32_t seen = w.state_.load(relaxed);
+        do {
+            if ((seen & work_base::depth_mask) != 0) return claim_result::disabled;
+        } while (!w.state_.compare_exchange_weak(seen, seen | work_base::pending_bit, acq_rel, relaxed));
+        return (seen & work_base::pending_bit) == 0 ? claim_result::claimed : claim_result::already_pending;
     }
 
     /// [PEND-2] acq_rel, pairs [PEND-1]: before the call of the function, or without one after a cancel.
