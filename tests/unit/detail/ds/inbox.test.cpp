@@ -43,28 +43,34 @@ TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
 }
 
 TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in order for each producer") {
-    constexpr unsigned nr_producers = 4, each = 20'000;
+    constexpr unsigned nr_producers = 3, each = 40'000, ahead = 8;
     const auto elements = std::make_unique<element[]>(std::size_t{nr_producers} * each);
     inbox box;
-    std::atomic<unsigned> ready{0}, found_empty{0};
+    std::atomic<unsigned> ready{0}, ended{0}, found_empty{0};
+    std::atomic<unsigned> received[nr_producers] = {};
     std::vector<std::thread> producers;
     for (unsigned p = 0; p < nr_producers; ++p) {
         producers.emplace_back([&, p] {
             ++ready;
             while (ready != nr_producers) std::this_thread::yield();
             for (unsigned i = 0; i < each; ++i) {
+                // Never far ahead, or a busy machine would make it a few large batches.
+                while (i - received[p].load(std::memory_order_relaxed) >= ahead) std::this_thread::yield();
                 element& e = elements[std::size_t{p} * each + i];
                 e.producer = p;
                 e.number = i; // plain members: the push publishes them
                 if (box.push(e)) ++found_empty;
             }
+            ++ended;
         });
     }
     unsigned taken = 0, batches = 0, out_of_order = 0;
     unsigned next[nr_producers] = {};
-    while (taken < nr_producers * each) {
+    for (;;) {
+        const bool last = ended == nr_producers;
         element* e = box.take_all();
         if (e == nullptr) {
+            if (last) break;
             std::this_thread::yield();
             continue;
         }
@@ -73,10 +79,12 @@ TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in 
             element* behind = inbox::unlink_next(*e);
             if (e->number != next[e->producer]++) ++out_of_order;
             ++taken;
+            received[e->producer].fetch_add(1, std::memory_order_relaxed);
             e = behind;
         }
     }
     for (std::thread& t : producers) t.join();
+    CHECK(taken == nr_producers * each);
     CHECK(out_of_order == 0);
     for (const unsigned n : next) CHECK(n == each);
     CHECK(box.empty());

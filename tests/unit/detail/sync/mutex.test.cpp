@@ -18,8 +18,9 @@ TEST_CASE("mutex: four bytes, held by one") {
     m.lock();
     bool other_got_it = true;
     std::thread([&] {
-        other_got_it = m.try_lock();
-        if (other_got_it) m.unlock();
+        const bool got_it = m.try_lock();
+        if (got_it) m.unlock();
+        other_got_it = got_it;
     }).join();
     CHECK_FALSE(other_got_it);
     m.unlock();
