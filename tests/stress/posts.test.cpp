@@ -8,7 +8,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <system_error>
 #include <vector>
 
 using cmwq::queue_status;
@@ -31,9 +34,9 @@ struct selfish {
     struct call {
         selfish& s;
         void operator()() {
-            F f = std::move(s.f);
+            F mine = std::move(s.f);
             delete &s;
-            f();
+            mine();
         }
     };
     selfish(F f_, std::atomic<std::int64_t>& n) : f(std::move(f_)), counted(n) {}
@@ -150,4 +153,34 @@ TEST_CASE("stress: chains go on to their end while their queue is destroyed") {
     }
     CHECK(runs == expected);
     CHECK(alive == 0);
+}
+
+TEST_CASE("stress: another item at the address of one that has destroyed itself is another item") {
+    stress::complaints complaints;
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    std::optional<cmwq::work<std::function<void()>>> slot;
+    std::atomic<std::uint64_t> rounds{0}, ran{0};
+    const auto second = [&ran] { ++ran; };
+    const auto replace = [&] { // not the item's own copy, which goes with it
+        ++ran;
+        slot.reset();
+        slot.emplace(second);
+        complaints.expect(!slot->busy(), "a new item is busy");
+        try {
+            complaints.expect(!slot->cancel_sync(), "a new item was pending");
+        } catch (const std::system_error&) {
+            complaints.expect(false, "a new item takes the run of its predecessor for its own");
+        }
+        complaints.expect(q.queue(*slot) == queue_status::queued, "refused");
+    };
+    const stress::box box;
+    for (; box.open(); ++rounds) {
+        slot.emplace(std::ref(replace));
+        complaints.expect(q.queue(*slot) == queue_status::queued, "refused");
+        q.drain();
+        slot.reset();
+    }
+    CHECK(complaints.text() == "");
+    CHECK(ran == 2 * rounds);
 }
