@@ -3,7 +3,9 @@
 // Blocking against a push: an item waits for another one, which was queued behind it or comes at any moment. Guard,
 // sentinel or monitor see to it that it runs.
 //
-// Seen to find: a guard that does not look at what is pending, or looks before it counts down.
+// Seen to find: a guard that does not look at what is pending, or looks before it counts down; a push behind a running
+// worker that arms no detector; a cpu_intensive item that wakes nobody; an item taken while another worker runs it. A
+// monitor that disarms without a second look is not found: its loop ends too seldom within the bounds.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

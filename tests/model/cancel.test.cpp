@@ -3,7 +3,8 @@
 // Taking items away against queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
 //
 // Seen to find: cancel_sync() that does not wait for the run, or does not keep others from queueing; a cancelled item
-// whose slot nobody takes; an item touched after its function has returned.
+// whose slot nobody takes; an item touched after its function has returned; a shut-down
+// that overlooks a worker which is being made.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

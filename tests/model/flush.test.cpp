@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Flush colours against producers, the limit of active items, and each other; drain() against items that queue others.
+//
+// Seen to find: a colour closed without draining the inbox; a flusher told although its colour still counts; a drain
+// that looks only once, or adds up what has entered before what has left.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

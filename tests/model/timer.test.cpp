@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Timers against whoever arms, moves, brings forward or takes them away, with the clock free to jump at any step.
+//
+// Seen to find: a timer that fires outside of the lock without a second look; one that is armed on a queue which drains
+// already; a destructor that looks at the place of an item before PENDING.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -143,6 +146,20 @@ TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
         model::require(runs == 2 && !w.busy(), "all that it accepted has run");
         model::sleep(5'000'000);
         model::require(runs == 2, "and nothing came later");
+    }));
+}
+
+TEST_CASE("timer: an item arms one while its queue is being destroyed") {
+    CHECK(model::explore(with_time("arm-destroy", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        queue_status s = queue_status::rejected;
+        cmwq::delayed_work late{[&] { runs = runs + 1; }};
+        {
+            cmwq::workqueue<> q(m.rt, "short-lived");
+            q.post([&] { s = q.queue_after(1h, late); });
+        }
+        model::require(runs == int{s == queue_status::queued} && !late.busy(), "what was accepted has run");
     }));
 }
 

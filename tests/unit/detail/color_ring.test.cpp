@@ -3,8 +3,8 @@
 // Flush colours against an oracle that remembers for each flusher which items it has to wait for. Nothing here needs
 // threads: the ring belongs to a lock, so a random sequence of calls is all that can happen to it.
 //
-// Seen to find: overflow flushers that share the colour before the open one; a colour retired while an older one still
-// counts; a close that waits for nothing when the open colour is empty; a close that leaves the open colour open.
+// Seen to find: overflow flushers that get the colour before the open one; a colour retired while it still counts; a
+// close that leaves the colour open.
 #include "catch.hpp"
 #include "seed.hpp"
 
