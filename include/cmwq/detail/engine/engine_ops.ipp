@@ -208,10 +208,9 @@ CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int
         if (c == claim_result::disabled) return queue_status::disabled;
         if (c == claim_result::claimed) break;
         if (!grab_pending(w)) continue; // it has just been taken to run: claim the next instance
+        // Disabled meanwhile? Whoever does that looks for the instance until it has it, and says that it was pending.
         status = queue_status::modified;
-        if (!work_access::is_disabled(w)) break;
-        work_access::clear_pending(w); // disabled meanwhile: that would have taken it away as well
-        return queue_status::disabled;
+        break;
     }
     push_or_arm(q, w, ns, cpu);
     return status;

@@ -50,9 +50,6 @@ struct work_access {
     static void clear_pending(work_base& w) noexcept { w.state_.fetch_and(~work_base::pending_bit, acq_rel); }
 
     static bool pending(const work_base& w) noexcept { return (w.state_.load(acquire) & work_base::pending_bit) != 0; }
-    static bool is_disabled(const work_base& w) noexcept {
-        return (w.state_.load(acquire) & work_base::depth_mask) != 0;
-    }
     static bool is_delayed(const work_base& w) noexcept { // a constant of the item
         return (w.state_.load(relaxed) & work_base::delayed_bit) != 0;
     }

@@ -91,6 +91,8 @@ inline work_base* worker_pool::take_locked(worker& self) noexcept {
 // Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
 // somebody else's.
 inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
+    // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
+    CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_);
     pool_workqueue& pwq = *work_access::pwq(w);
     const work_access::function function = work_access::run(w);
     const std::uint64_t p = work_access::place_of(w);
