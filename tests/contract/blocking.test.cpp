@@ -9,10 +9,14 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
 #include <semaphore>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using cmwq::block_kind;
@@ -138,6 +142,28 @@ TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads
     // one item, not a pool full of them.
     CHECK(most <= 2);
     CHECK(rt.stats().threads <= 4);
+}
+
+TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    const unsigned cpu = *rt.cpus().begin();
+    const cmwq::detail::worker_pool& pool = rt.core().pool(rt.core().id());
+    CHECK(chain_of_waiters(rt, 30, false) == 30);
+    CHECK(pool.limit() > 1);
+    std::atomic<bool> stop{false};
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks, never runs dry
+    for (int i = 0; i < 4; ++i) {
+        stream.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
+            const auto end = std::chrono::steady_clock::now() + 20us;
+            while (std::chrono::steady_clock::now() < end) {}
+            if (!stop) q.queue_on(cpu, *stream[static_cast<std::size_t>(i)]);
+        }));
+    }
+    for (const auto& w : stream) q.queue_on(cpu, *w);
+    CHECK(eventually([&] { return pool.limit() == 1; }));
+    stop = true;
+    q.drain();
 }
 
 TEST_CASE("what came in while nobody counted as running is not forgotten when somebody does again") {

@@ -235,6 +235,9 @@ inline bool runtime_core::monitor_tick() noexcept {
     quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
+        for (auto& s : slots_) {
+            for (worker_pool& p : s->pools) p.unlearn();
+        }
         monitoring_.store(false, seq_cst); // [ARM-2]
         if (anything_pending()) monitoring_.store(true, seq_cst);
     }

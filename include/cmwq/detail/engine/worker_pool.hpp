@@ -106,6 +106,8 @@ public:
     void expire_may_block(std::int64_t threshold) noexcept;
     /// Adapts the learned limit to what the workers did since the last call.
     void learn() noexcept CMWQ_EXCLUDES(lock_);
+    /// The busy spell is over, and the next one may be of another kind.
+    void unlearn() noexcept { limit_.store(1, relaxed); }
     /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
