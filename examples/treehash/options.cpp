@@ -52,7 +52,9 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
         if (max_active->count() != 0 && o.pool != pool_choice::cmwq) {
             throw CLI::ValidationError("--max-active", "is for --pool cmwq");
         }
-    } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? 0 : bad_usage; }
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : bad_usage;
+    }
     return std::nullopt;
 }
 
