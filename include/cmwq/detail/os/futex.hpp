@@ -6,7 +6,6 @@
 #include <cmwq/detail/sync/atomic.hpp>
 
 #include <cerrno>
-#include <climits>
 #include <cstdint>
 #include <ctime>
 #include <linux/futex.h>
@@ -15,25 +14,26 @@
 
 namespace cmwq::inline CMWQ_NS::detail::os {
 
-using futex_word = atomic<std::uint32_t>;
-static_assert(sizeof(futex_word) == 4);
+/// What the protocols of parker and mutex wait on.
+struct futex {
+    using word = atomic<std::uint32_t>;
+    static_assert(sizeof(word) == 4);
 
-/// Sleeps while `word` holds `seen`. Returns early at will (signals, spurious wakes): the caller looks again.
-inline void futex_wait(futex_word& word, std::uint32_t seen) noexcept {
-    ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
-}
+    /// Sleeps while `w` holds `seen`. Returns early at will (signals, spurious wakes): the caller looks again.
+    static void wait(word& w, std::uint32_t seen) noexcept {
+        ::syscall(SYS_futex, &w, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+    }
 
-/// The same with an absolute CLOCK_MONOTONIC deadline in nanoseconds. False once the deadline has passed.
-inline bool futex_wait_until(futex_word& word, std::uint32_t seen, std::int64_t deadline) noexcept {
-    timespec ts{};
-    ts.tv_sec = static_cast<std::time_t>(deadline / 1'000'000'000);
-    ts.tv_nsec = static_cast<long>(deadline % 1'000'000'000);
-    const long r = ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, seen, &ts, nullptr, FUTEX_BITSET_MATCH_ANY);
-    return !(r == -1 && errno == ETIMEDOUT);
-}
+    /// The same with an absolute CLOCK_MONOTONIC deadline in nanoseconds. False once the deadline has passed.
+    static bool wait_until(word& w, std::uint32_t seen, std::int64_t deadline) noexcept {
+        timespec ts{};
+        ts.tv_sec = static_cast<std::time_t>(deadline / 1'000'000'000);
+        ts.tv_nsec = static_cast<long>(deadline % 1'000'000'000);
+        const long r = ::syscall(SYS_futex, &w, FUTEX_WAIT_BITSET_PRIVATE, seen, &ts, nullptr, FUTEX_BITSET_MATCH_ANY);
+        return !(r == -1 && errno == ETIMEDOUT);
+    }
 
-inline void futex_wake_one(futex_word& word) noexcept {
-    ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+    static void wake_one(word& w) noexcept { ::syscall(SYS_futex, &w, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+};
 
 } // namespace cmwq::inline CMWQ_NS::detail::os

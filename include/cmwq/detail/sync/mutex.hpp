@@ -11,47 +11,11 @@
 #else
 
 #include <cmwq/detail/os/futex.hpp>
-
-#include <cstdint>
+#include <cmwq/detail/sync/mutex_protocol.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class CMWQ_TSA(capability("mutex")) mutex {
-public:
-    mutex() noexcept = default;
-    mutex(const mutex&) = delete;
-    mutex& operator=(const mutex&) = delete;
-
-    void lock() noexcept CMWQ_ACQUIRE() {
-        std::uint32_t seen = open;
-        // [MTX-1] acquire, pairs [MTX-2].
-        if (!word_.compare_exchange_strong(seen, held, acquire, relaxed)) lock_contended();
-    }
-
-    bool try_lock() noexcept CMWQ_TRY_ACQUIRE(true) {
-        std::uint32_t seen = open;
-        return word_.compare_exchange_strong(seen, held, acquire, relaxed); // [MTX-1]
-    }
-
-    void unlock() noexcept CMWQ_RELEASE() {
-        // [MTX-2] release, pairs [MTX-1].
-        if (word_.exchange(open, release) == contended) os::futex_wake_one(word_);
-    }
-
-private:
-    static constexpr std::uint32_t open = 0, held = 1, contended = 2;
-
-    void lock_contended() noexcept {
-        for (int i = 0; i < 32; ++i) {
-            std::uint32_t seen = open;
-            if (word_.load(relaxed) == open && word_.compare_exchange_strong(seen, held, acquire, relaxed)) return;
-            cpu_relax();
-        }
-        while (word_.exchange(contended, acquire) != open) os::futex_wait(word_, contended); // [MTX-1]
-    }
-
-    os::futex_word word_{open};
-};
+using mutex = basic_mutex<os::futex>;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 
