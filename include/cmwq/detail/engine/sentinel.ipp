@@ -9,7 +9,13 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline int sentinel::start() noexcept { return rt_.start_thread(thread_, &sentinel::thread_main, this); }
+inline int sentinel::start() noexcept {
+    // Until it says otherwise: on a busy CPU it may be long before an idle-class thread says anything.
+    works_.store(true, relaxed);
+    const int error = rt_.start_thread(thread_, &sentinel::thread_main, this);
+    if (error != 0) works_.store(false, relaxed);
+    return error;
+}
 
 inline void sentinel::stop() noexcept {
     stop_.store(true, release);
@@ -27,8 +33,10 @@ inline void sentinel::watch() noexcept {
     const thread_refusals refused = apply_to_this_thread(a);
     rt_.report_refusals(refused, a);
     // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
-    if (refused.sched != 0 || refused.cpu != 0) return;
-    works_.store(true, relaxed);
+    if (refused.sched != 0 || refused.cpu != 0) {
+        works_.store(false, relaxed);
+        return;
+    }
     while (!stop_.load(acquire)) {
         sleep_.park();
         if (armed_.load(acquire)) guard_cpu();
