@@ -199,10 +199,10 @@ TEST_CASE("more flushers at once than there are colours") {
 TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile") {
     cmwq::workqueue<> q{"q"};
     std::binary_semaphore entered{0}, leave{0};
-    std::atomic<int> chained{0};
+    std::atomic<int> chained{0}, refused{0};
     std::function<void(int)> chain = [&](int left) {
         ++chained;
-        if (left > 0) CHECK(q.post([&chain, left] { chain(left - 1); }) == queue_status::queued);
+        if (left > 0 && q.post([&chain, left] { chain(left - 1); }) != queue_status::queued) ++refused;
     };
     q.post([&] {
         entered.release();
@@ -223,6 +223,7 @@ TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile") {
     leave.release();
     drainer.join();
     CHECK(chained == 10);
+    CHECK(refused == 0);
     CHECK(foreign <= accepted); // some calls before the drain were one run
     CHECK_FALSE(stranger.pending());
     CHECK(q.queue(stranger) == queue_status::queued); // open again
@@ -245,7 +246,7 @@ TEST_CASE("the destructor runs everything that was accepted, chained items and w
 
 TEST_CASE("a queue may be destroyed while its items run, and rejects others from then on") {
     std::binary_semaphore entered{0}, leave{0};
-    std::atomic<bool> done{false}, destroyed{false};
+    std::atomic<bool> done{false}, in_time{false}, destroyed{false};
     auto q = std::make_unique<cmwq::workqueue<>>("q");
     cmwq::workqueue<>& alive = *q;
     cmwq::workqueue<> other{"other"};
@@ -257,7 +258,7 @@ TEST_CASE("a queue may be destroyed while its items run, and rejects others from
     entered.acquire();
     std::thread destroyer([&] {
         q.reset();
-        CHECK(done);
+        in_time = done.load();
         destroyed = true;
     });
     cmwq::work w{[] {}};
@@ -266,6 +267,7 @@ TEST_CASE("a queue may be destroyed while its items run, and rejects others from
     CHECK(other.queue(w) != queue_status::rejected); // the item is as good as before
     leave.release();
     destroyer.join();
+    CHECK(in_time);
     w.flush();
 }
 
@@ -367,10 +369,10 @@ TEST_CASE("exceptions go to the queue's handler, and the worker goes on") {
 }
 
 TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
-    std::atomic<int> told{0};
+    std::atomic<int> told{0}, mute{0}; // Catch's assertions are for the main thread only
     cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
         if (e.what == cmwq::event::kind::priority_refused) ++told;
-        CHECK_FALSE(e.message.empty());
+        if (e.message.empty()) ++mute;
     }}};
     cmwq::workqueue<> normal{rt, "normal"};
     cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
@@ -385,6 +387,7 @@ TEST_CASE("priorities have pools of their own; what is refused falls back and is
     fifo.flush();
     CHECK(runs == 20);
     CHECK(told <= 1); // none as root
+    CHECK(mute == 0);
 }
 
 TEST_CASE("the global runtime has all CPUs, also when an item is the first to use it") {
