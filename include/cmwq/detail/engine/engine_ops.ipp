@@ -186,6 +186,7 @@ inline bool wait_for_work(work_base& w, bool running_only) noexcept {
                 if (at.dead) return false;
                 if (at.runtime != nullptr) found = at.runtime->pool(id).wait_for(w, iw, running_only);
             }
+            if (found == worker_pool::whereabouts::in_transit) continue;
             if (found != worker_pool::whereabouts::not_here) {
                 iw.who.wait();
                 return true;

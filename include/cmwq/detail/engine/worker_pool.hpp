@@ -58,11 +58,12 @@ public:
 
     // --- waiting for items and taking them away -----------------------------------------------------------------------
 
-    enum class whereabouts : unsigned char { not_here, pending, running };
+    enum class whereabouts : unsigned char { not_here, in_transit, pending, running };
 
     /// If the item is on a list of this pool: takes it away, with its PENDING, which the caller owns then.
     [[nodiscard]] bool steal(work_base& w) noexcept CMWQ_EXCLUDES(lock_);
-    /// Registers `iw` for the end of the instance queued last, or only for the one running. not_here: not registered.
+    /// Registers `iw` for the end of the instance queued last, or only for the one running. not_here, and
+    /// in_transit (queued, but not on a list yet): not registered.
     whereabouts wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
     /// The running item is destroyed by its own function: forget its address.
     void forget(worker& self) noexcept CMWQ_EXCLUDES(lock_);

@@ -163,6 +163,8 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
         work_access::set_place(w, work_access::place_of(w) | place::has_waiters);
         return whereabouts::pending;
     }
+    // The run that goes on may not be the one queued last: that is between its claim and its push.
+    if (!running_only && work_access::pending(w)) return whereabouts::in_transit;
     worker* runner = runner_of_locked(w);
     if (runner == nullptr) return whereabouts::not_here;
     iw.who.expect();
