@@ -71,7 +71,8 @@ def try_block(compiler, include, name, line, prelude, code):
         source, program = pathlib.Path(folder, "block.cpp"), pathlib.Path(folder, "block")
         source.write_text(unit)
         job = ["-o", program] if is_program else ["-fsyntax-only"]
-        made = subprocess.run([compiler, *FLAGS, f"-I{include}", *job, source], capture_output=True, text=True)
+        libraries = ["-lhwloc"] if is_program else []
+        made = subprocess.run([compiler, *FLAGS, f"-I{include}", *job, source, *libraries], capture_output=True, text=True)
         if made.returncode:
             return f"{where}: does not compile:\n{made.stderr}"
         if is_program:

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cmwq::inline CMWQ_NS {
@@ -35,6 +36,36 @@ public:
     [[nodiscard]] static cpuset range(unsigned first, unsigned last) {
         cpuset s;
         for (unsigned c = first; c < last; ++c) s.insert(c);
+        return s;
+    }
+
+    /// The inverse of `to_string()`: "0-3,8" as the kernel writes it, with blanks and newlines after it at most. Nothing
+    /// is the empty set. Errors: std::invalid_argument, with the text in the message, for anything else.
+    [[nodiscard]] static cpuset parse(std::string_view text) {
+        const auto last = text.find_last_not_of(" \t\r\n");
+        const std::string_view list = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+        cpuset s;
+        std::size_t at = 0;
+        const auto number = [&] {
+            const std::size_t begin = at;
+            unsigned value = 0;
+            for (; at < list.size() && list[at] >= '0' && list[at] <= '9' && value < capacity; ++at) {
+                value = value * 10 + static_cast<unsigned>(list[at] - '0');
+            }
+            if (at == begin || value >= capacity) refuse(text);
+            return value;
+        };
+        while (at < list.size()) {
+            const unsigned first = number();
+            unsigned end = first + 1;
+            if (at < list.size() && list[at] == '-') {
+                ++at;
+                end = number() + 1;
+            }
+            if (end <= first || (at < list.size() && (list[at] != ',' || at + 1 == list.size()))) refuse(text);
+            ++at;
+            for (unsigned c = first; c < end; ++c) s.insert(c);
+        }
         return s;
     }
 
@@ -106,6 +137,23 @@ public:
         return text;
     }
 
+    /// As the kernel writes masks: eight hexadecimal digits for 32 CPUs, the highest first, with commas between:
+    /// "00000001,80000000". The empty set is "00000000".
+    [[nodiscard]] std::string to_mask_string() const {
+        unsigned highest = 0;
+        for (const unsigned c : *this) highest = c;
+        std::string text;
+        for (unsigned group = highest / 32 + 1; group-- > 0;) {
+            if (!text.empty()) text += ',';
+            for (unsigned digit = 8; digit-- > 0;) {
+                unsigned value = 0;
+                for (unsigned b = 0; b < 4; ++b) value |= contains(group * 32 + digit * 4 + b) ? 1u << b : 0u;
+                text += "0123456789abcdef"[value];
+            }
+        }
+        return text;
+    }
+
     class iterator {
     public:
         using iterator_category = std::forward_iterator_tag;
@@ -138,6 +186,10 @@ public:
     [[nodiscard]] iterator end() const noexcept { return {this, capacity}; }
 
 private:
+    [[noreturn]] static void refuse(std::string_view text) {
+        throw std::invalid_argument("cmwq::cpuset: '" + std::string(text) + "' is no list of CPUs");
+    }
+
     static std::uint64_t bit(unsigned cpu) noexcept { return std::uint64_t{1} << (cpu % 64); }
 
     std::vector<std::uint64_t> words_;

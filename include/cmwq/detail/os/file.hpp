@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whole files, such as /proc and /sys have them: their size is not known before they have been read.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+
+namespace cmwq::inline CMWQ_NS::detail::os {
+
+/// 0, or the errno with which opening or reading failed; `text` is what was read until then.
+inline int read_file(const char* path, std::string& text) {
+    text.clear();
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    struct closer {
+        int fd;
+        ~closer() { ::close(fd); }
+    } const guard{fd};
+    for (;;) {
+        char block[4096];
+        const ssize_t n = ::read(fd, block, sizeof block);
+        if (n == 0) return 0;
+        if (n > 0) text.append(block, static_cast<std::size_t>(n));
+        else if (errno != EINTR) return errno;
+    }
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail::os

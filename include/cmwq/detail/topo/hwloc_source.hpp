@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Machines as hwloc knows them: the bodies of topology::system(), synthetic() and from_xml(). The only place that
+// includes hwloc.h.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/os/cpu.hpp>
+#include <cmwq/detail/os/file.hpp>
+#include <cmwq/detail/topo/pods.hpp>
+#include <cmwq/topology.hpp>
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if HWLOC_API_VERSION < 0x00020100
+#error "cmwq needs hwloc 2.1 or later"
+#endif
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+struct hwloc_deleter {
+    void operator()(hwloc_topology_t t) const noexcept { hwloc_topology_destroy(t); }
+};
+using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
+
+/// A machine that is still to be loaded, set to look for nothing but what `places_of()` wants. Null, with errno, if
+/// hwloc does not even begin.
+inline hwloc_machine new_hwloc_machine() {
+    hwloc_topology_t t = nullptr;
+    if (hwloc_topology_init(&t) != 0) return nullptr;
+    hwloc_machine m(t);
+    hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+#if HWLOC_API_VERSION >= 0x00020800
+    // An older library than the header refuses these, and then only takes longer.
+    hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                    HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+#endif
+    return m;
+}
+
+/// The node of each CPU. Several nodes may be near the same CPUs: high-bandwidth memory, or a device's. The CPU's own is
+/// the one that is near the fewest, and of those the one with the lowest number, which is how the kernel counts them.
+inline std::map<unsigned, int> nodes_of_cpus(hwloc_topology_t t) {
+    std::map<unsigned, std::pair<int, int>> nearest; // CPU -> (how many the node is near, number of the node)
+    for (hwloc_obj_t o = nullptr; (o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, o)) != nullptr;) {
+        const std::pair<int, int> candidate(hwloc_bitmap_weight(o->cpuset), static_cast<int>(o->os_index));
+        for (int c = -1; (c = hwloc_bitmap_next(o->cpuset, c)) >= 0;) {
+            const auto [it, is_new] = nearest.try_emplace(static_cast<unsigned>(c), candidate);
+            if (!is_new && candidate < it->second) it->second = candidate;
+        }
+    }
+    std::map<unsigned, int> nodes;
+    for (const auto& [cpu, node] : nearest) nodes.emplace(cpu, node.second);
+    return nodes;
+}
+
+/// A CPU that no node claims is of the lowest one, one without a core is a core. CPUs of which no cache is known, or
+/// only a first level one, share what their package and node have in common.
+inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
+    const std::map<unsigned, int> nodes = nodes_of_cpus(t);
+    int lowest = nodes.empty() ? 0 : INT_MAX;
+    for (const auto& [cpu, node] : nodes) lowest = node < lowest ? node : lowest;
+
+    // What stands for a core or a cache: kind and number of an object, and the node where that matters.
+    using thing = std::tuple<int, unsigned, int>;
+    std::map<thing, unsigned> cores, caches;
+    const auto number_in = [](std::map<thing, unsigned>& m, const thing& key) {
+        return m.try_emplace(key, static_cast<unsigned>(m.size())).first->second;
+    };
+
+    std::vector<cpu_place> places;
+    for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != nullptr;) {
+        const auto found = nodes.find(pu->os_index);
+        const int node = found == nodes.end() ? lowest : found->second;
+        hwloc_obj_t core = pu, cache = nullptr, package = nullptr;
+        for (hwloc_obj_t o = pu->parent; o != nullptr; o = o->parent) {
+            if (o->type == HWLOC_OBJ_CORE) core = o;
+            else if (o->type == HWLOC_OBJ_PACKAGE) package = o;
+            else if (hwloc_obj_type_is_dcache(o->type) && o->type != HWLOC_OBJ_L1CACHE) cache = o;
+        }
+        const auto kind = [](hwloc_obj_t o) { return static_cast<int>(o->type); };
+        const thing its_core(kind(core), core->logical_index, 0);
+        const thing its_cache = cache != nullptr ? thing(kind(cache), cache->logical_index, 0)
+                                                 : thing(-1, package != nullptr ? package->logical_index : 0, node);
+        places.push_back({pu->os_index, number_in(cores, its_core), number_in(caches, its_cache), node});
+    }
+    return places;
+}
+
+/// How many CPUs a synthetic description asks for, or `cpuset::capacity + 1` if those are more than a set can hold: the
+/// product of the numbers of its levels. Attributes, in parentheses, and memory, in brackets, do not count.
+inline std::size_t nr_synthetic_cpus(const std::string& description) noexcept {
+    std::size_t product = 1;
+    int depth = 0;
+    char before = ' ';
+    for (const char* p = description.c_str(); *p != 0;) {
+        const bool number_may_begin = depth == 0 && (before == ' ' || before == ':');
+        before = *p;
+        if (*p == '(' || *p == '[') ++depth;
+        if (*p == ')' || *p == ']') --depth;
+        if (!number_may_begin || *p < '0' || *p > '9') {
+            ++p;
+            continue;
+        }
+        char* end = nullptr;
+        const unsigned long number = std::strtoul(p, &end, 0); // as hwloc does
+        p = end;
+        if (number > cpuset::capacity || product * number > cpuset::capacity) return cpuset::capacity + 1;
+        product *= number;
+    }
+    return product;
+}
+
+inline bool fit_into_a_cpuset(const std::vector<cpu_place>& places) noexcept {
+    return !places.empty() && std::ranges::all_of(places, [](const cpu_place& p) { return p.cpu < cpuset::capacity; });
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
+
+namespace cmwq::inline CMWQ_NS {
+
+CMWQ_DOOR topology topology::system() {
+    cpuset allowed;
+    detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); });
+
+    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    if (m == nullptr) return flat(allowed);
+    // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
+    // to CPU: the kernel knows as much.
+    hwloc_topology_set_flags(m.get(), hwloc_topology_get_flags(m.get()) | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_components(m.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+    // The environment can make hwloc load another machine instead. Its CPUs are not ours.
+    if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(allowed);
+
+    std::vector<detail::cpu_place> places;
+    for (const detail::cpu_place& p : detail::places_of(m.get())) {
+        if (allowed.contains(p.cpu)) places.push_back(p);
+    }
+    // One that has come online since, or that hwloc does not show, is better off alone than among all others.
+    return places.size() == allowed.size() ? topology(std::move(places), default_cache_shard_size, false)
+                                           : flat(allowed);
+}
+
+CMWQ_DOOR topology topology::synthetic(std::string_view description) {
+    const std::string text(description);
+    const auto refuse = [&text](const char* why) { throw std::invalid_argument("cmwq: '" + text + "' " + why); };
+    if (text.find_first_not_of(" \t\n") == std::string::npos || text.find('\0') != std::string::npos) {
+        refuse("describes no machine");
+    }
+    if (detail::nr_synthetic_cpus(text) > cpuset::capacity) refuse("describes a machine of more than 65536 CPUs");
+    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
+    if (hwloc_topology_set_synthetic(m.get(), text.c_str()) != 0 || hwloc_topology_load(m.get()) != 0) {
+        refuse("describes no machine");
+    }
+    std::vector<detail::cpu_place> places = detail::places_of(m.get());
+    if (!detail::fit_into_a_cpuset(places)) refuse("numbers CPUs beyond 65535");
+    return topology(std::move(places), default_cache_shard_size, true);
+}
+
+CMWQ_DOOR topology topology::from_xml(const std::string& path) {
+    std::string text;
+    if (const int error = detail::os::read_file(path.c_str(), text); error != 0) {
+        throw std::system_error(error, std::generic_category(), "cmwq: topology file '" + path + "'");
+    }
+    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
+    std::vector<detail::cpu_place> places;
+    if (text.size() < static_cast<std::size_t>(INT_MAX) && // the size below counts the terminating zero
+        hwloc_topology_set_xmlbuffer(m.get(), text.c_str(), static_cast<int>(text.size() + 1)) == 0 &&
+        hwloc_topology_load(m.get()) == 0) {
+        places = detail::places_of(m.get());
+    }
+    if (!detail::fit_into_a_cpuset(places)) throw std::invalid_argument("cmwq: '" + path + "' is no recorded topology");
+    return topology(std::move(places), default_cache_shard_size, true);
+}
+
+} // namespace cmwq::inline CMWQ_NS

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// topology: the CPUs of a machine with their cores, last level caches and NUMA nodes, and the pods of every affinity
+// scope.
+#pragma once
+
+#include <cmwq/affinity_scope.hpp>
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/topo/pods.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cmwq::inline CMWQ_NS {
+
+/// A machine as the library sees it. An immutable value: copies share what is behind them, and all members may be
+/// called from any thread at any time. Making one may throw std::bad_alloc besides what is said below.
+///
+/// `system()`, `synthetic()` and `from_xml()` are compiled where <cmwq/runtime.hpp> is included.
+class topology {
+public:
+    /// CPUs that belong together in one scope.
+    struct pod {
+        cpuset cpus;
+        int node; ///< the NUMA node of all its CPUs; -1 if they are of several, and for the scope `system`
+    };
+
+    /// How many cores a cache shard is to have unless somebody says otherwise.
+    static constexpr unsigned default_cache_shard_size = 8;
+
+    /// This machine: the CPUs that the calling thread may use, which are online ones. Without what hwloc knows about
+    /// them, as `flat()`. May be called from any thread; takes milliseconds, and reads files.
+    /// Errors: std::bad_alloc.
+    [[nodiscard]] static topology system();
+
+    /// A machine that a text describes in hwloc's syntax: "pack:2 numa:1 l3:2 core:4 pu:2". Errors:
+    /// std::invalid_argument with the text in the message if it is no such description, or one of more CPUs than a
+    /// `cpuset` can hold.
+    [[nodiscard]] static topology synthetic(std::string_view description);
+
+    /// A machine that was recorded with `lstopo file.xml`. Errors, with the path in the message: std::system_error if
+    /// the file cannot be read, std::invalid_argument if it is something else.
+    [[nodiscard]] static topology from_xml(const std::string& path);
+
+    /// A machine of which only the CPUs are known: each is a core of its own, all share one cache, and node 0.
+    /// Errors: std::invalid_argument for the empty set.
+    [[nodiscard]] static topology flat(const cpuset& cpus) {
+        std::vector<detail::cpu_place> places;
+        for (const unsigned c : cpus) places.push_back({c, c, 0, 0});
+        if (places.empty()) throw std::invalid_argument("cmwq: a topology without CPUs");
+        return topology(std::move(places), default_cache_shard_size, false);
+    }
+
+    /// The same machine with those of its CPUs that are in `allowed`. What is left of a cache is a cache, and its
+    /// shards are computed anew. Errors: std::invalid_argument if nothing is left.
+    [[nodiscard]] topology restricted(const cpuset& allowed) const {
+        std::vector<detail::cpu_place> places;
+        for (const detail::cpu_place& p : machine_->places) {
+            if (allowed.contains(p.cpu)) places.push_back(p);
+        }
+        if (places.empty()) {
+            throw std::invalid_argument("cmwq: of the CPUs " + cpus().to_string() + " none is in '" +
+                                        allowed.to_string() + "'");
+        }
+        return topology(std::move(places), machine_->shard_size, machine_->simulated);
+    }
+
+    /// The same machine with cache shards of about that many cores. Errors: std::invalid_argument for 0.
+    [[nodiscard]] topology with_cache_shard_size(unsigned cores) const {
+        if (cores == 0) throw std::invalid_argument("cmwq: cache_shard_size is 0, it must be 1 or more");
+        return topology(machine_->places, cores, machine_->simulated);
+    }
+    [[nodiscard]] unsigned cache_shard_size() const noexcept { return machine_->shard_size; }
+
+    /// At least one.
+    [[nodiscard]] const cpuset& cpus() const noexcept { return machine_->cpus; }
+
+    /// Whether the CPUs are those of another machine, real or not: made by `synthetic()` or `from_xml()`.
+    [[nodiscard]] bool simulated() const noexcept { return machine_->simulated; }
+
+    /// How many NUMA nodes have CPUs here. Nodes go by the operating system's numbers, which may have holes; nodes
+    /// with nothing but memory do not count.
+    [[nodiscard]] unsigned nr_nodes() const noexcept {
+        return static_cast<unsigned>(pods(affinity_scope::numa).size());
+    }
+    /// -1 for a CPU that is not here.
+    [[nodiscard]] int node_of(unsigned cpu) const noexcept {
+        const scope_pods& numa = of(affinity_scope::numa);
+        return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : -1;
+    }
+    /// Empty for a node that has no CPUs here.
+    [[nodiscard]] cpuset cpus_of_node(int node) const {
+        for (const pod& p : pods(affinity_scope::numa)) {
+            if (p.node == node) return p.cpus;
+        }
+        return {};
+    }
+    /// Whether the node has CPUs here.
+    [[nodiscard]] bool has_node(int node) const noexcept {
+        return std::ranges::any_of(pods(affinity_scope::numa), [&](const pod& p) { return p.node == node; });
+    }
+
+    /// All pods of a scope, in the order of their lowest CPUs. Every CPU is in exactly one. `default_` is
+    /// `default_affinity_scope`. Valid as long as any copy of this topology.
+    [[nodiscard]] std::span<const pod> pods(affinity_scope scope) const noexcept { return of(scope).pods; }
+
+    /// The index into `pods(scope)`. Errors: std::out_of_range for a CPU that is not here.
+    [[nodiscard]] unsigned pod_of(affinity_scope scope, unsigned cpu) const {
+        if (!cpus().contains(cpu)) throw std::out_of_range("cmwq: the topology has no CPU " + std::to_string(cpu));
+        return of(scope).pod_of[cpu];
+    }
+
+private:
+    struct scope_pods {
+        std::vector<pod> pods;
+        std::vector<unsigned> pod_of; // by CPU number; nothing where there is no such CPU
+    };
+    struct machine {
+        std::vector<detail::cpu_place> places; // ascending, each CPU once
+        unsigned shard_size;
+        bool simulated;
+        cpuset cpus;
+        std::array<scope_pods, std::size(affinity_scopes)> scopes;
+    };
+
+    topology(std::vector<detail::cpu_place> places, unsigned shard_size, bool simulated)
+        : machine_(make(std::move(places), shard_size, simulated)) {}
+
+    static std::shared_ptr<const machine> make(std::vector<detail::cpu_place> places, unsigned shard_size,
+                                               bool simulated) {
+        auto m = std::make_shared<machine>();
+        std::ranges::sort(places, {}, &detail::cpu_place::cpu);
+        places.erase(std::ranges::unique(places, {}, &detail::cpu_place::cpu).begin(), places.end());
+        for (const detail::cpu_place& p : places) m->cpus.insert(p.cpu);
+        for (const affinity_scope scope : affinity_scopes) {
+            m->scopes[static_cast<std::size_t>(scope)] = make_scope(places, scope, shard_size);
+        }
+        m->places = std::move(places);
+        m->shard_size = shard_size;
+        m->simulated = simulated;
+        return m;
+    }
+
+    static scope_pods make_scope(std::span<const detail::cpu_place> places, affinity_scope scope, unsigned shard_size) {
+        const std::vector<unsigned> numbers = detail::pod_numbers(places, scope, shard_size);
+        scope_pods s;
+        s.pod_of.resize(places.back().cpu + 1);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const detail::cpu_place& p = places[i];
+            s.pod_of[p.cpu] = numbers[i];
+            if (numbers[i] == s.pods.size()) s.pods.push_back({{}, scope == affinity_scope::system ? -1 : p.node});
+            pod& its = s.pods[numbers[i]];
+            its.cpus.insert(p.cpu);
+            if (its.node != p.node) its.node = -1;
+        }
+        return s;
+    }
+
+    [[nodiscard]] const scope_pods& of(affinity_scope scope) const noexcept {
+        const auto i = static_cast<std::size_t>(scope);
+        return machine_->scopes[i < machine_->scopes.size() ? i : static_cast<std::size_t>(default_affinity_scope)];
+    }
+
+    std::shared_ptr<const machine> machine_;
+};
+
+/// The section "Affinity Scopes" of the kernel's wq_dump, for the scopes given, with "(default)" beside
+/// `default_scope`. May be called from any thread.
+[[nodiscard]] inline std::string describe(const topology& t, affinity_scope default_scope = affinity_scope::default_,
+                                          std::span<const affinity_scope> scopes = affinity_scopes) {
+    if (default_scope == affinity_scope::default_) default_scope = default_affinity_scope;
+    std::string text = "Affinity Scopes\n===============\nwq_unbound_cpumask=" + t.cpus().to_mask_string() + '\n';
+    const auto entry = [&text](std::size_t index, const std::string& value) {
+        text += " [" + std::to_string(index) + "]=" + value;
+    };
+    for (const affinity_scope scope : scopes) {
+        const std::span<const topology::pod> pods = t.pods(scope);
+        text += '\n';
+        for (const char c : to_string(scope)) text += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        text += scope == default_scope ? " (default)\n" : "\n";
+        text += "  nr_pods  " + std::to_string(pods.size());
+        text += "\n  pod_cpus";
+        for (std::size_t i = 0; i < pods.size(); ++i) entry(i, pods[i].cpus.to_mask_string());
+        text += "\n  pod_node";
+        for (std::size_t i = 0; i < pods.size(); ++i) entry(i, std::to_string(pods[i].node));
+        text += "\n  cpu_pod ";
+        for (const unsigned cpu : t.cpus()) entry(cpu, std::to_string(t.pod_of(scope, cpu)));
+        text += '\n';
+    }
+    return text;
+}
+
+} // namespace cmwq::inline CMWQ_NS
