@@ -41,6 +41,9 @@ public:
     /// them, as `flat()`. May be called from any thread; takes milliseconds, and reads files.
     /// Errors: std::bad_alloc.
     [[nodiscard]] static topology system();
+    /// The same for those CPUs of this machine, whether the calling thread may use them or not.
+    /// Errors: std::invalid_argument for the empty set, std::bad_alloc.
+    [[nodiscard]] static topology system(const cpuset& cpus);
 
     /// A machine that a text describes in hwloc's syntax: "pack:2 numa:1 l3:2 core:4 pu:2". Errors:
     /// std::invalid_argument with the text in the message if it is no such description, or one of more CPUs than a

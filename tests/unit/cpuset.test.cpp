@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 using cmwq::cpuset;
@@ -78,6 +79,59 @@ TEST_CASE("cpuset: text as the kernel writes it") {
     CHECK(cpuset::range(cpuset::capacity - 2, cpuset::capacity).to_string() == "65534-65535");
 }
 
+TEST_CASE("cpuset: the kernel's text, read") {
+    CHECK(cpuset::parse("").empty());
+    CHECK(cpuset::parse(" \n").empty());
+    CHECK(cpuset::parse("7") == cpuset{7});
+    CHECK(cpuset::parse("0-3,8") == cpuset{0, 1, 2, 3, 8});
+    CHECK(cpuset::parse("0-3,8\n") == cpuset{0, 1, 2, 3, 8});
+    CHECK(cpuset::parse("8,0-3 \t\r\n\n") == cpuset{0, 1, 2, 3, 8}); // in any order
+    CHECK(cpuset::parse("5-5,5,4-6") == cpuset{4, 5, 6});
+    CHECK(cpuset::parse("007") == cpuset{7});
+    CHECK(cpuset::parse("65535") == cpuset{65535});
+    CHECK(cpuset::parse("0-65535").size() == cpuset::capacity);
+}
+
+TEST_CASE("cpuset: texts that are no lists are quoted") {
+    for (const char* text : {",",
+                             "1,",
+                             ",1",
+                             "1,,2",
+                             "-",
+                             "1-",
+                             "-1",
+                             "3-1",
+                             "1-2-3",
+                             "1;2",
+                             "a",
+                             "0x1",
+                             "1 2",
+                             " 1",
+                             "1, 2",
+                             "65536",
+                             "0-65536",
+                             "4294967296",
+                             "99999999999999999999",
+                             "+1",
+                             "all",
+                             "0-3:1/2"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(cpuset::parse(text), std::invalid_argument);
+        CHECK_THROWS_WITH(cpuset::parse(text), Catch::Matchers::Contains('\'' + std::string(text) + '\''));
+    }
+}
+
+TEST_CASE("cpuset: masks as the kernel writes them") {
+    CHECK(cpuset{}.to_mask_string() == "00000000");
+    CHECK(cpuset{0}.to_mask_string() == "00000001");
+    CHECK(cpuset::range(0, 32).to_mask_string() == "ffffffff");
+    CHECK(cpuset{31}.to_mask_string() == "80000000");
+    CHECK(cpuset{32}.to_mask_string() == "00000001,00000000");
+    CHECK(cpuset{1, 4, 63, 64, 71}.to_mask_string() == "00000081,80000000,00000012");
+    cpuset s{0, 500};
+    CHECK(s.erase(500).to_mask_string() == "00000001");
+}
+
 TEST_CASE("cpuset: equality is about the members, not about the room they take") {
     cpuset a{1, 500};
     a.erase(500);
@@ -117,6 +171,7 @@ TEST_CASE("cpuset: algebra against std::set") {
         REQUIRE(listed(a | b) == either);
         REQUIRE(listed(a - b) == only_a);
         REQUIRE(a.size() == in_a.size());
+        REQUIRE(cpuset::parse(a.to_string()) == a);
         REQUIRE(((a & b) | (a - b)) == a);
     }
 }

@@ -49,6 +49,8 @@ inline hwloc_machine new_hwloc_machine() {
     hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    // A node that is no package's and no cache's own hangs on a group. Without those it would claim its parent's CPUs.
+    hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 #if HWLOC_API_VERSION >= 0x00020800
     // An older library than the header refuses these, and then only takes longer.
     hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
@@ -141,7 +143,10 @@ namespace cmwq::inline CMWQ_NS {
 CMWQ_DOOR topology topology::system() {
     cpuset allowed;
     detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); });
+    return system(allowed);
+}
 
+CMWQ_DOOR topology topology::system(const cpuset& allowed) {
     const detail::hwloc_machine m = detail::new_hwloc_machine();
     if (m == nullptr) return flat(allowed);
     // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU

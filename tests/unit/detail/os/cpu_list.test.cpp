@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/os/cpu_list.hpp>
+
+#include <cmwq/detail/os/cpu_list.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <sched.h>
+
+using cmwq::cpuset;
+using cmwq::detail::os::isolated_cpus;
+using cmwq::detail::os::online_cpus;
+
+TEST_CASE("cpu_list: what the files say") {
+    const cmwq_test::temporary_folder folder;
+    folder.write("online", "0-3,8\n");
+    folder.write("isolated", "2-3\n");
+    CHECK(online_cpus(folder.path("")) == cpuset{0, 1, 2, 3, 8});
+    CHECK(isolated_cpus(folder.path("")) == cpuset{2, 3});
+}
+
+TEST_CASE("cpu_list: no file, nothing in it, or something else in it is the empty set") {
+    const cmwq_test::temporary_folder folder;
+    CHECK(online_cpus(folder.path("")).empty());
+    CHECK(isolated_cpus(folder.path("nowhere")).empty());
+    folder.write("online", "");
+    folder.write("isolated", "\n");
+    CHECK(online_cpus(folder.path("")).empty());
+    CHECK(isolated_cpus(folder.path("")).empty());
+    folder.write("isolated", "  (null)\n"); // as some kernels print an empty set
+    CHECK(isolated_cpus(folder.path("")).empty());
+}
+
+TEST_CASE("cpu_list: the CPU that runs this is online") {
+    const cpuset online = online_cpus();
+    if (online.empty()) {
+        WARN("no /sys/devices/system/cpu/online here");
+        return;
+    }
+    CHECK(online.contains(static_cast<unsigned>(::sched_getcpu())));
+}

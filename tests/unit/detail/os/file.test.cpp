@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/os/file.hpp>
+
+#include <cmwq/detail/os/file.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <cerrno>
+#include <string>
+
+using cmwq::detail::os::read_file;
+
+TEST_CASE("file: the whole of it, whatever the size") {
+    const cmwq_test::temporary_folder folder;
+    std::string text = "what was there before";
+    for (const std::size_t size : {0u, 1u, 4095u, 4096u, 4097u, 100'000u}) {
+        std::string content;
+        for (std::size_t i = 0; i < size; ++i) content += static_cast<char>(i * 7 + i / 4096);
+        folder.write("file", content);
+        REQUIRE(read_file(folder.path("file").c_str(), text) == 0);
+        CHECK(text == content);
+    }
+    REQUIRE(read_file("/proc/self/stat", text) == 0); // a file that claims to be of size 0
+    CHECK_FALSE(text.empty());
+}
+
+TEST_CASE("file: why it cannot be read") {
+    const cmwq_test::temporary_folder folder;
+    std::string text = "what was there before";
+    CHECK(read_file(folder.path("nothing").c_str(), text) == ENOENT);
+    CHECK(text.empty());
+    CHECK(read_file(folder.path("").c_str(), text) == EISDIR);
+}

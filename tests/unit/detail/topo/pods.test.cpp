@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/topo/pods.hpp>
+
+#include <cmwq/detail/topo/pods.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+#include "seed.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+using cmwq::affinity_scope;
+using cmwq::detail::cache_shard_of;
+using cmwq::detail::cpu_place;
+using cmwq::detail::nr_cache_shards;
+using cmwq::detail::pod_numbers;
+
+namespace {
+
+using numbers = std::vector<unsigned>;
+
+/// One cache with that many cores of one CPU each.
+std::vector<cpu_place> cores(unsigned n) {
+    std::vector<cpu_place> places;
+    for (unsigned c = 0; c < n; ++c) places.push_back({c, c, 0, 0});
+    return places;
+}
+
+numbers shard_sizes(unsigned n, unsigned target) {
+    numbers sizes;
+    for (const unsigned pod : pod_numbers(cores(n), affinity_scope::cache_shard, target)) {
+        if (pod >= sizes.size()) sizes.resize(pod + 1);
+        ++sizes[pod];
+    }
+    return sizes;
+}
+
+} // namespace
+
+TEST_CASE("pods: no CPUs, no pods") {
+    for (const affinity_scope s : cmwq::affinity_scopes) CHECK(pod_numbers({}, s, 8).empty());
+}
+
+TEST_CASE("pods: what each scope looks at") {
+    // Two nodes, three caches, four cores, siblings far apart.
+    const std::vector<cpu_place> places = {{0, 7, 3, 1}, {1, 5, 9, 0}, {2, 6, 9, 0},
+                                           {5, 8, 4, 1}, {8, 7, 3, 1}, {9, 5, 9, 0}};
+    CHECK(pod_numbers(places, affinity_scope::cpu, 8) == numbers{0, 1, 2, 3, 4, 5});
+    CHECK(pod_numbers(places, affinity_scope::smt, 8) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::cache, 8) == numbers{0, 1, 1, 2, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::cache_shard, 8) == numbers{0, 1, 1, 2, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::cache_shard, 1) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::default_, 1) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::numa, 8) == numbers{0, 1, 1, 0, 0, 1});
+    CHECK(pod_numbers(places, affinity_scope::system, 8) == numbers{0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("pods: how many shards a cache has") {
+    for (unsigned n = 1; n <= 11; ++n) CHECK(nr_cache_shards(n, 8) == 1);
+    for (unsigned n = 12; n <= 19; ++n) CHECK(nr_cache_shards(n, 8) == 2);
+    CHECK(nr_cache_shards(20, 8) == 3);
+    CHECK(nr_cache_shards(72, 8) == 9);
+    CHECK(nr_cache_shards(5, 1) == 5);
+    CHECK(nr_cache_shards(4, 3) == 1);
+    CHECK(nr_cache_shards(5, 3) == 2);
+    CHECK(nr_cache_shards(65'536, ~0u) == 1);
+    CHECK(nr_cache_shards(65'536, 1) == 65'536);
+}
+
+TEST_CASE("pods: sizes of shards, the larger ones first") {
+    CHECK(shard_sizes(1, 8) == numbers{1});
+    CHECK(shard_sizes(11, 8) == numbers{11});
+    CHECK(shard_sizes(12, 8) == numbers{6, 6});
+    CHECK(shard_sizes(13, 8) == numbers{7, 6});
+    CHECK(shard_sizes(20, 8) == numbers{7, 7, 6});
+    CHECK(shard_sizes(72, 8) == numbers{8, 8, 8, 8, 8, 8, 8, 8, 8});
+    CHECK(shard_sizes(7, 2) == numbers{2, 2, 2, 1});
+    CHECK(cache_shard_of(0, 13, 2) == 0);
+    CHECK(cache_shard_of(6, 13, 2) == 0);
+    CHECK(cache_shard_of(7, 13, 2) == 1);
+    CHECK(cache_shard_of(12, 13, 2) == 1);
+}
+
+TEST_CASE("pods: shards are made of cores, and siblings follow theirs") {
+    // 12 cores of two threads, numbered as Linux does: 0-11 the first threads, 12-23 the second ones.
+    std::vector<cpu_place> places;
+    for (unsigned c = 0; c < 24; ++c) places.push_back({c, c % 12, 0, 0});
+    const numbers pods = pod_numbers(places, affinity_scope::cache_shard, 8);
+    for (unsigned c = 0; c < 24; ++c) CHECK(pods[c] == (c % 12) / 6);
+}
+
+TEST_CASE("pods: caches whose CPUs alternate; pods go by their lowest CPU") {
+    std::vector<cpu_place> places;
+    for (unsigned c = 0; c < 8; ++c) places.push_back({c, c, 1 - c % 2, 0});
+    CHECK(pod_numbers(places, affinity_scope::cache_shard, 2) == numbers{0, 1, 0, 1, 2, 3, 2, 3});
+}
+
+TEST_CASE("pods: any machine") {
+    std::mt19937_64 random(cmwq_test::seed());
+    const auto up_to = [&](unsigned n) { return static_cast<unsigned>(random() % n) + 1; };
+    for (int round = 0; round < 300; ++round) {
+        // Cores of one to four threads in caches in nodes; the CPUs are dealt out at random, with holes.
+        std::vector<cpu_place> places;
+        unsigned core = 0, llc = 0;
+        for (unsigned node = 0, nodes = up_to(4); node < nodes; ++node) {
+            for (unsigned n = up_to(3); n > 0; --n, ++llc) {
+                for (unsigned k = up_to(random() % 4 == 0 ? 60 : 12); k > 0; --k, ++core) {
+                    const unsigned id = core * 7 % 1009; // no order in the numbers of cores
+                    for (unsigned t = up_to(random() % 3 == 0 ? 4 : 1); t > 0; --t) {
+                        places.push_back({0, id, llc, static_cast<int>(node) * 2});
+                    }
+                }
+            }
+        }
+        std::shuffle(places.begin(), places.end(), random);
+        unsigned cpu = 0;
+        for (cpu_place& p : places) p.cpu = cpu += up_to(3);
+        const unsigned target = up_to(12);
+        CAPTURE(round, places.size(), target);
+
+        std::map<unsigned, std::set<unsigned>> cores_of_llc;
+        for (const cpu_place& p : places) cores_of_llc[p.llc].insert(p.core);
+
+        std::map<affinity_scope, numbers> all;
+        for (const affinity_scope s : cmwq::affinity_scopes) {
+            const numbers pods = pod_numbers(places, s, target);
+            REQUIRE(pods.size() == places.size()); // every CPU is in one pod
+            unsigned next = 0;
+            for (const unsigned pod : pods) {
+                REQUIRE(pod <= next); // a new number is the next one: by lowest CPU, none left out
+                next += pod == next ? 1 : 0;
+            }
+            all[s] = pods;
+        }
+
+        const auto same = [&](affinity_scope s, auto member) {
+            for (std::size_t i = 0; i < places.size(); ++i) {
+                for (std::size_t j = 0; j < i; ++j) {
+                    if ((places[i].*member == places[j].*member) != (all[s][i] == all[s][j])) return false;
+                }
+            }
+            return true;
+        };
+        REQUIRE(same(affinity_scope::cpu, &cpu_place::cpu));
+        REQUIRE(same(affinity_scope::smt, &cpu_place::core));
+        REQUIRE(same(affinity_scope::cache, &cpu_place::llc));
+        REQUIRE(same(affinity_scope::numa, &cpu_place::node));
+
+        std::map<unsigned, std::set<unsigned>> cores_of_shard, shards_of_llc, shards_of_core;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const unsigned shard = all[affinity_scope::cache_shard][i];
+            cores_of_shard[shard].insert(places[i].core);
+            shards_of_llc[places[i].llc].insert(shard);
+            shards_of_core[places[i].core].insert(shard);
+        }
+        for (const auto& [id, shards] : shards_of_core) REQUIRE(shards.size() == 1);
+        std::size_t nr_shards = 0;
+        for (const auto& [id, shards] : shards_of_llc) {
+            const std::size_t n = cores_of_llc[id].size();
+            REQUIRE(shards.size() == std::max<std::size_t>(1, (n + target / 2) / target));
+            std::size_t smallest = n, largest = 0, previous = n;
+            for (const unsigned s : shards) { // ascending: by lowest CPU
+                const std::size_t size = cores_of_shard[s].size();
+                smallest = std::min(smallest, size);
+                largest = std::max(largest, size);
+                REQUIRE(size <= previous);
+                previous = size;
+            }
+            REQUIRE(largest - smallest <= 1);
+            nr_shards += shards.size();
+        }
+        REQUIRE(cores_of_shard.size() == nr_shards); // no shard reaches over two caches
+    }
+}
