@@ -24,6 +24,9 @@ _deps_translate() { # <dnf|pacman> <debian package>
         dnf:libhwloc-dev) echo hwloc-devel ;;
         dnf:clang-[0-9]*) echo clang ;;
         dnf:clang-tidy-[0-9]* | dnf:clang-format-[0-9]*) echo clang-tools-extra ;;
+        dnf:linux-image-*) echo kernel-core ;;
+        dnf:busybox-static | pacman:busybox-static) echo busybox ;;
+        pacman:linux-image-*) echo linux ;;
         pacman:g++) echo gcc ;;
         pacman:ninja-build) echo ninja ;;
         pacman:pkg-config) echo pkgconf ;;
@@ -67,6 +70,8 @@ _deps_present_elsewhere() { # <debian package>
         ninja-build) command -v ninja >/dev/null || command -v ninja-build >/dev/null; return ;;
         clang-tidy-* | clang-format-* | clang-[0-9]*)
             command -v "$1" >/dev/null || command -v "${1%-*}" >/dev/null; return ;;
+        busybox-static) command -v busybox >/dev/null; return ;;
+        qemu-system-x86) command -v qemu-system-x86_64 >/dev/null; return ;;
         catch2) header=catch2 ;;
         libbenchmark-dev) header=benchmark/benchmark.h ;;
         libtbb-dev) header=tbb ;;
@@ -75,7 +80,7 @@ _deps_present_elsewhere() { # <debian package>
         libssl-dev) header=openssl/evp.h ;;
         libcli11-dev) header=CLI ;;
         libhwloc-dev) header=hwloc.h ;;
-        *) command -v "$1" >/dev/null; return ;;
+        *) command -v "$1" >/dev/null; return ;; # no kernel image either: whoever wants one has looked for it
     esac
     [ -e "/usr/include/$header" ] || [ -e "/usr/local/include/$header" ]
 }
