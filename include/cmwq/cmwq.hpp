@@ -3,6 +3,7 @@
 // Everything. A file that only queues work gets by with <cmwq/workqueue.hpp>.
 #pragma once
 
+#include <cmwq/affinity_scope.hpp>
 #include <cmwq/async.hpp>
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/cpuset.hpp>
@@ -13,6 +14,7 @@
 #include <cmwq/stats.hpp>
 #include <cmwq/system.hpp>
 #include <cmwq/this_work.hpp>
+#include <cmwq/topology.hpp>
 #include <cmwq/version.hpp>
 #include <cmwq/work.hpp>
 #include <cmwq/workqueue.hpp>

@@ -41,7 +41,8 @@ public:
     /// them, as `flat()`. May be called from any thread; takes milliseconds, and reads files.
     /// Errors: std::bad_alloc.
     [[nodiscard]] static topology system();
-    /// The same for those CPUs of this machine, whether the calling thread may use them or not.
+    /// The same for those CPUs of this machine, whether the calling thread may use them or not. One that is not online
+    /// is a core and a cache of its own, on the lowest node.
     /// Errors: std::invalid_argument for the empty set, std::bad_alloc.
     [[nodiscard]] static topology system(const cpuset& cpus);
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cmwq/detail/config.hpp>
-#include <cmwq/detail/os/cpu.hpp>
 #include <cmwq/detail/os/file.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 #include <cmwq/topology.hpp>
 
@@ -146,23 +146,28 @@ CMWQ_DOOR topology topology::system() {
     return system(allowed);
 }
 
-CMWQ_DOOR topology topology::system(const cpuset& allowed) {
+CMWQ_DOOR topology topology::system(const cpuset& cpus) {
     const detail::hwloc_machine m = detail::new_hwloc_machine();
-    if (m == nullptr) return flat(allowed);
+    if (m == nullptr || cpus.empty()) return flat(cpus);
     // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
     // to CPU: the kernel knows as much.
     hwloc_topology_set_flags(m.get(), hwloc_topology_get_flags(m.get()) | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_components(m.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     // The environment can make hwloc load another machine instead. Its CPUs are not ours.
-    if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(allowed);
+    if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(cpus);
 
     std::vector<detail::cpu_place> places;
+    cpuset unknown = cpus;
     for (const detail::cpu_place& p : detail::places_of(m.get())) {
-        if (allowed.contains(p.cpu)) places.push_back(p);
+        if (!cpus.contains(p.cpu)) continue;
+        places.push_back(p);
+        unknown.erase(p.cpu);
     }
-    // One that has come online since, or that hwloc does not show, is better off alone than among all others.
-    return places.size() == allowed.size() ? topology(std::move(places), default_cache_shard_size, false)
-                                           : flat(allowed);
+    if (places.empty()) return flat(cpus);
+    // Offline now, or gone: on its own, with numbers that nothing else has.
+    const int lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
+    for (const unsigned c : unknown) places.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
+    return topology(std::move(places), default_cache_shard_size, false);
 }
 
 CMWQ_DOOR topology topology::synthetic(std::string_view description) {

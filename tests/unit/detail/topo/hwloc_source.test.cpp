@@ -73,7 +73,8 @@ TEST_CASE("hwloc_source: CPUs offline, numbers left out, nodes with nothing but 
     CHECK(describe(t) == listing("holes"));
     CHECK(t.nr_nodes() == 2);
     CHECK(t.has_node(2));
-    CHECK_FALSE(t.has_node(1)); // there is no such number
+    CHECK_FALSE(t.has_node(3)); // there is no such number
+    CHECK_FALSE(t.has_node(1)); // near all CPUs, and so none's own
     CHECK_FALSE(t.has_node(5)); // far from every CPU
     CHECK_FALSE(t.has_node(7)); // near the CPUs of node 2
     CHECK(t.node_of(5) == -1);  // offline
@@ -108,7 +109,7 @@ TEST_CASE("hwloc_source: texts that describe no machine are quoted") {
         CHECK_THROWS_WITH(topology::synthetic(text), Contains('\'' + std::string(text) + '\''));
     }
     CHECK_THROWS_AS(topology::synthetic(std::string("pu:2\0pu:2", 9)), std::invalid_argument);
-    CHECK_THROWS_WITH(topology::synthetic("pu:2(indexes=1,70000)"), Contains("70000"));
+    CHECK_THROWS_WITH(topology::synthetic("pu:2(indexes=1,70000)"), Contains("'pu:2(indexes=1,70000)'"));
 }
 
 TEST_CASE("hwloc_source: a machine that no cpuset can hold is refused before it is made") {
@@ -146,7 +147,7 @@ TEST_CASE("hwloc_source: files that are no recorded machine are named") {
         CHECK_THROWS_AS(topology::from_xml(folder.path(name)), std::invalid_argument);
         CHECK_THROWS_WITH(topology::from_xml(folder.path(name)), Contains(name));
     }
-    folder.write("whole.xml", xml);
+    folder.write("whole.xml", xml.substr(0, xml.find_last_of('>') + 1)); // no newline at the end
     CHECK(topology::from_xml(folder.path("whole.xml")).cpus() == cpuset::range(0, 22));
 }
 
@@ -173,11 +174,30 @@ TEST_CASE("hwloc_source: this machine is the CPUs of this thread") {
     CHECK(narrow.node_of(last) == all.node_of(last));
 }
 
+TEST_CASE("hwloc_source: chosen CPUs of this machine, also some that it does not have") {
+    const topology all = topology::system();
+    const unsigned first = all.cpus().next(0);
+    const topology one = topology::system({first});
+    CHECK(one.cpus() == cpuset{first});
+    CHECK(one.node_of(first) == all.node_of(first));
+
+    const topology more = topology::system(all.cpus() | cpuset{60'000, 60'001});
+    CHECK(more.cpus() == (all.cpus() | cpuset{60'000, 60'001}));
+    for (const affinity_scope s : {affinity_scope::smt, affinity_scope::cache, affinity_scope::cache_shard}) {
+        CHECK(more.pods(s).size() == all.pods(s).size() + 2);
+        for (const unsigned c : all.cpus())
+            CHECK(more.pods(s)[more.pod_of(s, c)].cpus == all.pods(s)[all.pod_of(s, c)].cpus);
+    }
+    CHECK(more.nr_nodes() == all.nr_nodes());
+    CHECK(topology::system({60'000, 60'001}).pods(affinity_scope::cache).size() == 1); // nothing known: flat
+    CHECK_THROWS_AS(topology::system(cpuset{}), std::invalid_argument);
+}
+
 TEST_CASE("hwloc_source: another machine in hwloc's environment is not this one") {
-    REQUIRE(::setenv("HWLOC_SYNTHETIC", "numa:2 l3:4 core:4 pu:2", 1) == 0);
+    REQUIRE(::setenv("HWLOC_SYNTHETIC", "l3:512 core:1 pu:1", 1) == 0);
     const topology t = topology::system();
     ::unsetenv("HWLOC_SYNTHETIC");
     CHECK(t.cpus() == allowed());
-    CHECK(t.nr_nodes() == 1);
-    CHECK(t.pods(affinity_scope::cache).size() == 1);
+    CHECK_FALSE(t.simulated());
+    CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be
 }
