@@ -8,7 +8,15 @@
 namespace cmwq::inline CMWQ_NS {
 
 struct bound;
+struct unbound;
+struct elastic;
+struct ordered;
+struct bh;
+class attrs;
 class cpuset;
+class topology;
+enum class affinity_scope : unsigned char;
+enum class scheduling : unsigned char;
 class work_base;
 class delayed_work_base;
 template <class F>

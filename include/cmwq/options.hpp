@@ -3,6 +3,7 @@
 // The options of a queue: only the fields that mean something for its policy exist.
 #pragma once
 
+#include <cmwq/attrs.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 
@@ -72,6 +73,51 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
 
     /// Items of this queue do not count as running once they have started: others may start beside them.
     bool cpu_intensive = false;
+
+    /// Receives exceptions that leave a work function. None: they terminate the program.
+    exception_handler on_exception = {};
+};
+
+template <class Policy>
+struct options_for<pool_kind::attrs_keyed, false, Policy> {
+    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    std::string_view name = {};
+
+    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*, shared
+    /// out to its NUMA nodes by their CPUs. 1 ... 2048; anything else makes the constructor throw std::invalid_argument.
+    unsigned max_active = Policy::default_max_active;
+
+    /// What each NUMA node gets at least: chains of so many items that wait for each other always complete. The sum over
+    /// the nodes may exceed `max_active` for its sake. 1 ... `max_active`; 0: 8, or `max_active` if that is less.
+    unsigned min_active = 0;
+
+    /// What the threads are and where they run.
+    cmwq::attrs attrs = {};
+
+    /// Receives exceptions that leave a work function. None: they terminate the program.
+    exception_handler on_exception = {};
+};
+
+template <class Policy>
+struct options_for<pool_kind::attrs_keyed, true, Policy> {
+    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    std::string_view name = {};
+
+    /// What the threads are and where they run. One pool serves the queue, so the affinity scope means nothing to it.
+    cmwq::attrs attrs = {};
+
+    /// Receives exceptions that leave a work function. None: they terminate the program.
+    exception_handler on_exception = {};
+};
+
+template <class Policy>
+struct options_for<pool_kind::dispatcher, true, Policy> {
+    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    std::string_view name = {};
+
+    /// Which bottom-half contexts of each CPU: `normal` or `high`, which goes first. Not `fifo`: the constructor throws
+    /// std::invalid_argument.
+    cmwq::priority priority = cmwq::priority::normal;
 
     /// Receives exceptions that leave a work function. None: they terminate the program.
     exception_handler on_exception = {};

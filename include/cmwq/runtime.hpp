@@ -6,6 +6,7 @@
 #include <cmwq/cpuset.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
+#include <cmwq/topology.hpp>
 #include <cmwq/workqueue.hpp>
 
 #include <memory>
@@ -41,6 +42,30 @@ public:
     /// The CPUs that have pools.
     [[nodiscard]] const cpuset& cpus() const noexcept;
 
+    /// The CPUs on which attribute-keyed queues run their items, and the runtime its timers: at first
+    /// `runtime_options::unbound_cpus`.
+    [[nodiscard]] cpuset unbound_cpus() const;
+    /// Changes that set, and with it the pools of every such queue, as `apply()` does: nothing is lost, nothing runs
+    /// twice, order is kept. A queue of whose own CPUs none is left gets all that there are; that is reported through
+    /// `on_event`. Bound queues and bottom halves stay where they are.
+    /// Blocks: while other threads are in the middle of queueing, not for items.
+    /// Errors: std::invalid_argument if the runtime can use none of them, std::bad_alloc; nothing changed.
+    void set_unbound_cpus(const cpuset& cpus);
+
+    /// What `affinity_scope::default_` stands for.
+    [[nodiscard]] affinity_scope default_scope() const;
+    /// Changes that, for live queues, too. Blocks and errors: as `set_unbound_cpus()`. `default_` itself is
+    /// `cache_shard`.
+    void set_default_scope(affinity_scope scope);
+
+    /// The machine with its caches and NUMA nodes, as far as the runtime uses it. Read at the first call, or with the
+    /// first attribute-keyed queue. Errors: std::bad_alloc.
+    [[nodiscard]] const topology& machine() const;
+
+    /// Looks at once which CPUs there are, and adapts if some have come or gone: see docs/topology.md. The runtime
+    /// notices by itself, too, while it has something to do. Errors: std::bad_alloc; then it tries again later.
+    void refresh_topology();
+
     /// Counters over all queues, taken pool by pool.
     [[nodiscard]] runtime_stats stats() const noexcept;
 
@@ -51,5 +76,7 @@ private:
 };
 
 } // namespace cmwq::inline CMWQ_NS
+
+#include <cmwq/detail/topo/hwloc_source.hpp>
 
 #include <cmwq/detail/engine/engine.ipp>

@@ -5,10 +5,12 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/sync/thread.hpp>
+#include <cmwq/topology.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace cmwq::inline CMWQ_NS {
@@ -21,6 +23,7 @@ struct event {
         binding_refused,  ///< a worker could not be bound to its CPU
         sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
         no_thread,        ///< a worker could not be made; the service thread goes on trying
+        cpus_unavailable, ///< a queue lost all CPUs that its attributes name, and uses others
     };
     kind what;
     int error;           ///< errno of the refusal
@@ -66,6 +69,22 @@ struct runtime_options {
     /// allowed to use). CPUs that it may not use make the
     /// constructor throw std::invalid_argument.
     cpuset cpus = {};
+
+    /// The CPUs on which attribute-keyed queues run their items, and the runtime its timers. Empty: all of `cpus` but
+    /// those that the kernel isolates ("isolcpus="). May be changed later. A set that has no CPU in common with `cpus`
+    /// makes the constructor throw std::invalid_argument.
+    cpuset unbound_cpus = {};
+
+    /// What `affinity_scope::default_` stands for. May be changed later.
+    affinity_scope default_scope = affinity_scope::cache_shard;
+
+    /// How many cores a pod of the scope `cache_shard` is to have: a last level cache is divided into pods of about that
+    /// size. Zero makes the constructor throw std::invalid_argument.
+    unsigned cache_shard_size = topology::default_cache_shard_size;
+
+    /// The machine; none: this one, as hwloc finds it. With one that is only simulated threads are not bound to CPUs,
+    /// and there are no sentinels.
+    std::optional<topology> machine = {};
 
     /// How long a worker beyond those that a pool keeps may be idle before its thread ends.
     std::chrono::nanoseconds idle_timeout = std::chrono::seconds{300};

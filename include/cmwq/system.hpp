@@ -8,6 +8,7 @@
 #include <cmwq/workqueue.hpp>
 
 #include <string_view>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS {
 
@@ -16,36 +17,50 @@ namespace cmwq::inline CMWQ_NS {
 /// `max_active` belongs to everybody, too: who needs many items that wait for each other makes a queue.
 class system_workqueue : public workqueue_base {
 public:
-    system_workqueue(std::string_view name, cmwq::priority prio)
-        : workqueue_base(nullptr, name, name, bound::default_max_active, prio, false, none_) {}
+    template <class Policy>
+    system_workqueue(Policy policy, options<Policy>&& o) : workqueue_base(nullptr, policy, o) {}
 
     void set_max_active(unsigned) = delete;
-
-private:
-    static inline exception_handler none_;
 };
 
 namespace detail {
 
-template <class Tag>
-system_workqueue& system_queue(std::string_view name, priority prio) {
+template <class Tag, class Policy>
+system_workqueue& system_queue(Policy policy, std::string_view name, auto... prio) {
     static auto& instance = *new per_process<system_workqueue>;
-    return instance.get([&] { return new system_workqueue(name, prio); });
+    return instance.get([&] {
+        options<Policy> o{.name = name};
+        if constexpr (sizeof...(prio) != 0) o.priority = (prio, ...);
+        return new system_workqueue(policy, std::move(o));
+    });
 }
 
 } // namespace detail
 
 /// For short items. Made on first use, never destroyed. Errors (on first use): as `runtime::global()`.
-inline system_workqueue& system_wq() { return detail::system_queue<struct system_tag>("system", priority::normal); }
+inline system_workqueue& system_wq() { return detail::system_queue<struct system_tag>(bound{}, "system"); }
 
 /// For short items that are urgent: the high-priority pools.
 inline system_workqueue& system_highpri_wq() {
-    return detail::system_queue<struct system_highpri_tag>("system_highpri", priority::high);
+    return detail::system_queue<struct system_highpri_tag>(bound{}, "system_highpri", priority::high);
 }
 
 /// For items that may take long: what waits in `system_wq()` does not wait for these.
 inline system_workqueue& system_long_wq() {
-    return detail::system_queue<struct system_long_tag>("system_long", priority::normal);
+    return detail::system_queue<struct system_long_tag>(bound{}, "system_long");
+}
+
+/// For items that need no CPU of their own, may take long, and start at once: unbound.
+inline system_workqueue& system_unbound_wq() {
+    return detail::system_queue<struct system_unbound_tag>(unbound{}, "system_unbound");
+}
+
+/// For items that are short and never block: bottom halves.
+inline system_workqueue& system_bh_wq() { return detail::system_queue<struct system_bh_tag>(bh{}, "system_bh"); }
+
+/// The same ahead of those.
+inline system_workqueue& system_bh_highpri_wq() {
+    return detail::system_queue<struct system_bh_highpri_tag>(bh{}, "system_bh_highpri", priority::high);
 }
 
 } // namespace cmwq::inline CMWQ_NS

@@ -55,15 +55,15 @@ public:
     workqueue_base(const workqueue_base&) = delete;
     workqueue_base& operator=(const workqueue_base&) = delete;
 
-    /// Makes `w` pending on the calling thread's CPU. Never allocates, never throws, never takes the pool lock.
+    /// Makes `w` pending on the calling thread's CPU, or in its pod. Never allocates, never throws, never takes the pool lock.
     ///
     /// Ordering: everything written before the call happens before the run that follows, also when the call returns
     /// `already_pending`, whoever made it pending. Progress: lock-free but for the item itself. Blocks: no.
     queue_status queue(work_base& w) noexcept { return detail::queue_work(*core_, w, detail::any_cpu); }
 
-    /// The same on the CPU with this operating system number. `rejected` if the runtime does not use that CPU. If the
-    /// item is still running on another CPU it is run there again instead: that it never runs twice at once counts
-    /// for more.
+    /// The same on the CPU with this operating system number; with the attribute-keyed policies in its pod, which is a
+    /// hint. `rejected` if the runtime does not use that CPU. If the item is still running somewhere else it is run
+    /// there again instead: that it never runs twice at once counts for more.
     queue_status queue_on(unsigned cpu, work_base& w) noexcept {
         return cpu > cpu_ceiling ? queue_status::rejected : detail::queue_work(*core_, w, static_cast<int>(cpu));
     }
@@ -111,8 +111,10 @@ public:
         return make_async(*this, std::forward<F>(f)); // found by argument-dependent lookup in <cmwq/async.hpp>
     }
 
-    /// Changes the limit of active items per CPU, at once: raising it starts waiting items, lowering it stops none.
-    /// Errors: std::invalid_argument outside 1 … 2048; nothing changed.
+    /// Changes the limit of active items, per CPU or of the whole machine as the policy says, at once: raising it starts
+    /// waiting items, lowering it stops none. `min_active` is lowered with it.
+    /// Errors: std::invalid_argument outside 1 … 2048, and on ordered and bottom-half queues, whose limit is part of
+    /// their promise; nothing changed.
     void set_max_active(unsigned max_active) { detail::set_queue_max_active(*core_, max_active); }
     [[nodiscard]] unsigned max_active() const noexcept { return detail::queue_max_active(*core_); }
 
@@ -123,15 +125,10 @@ public:
     [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
 
 protected:
-    workqueue_base(runtime* rt, std::string_view fallback_name, std::string_view name, unsigned max_active,
-                   cmwq::priority prio, bool cpu_intensive, exception_handler& on_exception)
-        : core_(detail::create_queue(rt, {.name = name.empty() ? fallback_name : name,
-                                          .max_active = max_active,
-                                          .prio = prio,
-                                          .cpu_intensive = cpu_intensive,
-                                          .on_exception = on_exception.peek(),
-                                          .front = this})) {
-        on_exception.release(); // the queue has it now
+    template <class Policy>
+    workqueue_base(runtime* rt, const Policy& /*answers*/, options<Policy>& o)
+        : core_(detail::create_queue(rt, settings<Policy>(o, this))) {
+        o.on_exception.release(); // the queue has it now
     }
     ~workqueue_base() = default;
 
@@ -139,6 +136,27 @@ protected:
 
 private:
     static constexpr unsigned cpu_ceiling = 1u << 20;
+
+    template <class Policy>
+    static detail::queue_settings settings(const options<Policy>& o, workqueue_base* front) noexcept {
+        detail::queue_settings s{.name = o.name.empty() ? std::string_view{Policy::name} : o.name,
+                                 .pool = Policy::pool,
+                                 .managed = Policy::concurrency_managed,
+                                 .fifo = Policy::fifo,
+                                 .max_active = Policy::default_max_active,
+                                 .min_active = 0,
+                                 .prio = priority::normal,
+                                 .cpu_intensive = false,
+                                 .attributes = nullptr,
+                                 .on_exception = o.on_exception.peek(),
+                                 .front = front};
+        if constexpr (requires { o.max_active; }) s.max_active = o.max_active;
+        if constexpr (requires { o.min_active; }) s.min_active = o.min_active;
+        if constexpr (requires { o.priority; }) s.prio = o.priority;
+        if constexpr (requires { o.cpu_intensive; }) s.cpu_intensive = o.cpu_intensive;
+        if constexpr (requires { o.attrs; }) s.attributes = &o.attrs;
+        return s;
+    }
 
     template <class F>
     queue_status post_to(int cpu, F&& f) {
@@ -160,6 +178,9 @@ private:
 template <class Policy>
 class workqueue : public workqueue_base {
     static_assert(execution_policy<Policy>, "cmwq::workqueue: the policy does not satisfy cmwq::execution_policy");
+
+    static constexpr bool has_limit = requires(options<Policy> o) { o.max_active; };
+    static constexpr bool has_attrs = Policy::pool == pool_kind::attrs_keyed;
 
 public:
     using policy = Policy;
@@ -193,9 +214,56 @@ public:
     /// Blocks: yes, for as long as its items queue each other. Errors: as `flush()`.
     void drain() { detail::drain_queue(core()); }
 
+    /// As in the base; only queues whose limit is an option have it.
+    void set_max_active(unsigned max_active)
+        requires has_limit
+    {
+        workqueue_base::set_max_active(max_active);
+    }
+
+    /// What each NUMA node gets at least, see the option. Takes effect at once.
+    /// Errors: std::invalid_argument outside 1 ... `max_active()`; nothing changed.
+    void set_min_active(unsigned min_active)
+        requires(has_attrs && has_limit)
+    {
+        detail::set_queue_min_active(core(), min_active);
+    }
+    [[nodiscard]] unsigned min_active() const noexcept
+        requires(has_attrs && has_limit)
+    {
+        return detail::queue_min_active(core());
+    }
+
+    /// Changes the attributes of the live queue, all of its pools at once: what is queued from here on runs there, what
+    /// was queued before still runs where it was. Nothing is lost and nothing runs twice; an ordered queue keeps its
+    /// order across the change. Concurrent callers take turns. May be called from the queue's own items.
+    /// Blocks: while other threads are in the middle of queueing on this queue, not for items.
+    /// Errors: std::invalid_argument for impossible attributes, or if the queue is being destroyed; std::bad_alloc.
+    /// Nothing changed then.
+    void apply(const attrs& wanted)
+        requires has_attrs
+    {
+        detail::apply_to_queue(core(), wanted);
+    }
+    /// The attributes as given last.
+    [[nodiscard]] attrs attributes() const
+        requires has_attrs
+    {
+        attrs a;
+        detail::copy_attrs_of_queue(core(), a);
+        return a;
+    }
+
+    /// Makes `w` pending in a pod of this NUMA node, if the caller is not there anyway; a hint. `rejected` if the
+    /// runtime knows no such node. Otherwise as `queue()`.
+    queue_status queue_on_node(int node, work_base& w) noexcept
+        requires has_attrs
+    {
+        return detail::queue_work_on_node(core(), w, node);
+    }
+
 private:
-    workqueue(runtime* rt, options<Policy>&& o)
-        : workqueue_base(rt, Policy::name, o.name, o.max_active, o.priority, o.cpu_intensive, o.on_exception) {}
+    workqueue(runtime* rt, options<Policy>&& o) : workqueue_base(rt, Policy{}, o) {}
 };
 
 } // namespace cmwq::inline CMWQ_NS

@@ -483,12 +483,13 @@ TEST_CASE("threads: start, join, attributes, refusals, slots, probe") {
             [](void* arg) {
                 auto& mine = *static_cast<state*>(arg);
                 detail::thread_attributes a;
-                a.cpu = 1;
-                model::require(detail::apply_to_this_thread(a).cpu == 0, "CPU 1 exists");
+                const cmwq::cpuset first{1}, second{2};
+                a.cpus = &first;
+                model::require(detail::apply_to_this_thread(a).cpus == 0, "CPU 1 exists");
                 model::require(detail::current_cpu() == 1, "bound");
-                a.cpu = 2;
-                model::require(detail::apply_to_this_thread(a).cpu != 0, "CPU 2 does not");
-                a.cpu = 1;
+                a.cpus = &second;
+                model::require(detail::apply_to_this_thread(a).cpus != 0, "CPU 2 does not");
+                a.cpus = &first;
                 a.sched = detail::sched_class::idle;
                 model::require(detail::apply_to_this_thread(a).sched == 1, "refused");
                 detail::this_thread_slots().current_worker = reinterpret_cast<detail::worker*>(arg);

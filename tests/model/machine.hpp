@@ -69,6 +69,7 @@ private:
         cmwq::runtime_options o;
         o.may_block_threshold = std::chrono::nanoseconds{s.may_block_threshold};
         o.sentinel = s.sentinel;
+        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // nothing of the real one
         return o;
     }
 

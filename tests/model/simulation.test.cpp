@@ -34,10 +34,12 @@ model::simulation machine(std::string name, unsigned cpus = 1) {
     return s;
 }
 
-detail::thread_attributes on(int cpu, sched_class c = sched_class::normal) {
+detail::thread_attributes on(unsigned cpu, sched_class c = sched_class::normal, int nice = 0) {
+    static const cmwq::cpuset cpus[] = {{0}, {1}}; // attributes only refer to theirs
     detail::thread_attributes a;
-    a.cpu = cpu;
+    a.cpus = &cpus[cpu];
     a.sched = c;
+    a.nice = nice;
     return a;
 }
 
@@ -105,7 +107,7 @@ TEST_CASE("simulation: higher classes take the CPU, the idle class gets what is 
             model::sleep(3 * ms);
             j.note("normal ends");
         });
-        model::spawn(on(0, sched_class::high), [&] {
+        model::spawn(on(0, sched_class::normal, -20), [&] {
             model::sleep(4 * ms);
             j.note("high wakes");
             model::burn(2 * ms);

@@ -22,10 +22,7 @@ struct narrow : cmwq::bound {
 struct widest : cmwq::bound {
     static constexpr unsigned default_max_active = cmwq::max_active_ceiling;
 };
-struct strict : cmwq::bound {
-    static constexpr bool fifo = true;
-    static constexpr unsigned default_max_active = 1;
-};
+struct strict : cmwq::ordered {};
 struct from_scratch {
     static constexpr const char* name = "from_scratch"; // convertible is enough
     static constexpr pool_kind pool = pool_kind::per_cpu;
@@ -60,6 +57,22 @@ struct limit_absurd : cmwq::bound {
 struct fifo_in_parallel : cmwq::bound {
     static constexpr bool fifo = true;
 };
+struct fifo_per_cpu : cmwq::bound {
+    static constexpr bool fifo = true;
+    static constexpr unsigned default_max_active = 1;
+};
+struct fifo_managed : cmwq::ordered {
+    static constexpr bool concurrency_managed = true;
+};
+struct unbound_must_not_block : cmwq::unbound {
+    static constexpr bool may_block = false;
+};
+struct bh_that_blocks : cmwq::bh {
+    static constexpr bool may_block = true;
+};
+struct bh_in_parallel : cmwq::bh {
+    static constexpr bool fifo = false;
+};
 struct unmanaged : cmwq::bound {
     static constexpr bool concurrency_managed = false;
 };
@@ -73,6 +86,11 @@ static_assert(!execution_policy<wrong_type>);
 static_assert(!execution_policy<limit_zero>);
 static_assert(!execution_policy<limit_absurd>);
 static_assert(!execution_policy<fifo_in_parallel>);
+static_assert(!execution_policy<fifo_per_cpu>);
+static_assert(!execution_policy<fifo_managed>);
+static_assert(!execution_policy<unbound_must_not_block>);
+static_assert(!execution_policy<bh_that_blocks>);
+static_assert(!execution_policy<bh_in_parallel>);
 static_assert(!execution_policy<unmanaged>);
 static_assert(!execution_policy<never_blocks>);
 
@@ -83,6 +101,17 @@ TEST_CASE("policy: the answers of bound") {
     CHECK(cmwq::bound::pool == pool_kind::per_cpu);
     CHECK(cmwq::bound::default_max_active == 256);
     CHECK(cmwq::max_active_ceiling == 2048);
+}
+
+TEST_CASE("policy: the answers of the others") {
+    CHECK((cmwq::unbound::name == "unbound" && cmwq::elastic::name == "elastic"));
+    CHECK((cmwq::ordered::name == "ordered" && cmwq::bh::name == "bh"));
+    CHECK((cmwq::unbound::pool == pool_kind::attrs_keyed && cmwq::elastic::pool == pool_kind::attrs_keyed));
+    CHECK((cmwq::ordered::pool == pool_kind::attrs_keyed && cmwq::bh::pool == pool_kind::dispatcher));
+    CHECK((!cmwq::unbound::concurrency_managed && cmwq::elastic::concurrency_managed));
+    CHECK((cmwq::unbound::default_max_active == 256 && cmwq::elastic::default_max_active == 256));
+    CHECK((cmwq::ordered::fifo && cmwq::ordered::default_max_active == 1));
+    CHECK((cmwq::bh::fifo && !cmwq::bh::may_block));
 }
 
 TEST_CASE("policy: what is shadowed counts, the rest is inherited") {

@@ -18,6 +18,8 @@ class runtime;
 class work_base;
 class delayed_work_base;
 class workqueue_base;
+class attrs;
+enum class pool_kind : unsigned char;
 
 /// What a queueing call did.
 enum class queue_status : unsigned char {
@@ -49,9 +51,14 @@ struct exception_sink {
 /// A workqueue's options after its policy has been resolved.
 struct queue_settings {
     std::string_view name;
+    pool_kind pool;
+    bool managed;
+    bool fifo;
     unsigned max_active;
-    priority prio;
-    bool cpu_intensive;
+    unsigned min_active;     ///< attrs_keyed; 0: the default
+    priority prio;           ///< per_cpu and dispatcher
+    bool cpu_intensive;      ///< per_cpu
+    const attrs* attributes; ///< attrs_keyed; else null
     exception_sink on_exception;
     workqueue_base* front; ///< what the user holds; does not move
 };
@@ -65,12 +72,17 @@ void destroy_queue(queue_core* q);
 void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
 void set_queue_max_active(queue_core& q, unsigned max_active);
+void set_queue_min_active(queue_core& q, unsigned min_active);
 unsigned queue_max_active(const queue_core& q) noexcept;
+unsigned queue_min_active(const queue_core& q) noexcept;
+void apply_to_queue(queue_core& q, const attrs& wanted);
+void copy_attrs_of_queue(const queue_core& q, attrs& to);
 std::string_view queue_name(const queue_core& q) noexcept;
 queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept;
 queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 bool flush_work(work_base& w);

@@ -7,6 +7,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+class worker_pool;
+
 /// Somebody who sleeps until a number of things have happened. Lives on that thread's stack.
 class waiter {
 public:
@@ -47,6 +49,7 @@ public:
             wake_ = nullptr;
             p->unpark();
         }
+        if (tell_ != nullptr) tell_pool();
         while (done_ != nullptr) {
             waiter* w = done_;
             done_ = w->next_done; // the waiter is gone after the signal
@@ -56,6 +59,11 @@ public:
 
     /// One wake-up a scope is enough: the woken worker wakes the next if there is more to do.
     void wake(parker& p) noexcept { wake_ = &p; }
+    /// Another pool got something to do.
+    void tell(worker_pool& p) noexcept {
+        if (tell_ != nullptr && tell_ != &p) tell_pool(); // rare, and allowed at any time
+        tell_ = &p;
+    }
     void happened(waiter& w) noexcept {
         if (!w.happened()) return;
         w.next_done = done_;
@@ -63,7 +71,10 @@ public:
     }
 
 private:
+    void tell_pool() noexcept; // in worker_pool.ipp
+
     parker* wake_ = nullptr;
+    worker_pool* tell_ = nullptr;
     waiter* done_ = nullptr;
 };
 

@@ -29,7 +29,7 @@ public:
 
     void add(runtime_core& rt) CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        entries_.push_back({rt.id(), rt.nr_pools(), &rt});
+        entries_.push_back({rt.id(), runtime_core::nr_pool_ids, &rt});
     }
 
     /// Returns when nobody looks at the runtime's pools any more.

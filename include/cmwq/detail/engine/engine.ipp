@@ -3,6 +3,8 @@
 // All bodies of the engine, in one order.
 #pragma once
 
+#include <cmwq/detail/engine/node_slots.ipp>
+
 #include <cmwq/detail/engine/worker_pool.ipp>
 
 #include <cmwq/detail/engine/worker.ipp>
@@ -13,7 +15,13 @@
 
 #include <cmwq/detail/engine/timer_service.ipp>
 
+#include <cmwq/detail/engine/queue_core.ipp>
+
+#include <cmwq/detail/engine/pool_registry.ipp>
+
 #include <cmwq/detail/engine/runtime_core.ipp>
+
+#include <cmwq/detail/engine/cpus.ipp>
 
 #include <cmwq/detail/engine/runtime.ipp>
 

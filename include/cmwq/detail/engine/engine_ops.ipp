@@ -10,6 +10,7 @@
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -18,12 +19,6 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- queues -----------------------------------------------------------------------------------------------------------
 
-inline void check_max_active(unsigned n) {
-    if (n >= 1 && n <= max_active_ceiling) return;
-    throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
-                                std::to_string(max_active_ceiling));
-}
-
 [[noreturn]] inline void throw_deadlock(const char* what) {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
 }
@@ -31,16 +26,10 @@ inline void check_max_active(unsigned n) {
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
-    auto* q = new queue_core(core, settings, core.nr_cpus());
-    for (unsigned i = 0; i < q->nr_pwqs; ++i) {
-        q->pwqs[i].queue = q;
-        q->pwqs[i].pool =
-            &core.pool(core.id() + std::uint64_t{i} * nr_priorities + static_cast<unsigned>(settings.prio));
-        q->pwqs[i].max_active = settings.max_active;
-    }
+    auto q = std::make_unique<queue_core>(core, settings);
+    core.attach(*q, settings.attributes);
     q->take_exception_sink(settings.on_exception);
-    core.attach(*q);
-    return q;
+    return q.release();
 }
 
 CMWQ_DOOR void destroy_queue(queue_core* q) {
@@ -48,6 +37,7 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
         delete q;
         return;
     }
+    q->mark_dying();
     q->begin_drain();
     if (runs_item_of(*q)) {
         q->front.store(nullptr, release);
@@ -56,6 +46,7 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
     }
     wait_until_drained(*q);
     q->rt.detach(*q);
+    q->give_back_pools();
     delete q;
 }
 
@@ -73,23 +64,35 @@ CMWQ_DOOR void drain_queue(queue_core& q) {
 }
 
 CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
+    if (q.fifo) {
+        throw std::invalid_argument("cmwq: queue \"" + q.name +
+                                    "\" runs one item at a time: its max_active is no option");
+    }
     check_max_active(max_active);
     if (!q.is_dead()) q.set_max_active(max_active);
 }
 
+CMWQ_DOOR void set_queue_min_active(queue_core& q, unsigned min_active) {
+    if (!q.is_dead()) q.set_min_active(min_active);
+}
+
 CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept { return q.max_active(); }
+
+CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept { return q.min_active(); }
+
+CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
+    if (q.is_dying())
+        throw std::invalid_argument("cmwq: attributes for queue \"" + q.name + "\", which is being destroyed");
+    q.rt.apply(q, wanted);
+}
+
+CMWQ_DOOR void copy_attrs_of_queue(const queue_core& q, attrs& to) { to = q.attributes(); }
 
 CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
 
 CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
-    queue_stats total;
-    if (q.is_dead()) return total;
-    for (unsigned i = 0; i < q.nr_pwqs; ++i) {
-        const queue_stats one = q.pwqs[i].pool->stats_of(q.pwqs[i]);
-        total.started += one.started;
-        total.completed += one.completed;
-    }
-    return total;
+    if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
+    return q.stats();
 }
 
 // --- queueing ---------------------------------------------------------------------------------------------------------
@@ -99,13 +102,9 @@ inline bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && runs_item_of(q));
 }
 
-inline void push_claimed(queue_core& q, work_base& w, int cpu) noexcept {
-    if (worker_pool* pool = q.rt.push(q, w, cpu); pool != nullptr) pool->after_push();
-}
-
 inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     if (ns == 0) {
-        push_claimed(q, w, cpu);
+        tell(q.rt.push(q, w, cpu));
         return;
     }
     const int where = cpu == any_cpu ? static_cast<int>(current_cpu()) : cpu;
@@ -113,27 +112,32 @@ inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, in
     if (rt.timers().arm(q, w, where, rt.now() + ns)) rt.request_service();
 }
 
-CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
-    // What could refuse the item comes before the claim: whoever loses to a claim relies on a run.
-    if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+/// Claims the item and calls `go()` if that worked. What could refuse the item comes before the claim: whoever loses to
+/// a claim relies on a run.
+template <class F>
+queue_status claim_and(work_base& w, F&& go) noexcept {
     switch (work_access::claim(w)) {
     case claim_result::already_pending: return queue_status::already_pending;
     case claim_result::disabled: return queue_status::disabled;
     case claim_result::claimed: break;
     }
-    push_claimed(q, w, cpu);
+    go();
     return queue_status::queued;
+}
+
+CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+    if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { tell(q.rt.push(q, w, cpu)); });
+}
+
+CMWQ_DOOR queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
+    if (!admits(q, true) || node < 0 || !q.rt.has_node(node)) return queue_status::rejected;
+    return claim_and(w, [&] { tell(q.rt.push(q, w, any_cpu, node)); });
 }
 
 CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
-    switch (work_access::claim(w)) {
-    case claim_result::already_pending: return queue_status::already_pending;
-    case claim_result::disabled: return queue_status::disabled;
-    case claim_result::claimed: break;
-    }
-    push_or_arm(q, w, ns, cpu);
-    return queue_status::queued;
+    return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
 // --- taking away ------------------------------------------------------------------------------------------------------

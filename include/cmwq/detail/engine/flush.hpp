@@ -7,7 +7,6 @@
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -18,30 +17,39 @@ inline bool runs_item_of(const queue_core& q) noexcept {
     return self != nullptr && self->current_pwq != nullptr && self->current_pwq->queue == &q;
 }
 
-/// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, so that this
-/// needs no memory but its stack, which the destructor of a queue could not do anything about if it were missing. Up to
-/// 64 CPUs are one group; beyond, a later group may cover items queued during the wait for an earlier one.
+/// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, in the order of
+/// their making, so that this needs no memory but its stack, which the destructor of a queue could not do anything about
+/// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
+/// earlier one.
 inline void wait_for_queued(queue_core& q) noexcept {
     constexpr unsigned group = 64;
-    for (unsigned first = 0; first < q.nr_pwqs; first += group) {
+    std::uint64_t last = 0; // serial of the last pwq that is done
+    bool more = true;
+    while (more) {
         color_waiter nodes[group];
+        unsigned n = 0;
         waiter who;
-        const unsigned last = std::min(first + group, q.nr_pwqs);
-        for (unsigned i = first; i < last; ++i) {
-            nodes[i - first].who = &who;
-            static_cast<void>(q.pwqs[i].pool->close_color(q.pwqs[i], nodes[i - first]));
-        }
+        more = false;
+        q.for_each_pwq([&](pool_workqueue& p) {
+            if (p.serial <= last) return;
+            more = n == group;
+            if (more) return;
+            nodes[n].who = &who;
+            static_cast<void>(p.pool->close_color(p, nodes[n++]));
+            if (n == group) last = p.serial;
+        });
         who.wait();
     }
 }
 
 /// Whether nothing of the queue is pending or running at some instant of this call. First it adds up what has left,
 /// then what has entered: an item that queues another one does so before it leaves, so if both sums agree, nothing was
-/// under way in between, wherever items had moved meanwhile.
+/// under way in between, wherever items had moved meanwhile. A pwq that was freed in between had drained: both sums
+/// count only those that last.
 inline bool is_empty(queue_core& q) noexcept {
     std::uint64_t left = 0, entered = 0;
-    for (unsigned i = 0; i < q.nr_pwqs; ++i) left += q.pwqs[i].pool->traffic_of(q.pwqs[i]).left;
-    for (unsigned i = 0; i < q.nr_pwqs; ++i) entered += q.pwqs[i].pool->traffic_of(q.pwqs[i]).entered;
+    q.for_each_pwq_twice([&](pool_workqueue& p) { left += p.pool->traffic_of(p).left; },
+                         [&](pool_workqueue& p) { entered += p.pool->traffic_of(p).entered; });
     return entered == left;
 }
 
@@ -51,12 +59,6 @@ inline void wait_until_drained(queue_core& q) noexcept {
     do {
         wait_for_queued(q);
     } while (!is_empty(q));
-}
-
-inline void queue_core::set_max_active(unsigned n) noexcept {
-    const scoped_lock g(lock_);
-    max_active_.store(n, relaxed);
-    for (unsigned i = 0; i < nr_pwqs; ++i) pwqs[i].pool->set_max_active(pwqs[i], n);
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

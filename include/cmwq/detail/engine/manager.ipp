@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/worker_pool.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <new>
@@ -49,7 +50,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
     if (!short_of_threads_) {
         short_of_threads_ = true;
         lock_.unlock();
-        rt_.report_no_thread(cpu_, error);
+        rt_.report_no_thread(*this, error);
         lock_.lock();
     }
     return false;
@@ -58,7 +59,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
 inline void worker_pool::staff() noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     const pool_snapshot s = snapshot_locked();
     if (stopping_) return;
     if (!need_more_worker(s)) {
@@ -72,9 +73,10 @@ inline void worker_pool::staff() noexcept {
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
 // accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
 inline void worker_pool::learn() noexcept {
-    constexpr int sample_size = 32;
-    if (limit_.load(relaxed) <= 1) {
-        sum_cpu_ = sum_blocked_ = 0;
+    constexpr int sample_size = 64;
+    const int width = width_.load(relaxed);
+    if (!manages() || limit_.load(relaxed) <= width) {
+        sum_cpu_ = sum_blocked_ = sum_waited_ = 0;
         return;
     }
     worker* sample[sample_size];
@@ -84,7 +86,7 @@ inline void worker_pool::learn() noexcept {
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) sample[n++] = w;
     }
     const std::int64_t now = steady_now();
-    double cpu = 0, blocked = 0;
+    double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i];
         thread_times t{};
@@ -93,10 +95,11 @@ inline void worker_pool::learn() noexcept {
         constexpr std::int64_t longest_window = 25'000'000;
         if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
-            const auto waited = static_cast<double>(t.wait - w.last_times.wait);
-            const auto rest = static_cast<double>(now - w.sampled_at) - used - waited;
+            const auto queued = static_cast<double>(t.wait - w.last_times.wait);
+            const auto rest = static_cast<double>(now - w.sampled_at) - used - queued;
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
+                waited += queued;
                 blocked += rest > 0 ? rest : 0;
             }
         }
@@ -106,10 +109,15 @@ inline void worker_pool::learn() noexcept {
     // Short windows are noisy: a moving sum, in which the last few windows count.
     sum_cpu_ = sum_cpu_ * 0.7 + cpu;
     sum_blocked_ = sum_blocked_ * 0.7 + blocked;
+    sum_waited_ = sum_waited_ * 0.7 + waited;
     if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
     // A margin of the order of the square root, because blocks do not come evenly.
-    const double others = sum_blocked_ / sum_cpu_;
-    const int target = others < 0.02 ? 1 : 1 + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
+    const double others = width * sum_blocked_ / sum_cpu_;
+    int target =
+        others < 0.02 * width ? width : width + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
+    // CPUs outside of the pod may have joined in. As long as nobody has to wait for one, they are not too many.
+    if (spec_.pod.size() < spec_.cpus.size() && sum_waited_ * 20 < sum_cpu_)
+        target = std::max(target, limit_.load(relaxed));
     int seen = limit_.load(relaxed);
     while (seen != target) {
         // One up, and only if all that there may be are active; down by halves.
@@ -149,7 +157,7 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
         const scoped_lock g(lock_);
         retired_.push_front(w);
         // A producer that read watcher_ long ago may have woken the one that is gone.
-        drain_locked();
+        drain_locked(d);
         kick_locked(d);
     }
     return again;
@@ -172,7 +180,12 @@ inline void worker_pool::shut_down() noexcept {
         w->sleep.unpark();
         w->os_thread.join();
         rt_.worker_ended();
+        const scoped_lock g(lock_);
+        if (w->idle) leave_idle_locked(*w);
+        retired_.push_front(*w);
     }
+    wanted_.store(false, relaxed);
+    cull_at_.store(0, relaxed);
 }
 
 inline void worker_pool::forget_threads() noexcept {

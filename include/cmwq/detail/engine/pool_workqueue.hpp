@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/deferred.hpp>
+#include <cmwq/detail/engine/node_slots.hpp>
 #include <cmwq/detail/engine/work_access.hpp>
 
 #include <cstdint>
@@ -112,23 +113,38 @@ private:
     queue overflow_;
 };
 
-class alignas(cache_line) pool_workqueue {
+struct pwq_tag;
+struct grant_tag;
+
+/// Letters besides those of the pool: I set before publication · WQ the queue's mutex · N the lock of `slots`
+class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
+                                                 public list_node<slot_tag>,
+                                                 public list_node<grant_tag> {
 public:
-    pool_workqueue() noexcept = default;
+    pool_workqueue(queue_core& q, worker_pool& p, node_slots* shared_slots) noexcept
+        : queue(&q), pool(&p), slots(shared_slots) {}
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
-    worker_pool* pool = nullptr; // I
-    queue_core* queue = nullptr; // I
+    queue_core* const queue;  // I
+    worker_pool* const pool;  // I
+    node_slots* const slots;  // I: shared with other pwqs of the queue; null: a limit of its own, max_active
+    std::uint64_t serial = 0; // WQ: in the order of their making
 
-    unsigned max_active = 0;        // L: at most so many items on the worklist or running
-    unsigned nr_active = 0;         // L
-    item_list inactive;             // L: the others, in order
+    unsigned max_active = 0; // L: at most so many items on the worklist or running, if it shares no slots
+    unsigned nr_active = 0;  // L
+    item_list inactive;      // L: the others, in order
+    bool plugged = false;    // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
+    bool detached = false;   // L: nothing is queued here any more; freed when it has drained
+
+    enum class slot_state : unsigned char { none, waiting, granted };
+    slot_state slot = slot_state::none; // N
+
     color_ring colors;              // L: every item between its acceptance and its end
     std::uint64_t nr_started = 0;   // L
     std::uint64_t nr_completed = 0; // L
 
-    [[nodiscard]] bool has_slot() const noexcept { return inactive.empty() && nr_active < max_active; }
+    [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -1,35 +1,64 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_core: what stands behind a workqueue. Its pwqs, one for each CPU of the runtime, its options, and whether it
+// queue_core: what stands behind a workqueue. Its pwqs and which of them serves which CPU, its options, and whether it
 // accepts items.
 #pragma once
 
+#include <cmwq/attrs.hpp>
+#include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/policy.hpp>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
 struct queue_tag;
 
+/// Which pwq serves which CPU of the runtime. Constant once it is published.
+struct pwq_map {
+    std::vector<pool_workqueue*> of_place; ///< by the place of the CPU in the runtime; null: the queue does not use it
+    std::vector<unsigned> spread;          ///< the places that have one: callers elsewhere go there by turns
+
+    [[nodiscard]] bool contains(const pool_workqueue& p) const noexcept {
+        for (const pool_workqueue* q : of_place) {
+            if (q == &p) return true;
+        }
+        return false;
+    }
+};
+
+/// What a change of attributes is going to do to a queue. All that can fail is behind it when it exists.
+class queue_plan {
+public:
+    queue_plan(queue_core& q, const attrs& a) : queue(&q), wanted(a) {}
+    queue_plan(queue_plan&&) = default;
+    queue_plan& operator=(queue_plan&&) = delete;
+    ~queue_plan(); // what has not been carried out is given back
+
+    queue_core* queue;
+    attrs wanted;
+    std::unique_ptr<pwq_map> map = std::make_unique<pwq_map>();
+    std::vector<std::unique_ptr<pool_workqueue>> fresh; ///< each keeps its pool
+    std::vector<unsigned> cpus_of_node;                 ///< how many CPUs the queue may use, by node
+};
+
 /// Letters: I set before publication · WQ the mutex below · T the timer lock · A atomic
 class queue_core final : public list_node<queue_tag> {
 public:
-    queue_core(runtime_core& runtime, const queue_settings& s, unsigned nr_cpus)
-        : rt(runtime), name(s.name), prio(s.prio), cpu_intensive(s.cpu_intensive), front(s.front),
-          pwqs(std::make_unique<pool_workqueue[]>(nr_cpus)), nr_pwqs(nr_cpus), max_active_(s.max_active) {}
-    ~queue_core() {
-        if (on_exception.destroy != nullptr) on_exception.destroy(on_exception.context);
-    }
+    queue_core(runtime_core& runtime, const queue_settings& s);
+    ~queue_core();
     queue_core(const queue_core&) = delete;
     queue_core& operator=(const queue_core&) = delete;
 
     /// Why a queue does not accept items. Items of the queue itself may still queue on a draining one.
-    static constexpr std::uint32_t draining = 1, dead = 2; // dead: the parent's, in a forked child
+    /// dying: its destructor has begun. dead: the parent's, in a forked child.
+    static constexpr std::uint32_t draining = 1, dead = 2, dying = 4;
 
     /// Last step of creation: nothing can fail any more, so the sink is this queue's now.
     void take_exception_sink(const exception_sink& s) noexcept { on_exception = s; }
@@ -48,25 +77,86 @@ public:
         if (--nr_drainers_ == 0) closed_.fetch_and(~draining, seq_cst);
     }
 
-    [[nodiscard]] unsigned max_active() const noexcept { return max_active_.load(relaxed); }
-    /// Applies the limit to every pwq; concurrent callers take turns, so that all pwqs agree in the end.
-    void set_max_active(unsigned n) noexcept CMWQ_EXCLUDES(lock_);
+    void mark_dying() noexcept { closed_.fetch_or(dying, acq_rel); }
+    [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; }
 
-    runtime_core& rt;                             // I
-    const std::string name;                       // I
-    const priority prio;                          // I
-    const bool cpu_intensive;                     // I
-    atomic<workqueue_base*> front;                // A: null once the queue was destroyed from inside
-    const std::unique_ptr<pool_workqueue[]> pwqs; // I, as an array; the elements belong to their pools' locks
-    const unsigned nr_pwqs;                       // I
-    intrusive_list<work_timer, timer_tag> armed;  // T: timers that belong to this queue
-    exception_sink on_exception;                  // I
+    [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+
+    // --- limits ---------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] unsigned max_active() const noexcept { return max_active_.load(relaxed); }
+    [[nodiscard]] unsigned min_active() const noexcept { return min_active_.load(relaxed); }
+    /// Concurrent callers take turns, so that all pwqs agree in the end.
+    void set_max_active(unsigned n) noexcept CMWQ_EXCLUDES(lock_);
+    /// Throws std::invalid_argument; nothing changed then.
+    void set_min_active(unsigned n) CMWQ_EXCLUDES(lock_);
+
+    // --- pwqs -----------------------------------------------------------------------------------------------------------
+
+    /// per_cpu: one pwq for each CPU, for good. Throws std::bad_alloc.
+    void make_pwqs();
+    /// attrs_keyed, under the runtime's configuration lock, which keeps the pools of the queue from changing.
+    /// `lenient`: CPUs that cannot be had are not an error; all that there are take their place.
+    /// Throws std::invalid_argument, std::bad_alloc; nothing changed then.
+    [[nodiscard]] queue_plan plan(const attrs& wanted, bool lenient) CMWQ_EXCLUDES(lock_);
+    /// Everything queued after the return goes to the new pools. Waits for those who are just queueing.
+    void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// Frees the pwqs that were replaced and have drained, and lets the next one of an ordered queue run.
+    void reap() noexcept CMWQ_EXCLUDES(lock_);
+    /// Nobody uses the queue any more: gives back all pwqs. Waits for those who are just leaving queue().
+    void give_back_pools() noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
+
+    /// Notes that a replaced pwq has drained, for reap().
+    void ask_for_reaping() noexcept { reap_wanted_.store(true, release); }
+    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); }
+
+    /// Calls `f(pool_workqueue&)` for each in the order of their making, also for those that were replaced.
+    template <class F>
+    void for_each_pwq(F&& f) const CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) f(*p);
+    }
+    /// First `f` for each, then `g` for each, with none made or freed in between.
+    template <class F, class G>
+    void for_each_pwq_twice(F&& f, G&& g) const CMWQ_EXCLUDES(lock_) {
+        const scoped_lock guard(lock_);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) f(*p);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) g(*p);
+    }
+    [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
+
+    runtime_core& rt;                            // I
+    const std::string name;                      // I
+    const pool_kind kind;                        // I
+    const bool managed;                          // I
+    const bool fifo;                             // I
+    const priority prio;                         // I
+    const bool cpu_intensive;                    // I
+    atomic<workqueue_base*> front;               // A: null once the queue was destroyed from inside
+    intrusive_list<work_timer, timer_tag> armed; // T: timers that belong to this queue
+    exception_sink on_exception;                 // I
+    const std::unique_ptr<grace_period> grace;   // A: attrs_keyed: whoever reads `map`
+    atomic<const pwq_map*> map{nullptr};         // A: [GRACE-1] [GRACE-2]
+    mutable atomic<unsigned> next_spread{0};     // A: turns of callers whose CPU the queue does not use
 
 private:
-    atomic<std::uint32_t> closed_{0};                 // A
-    atomic<unsigned> max_active_;                     // A, written under WQ
-    mutex lock_;                                      // WQ; before the pool locks
-    unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0; // WQ
+    [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
+    void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
+
+    atomic<std::uint32_t> closed_{0}; // A
+    atomic<bool> reap_wanted_{false}; // A
+    atomic<unsigned> max_active_;     // A, written under WQ
+    atomic<unsigned> min_active_;     // A, written under WQ
+    mutable mutex lock_;              // WQ; before the pool locks
+    unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
+    mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);
+    std::uint64_t nr_pwqs_made_ CMWQ_GUARDED_BY(lock_) = 0;
+    queue_stats gone_ CMWQ_GUARDED_BY(lock_); // what the pwqs counted that were freed
+    attrs attrs_ CMWQ_GUARDED_BY(lock_);
+    std::vector<unsigned> cpus_of_node_ CMWQ_GUARDED_BY(lock_);
+    node_slots spanning_slots_; // of pools that span nodes
+    std::vector<std::unique_ptr<node_slots>> slots_of_nodes_ CMWQ_GUARDED_BY(lock_);
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

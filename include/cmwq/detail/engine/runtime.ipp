@@ -25,6 +25,18 @@ inline runtime& runtime::global() {
 
 inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }
 
+inline cpuset runtime::unbound_cpus() const { return core_->unbound_cpus(); }
+
+inline void runtime::set_unbound_cpus(const cpuset& cpus) { core_->set_unbound_cpus(cpus); }
+
+inline affinity_scope runtime::default_scope() const { return core_->default_scope(); }
+
+inline void runtime::set_default_scope(affinity_scope scope) { core_->set_default_scope(scope); }
+
+inline const topology& runtime::machine() const { return core_->topology_of_machine(); }
+
+inline void runtime::refresh_topology() { core_->check_cpus(); }
+
 inline runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 
 } // namespace cmwq::inline CMWQ_NS

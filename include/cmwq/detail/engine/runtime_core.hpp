@@ -5,15 +5,18 @@
 // surplus ones, and is the monitor that finds what the sentinels cannot.
 #pragma once
 
+#include <cmwq/detail/engine/pool_registry.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/sentinel.hpp>
 #include <cmwq/detail/engine/timer_service.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/runtime_options.hpp>
+#include <cmwq/topology.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -22,17 +25,26 @@ inline constexpr unsigned nr_priorities = 3; // pools of a CPU, in the order of 
 
 /// One CPU of a runtime.
 struct cpu_slot {
-    cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number) noexcept
-        : cpu(cpu_number), guard(rt, *this), pools{{rt, first_pool_id, cpu, sched_class::normal, guard},
-                                                   {rt, first_pool_id + 1, cpu, sched_class::high, guard},
-                                                   {rt, first_pool_id + 2, cpu, sched_class::fifo, guard}} {}
+    cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number, unsigned place);
 
     const unsigned cpu; // I
     sentinel guard;
     worker_pool pools[nr_priorities];
 };
 
-/// Letters: I set by the constructor · RQ queues_lock_ · S the service thread · A atomic
+/// One pool of those that serve a queue, and the CPUs for whose callers it does.
+struct pool_choice {
+    pool_spec spec;
+    std::vector<unsigned> places;
+};
+
+/// An item that has just been pushed. As long as this lives the pool does.
+struct pushed {
+    grace_period::reader keeps_pool;
+    worker_pool* tell = nullptr; ///< to be told, as soon as no lock is held
+};
+
+/// Letters: I set by the constructor · CF config_lock_ · RQ queues_lock_ · S the service thread · A atomic
 class runtime_core final : private clock_listener {
 public:
     /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if the service thread cannot be made.
@@ -44,32 +56,70 @@ public:
 
     // --- identity: pool ids are unique in the process; those of a runtime are contiguous -------------------------------
 
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 32;
     [[nodiscard]] std::uint64_t id() const noexcept { return first_pool_id_; }
-    [[nodiscard]] std::uint64_t nr_pools() const noexcept { return slots_.size() * nr_priorities; }
-    [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pools(); }
+    [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
     [[nodiscard]] worker_pool& pool(std::uint64_t pool_id) noexcept {
         const std::uint64_t n = pool_id - first_pool_id_;
+        if (n >= nr_cpu_pools()) return registry_.at(static_cast<std::size_t>(n - nr_cpu_pools()));
         return slots_[n / nr_priorities]->pools[n % nr_priorities];
     }
+    [[nodiscard]] std::uint64_t id_of_shared_pool(std::size_t n) const noexcept {
+        return first_pool_id_ + nr_cpu_pools() + n;
+    }
+    /// Calls f(worker_pool&) for every one there is.
+    template <class F>
+    void for_each_pool(F&& f) const;
 
-    [[nodiscard]] unsigned nr_cpus() const noexcept { return static_cast<unsigned>(slots_.size()); }
+    // --- CPUs: each has a place, 0 ... nr_cpus() - 1 ---------------------------------------------------------------------
+
+    [[nodiscard]] unsigned nr_cpus() const noexcept { return static_cast<unsigned>(cpus_.size()); }
     [[nodiscard]] const cpuset& cpus() const noexcept { return cpus_; }
+    [[nodiscard]] unsigned cpu_at(unsigned place) const noexcept { return slots_[place]->cpu; }
+    [[nodiscard]] sentinel& sentinel_at(unsigned place) noexcept { return slots_[place]->guard; }
+    [[nodiscard]] worker_pool& pool_at(unsigned place, priority p) noexcept {
+        return slots_[place]->pools[static_cast<unsigned>(p)];
+    }
+    [[nodiscard]] cpuset places_of(const cpuset& cpus) const;
     /// Whether items can be queued on that CPU; any_cpu is one.
     [[nodiscard]] bool has_cpu(int cpu) const noexcept {
         return cpu < 0 || (static_cast<std::size_t>(cpu) < slot_of_cpu_.size() &&
                            slot_of_cpu_[static_cast<std::size_t>(cpu)] != no_slot);
     }
+    [[nodiscard]] bool has_node(int node) const { return topology_of_machine().has_node(node); }
+    /// Threads stay where they belong; false for a machine that is only simulated.
+    [[nodiscard]] bool binds_threads() const noexcept { return binds_threads_; }
+    /// How many workers keep these CPUs busy: fewer than there are if the process's quota of CPU time is smaller.
+    [[nodiscard]] int width_of(const cpuset& pod) const noexcept;
+    /// Loaded at its first use: programs that only use bound queues do without.
+    [[nodiscard]] const topology& topology_of_machine() const CMWQ_EXCLUDES(topology_lock_);
+
+    // --- which pools serve a queue; all of this under the configuration lock --------------------------------------------
+
+    [[nodiscard]] pool_registry& pools() noexcept { return registry_; }
+    /// Throws std::invalid_argument if `a` cannot be met, and not `lenient`; std::bad_alloc.
+    [[nodiscard]] std::vector<pool_choice> choose_pools(const queue_core& q, const attrs& a, bool lenient,
+                                                        std::vector<unsigned>& cpus_of_node)
+        CMWQ_REQUIRES(config_lock_);
+    /// Throws std::invalid_argument, std::bad_alloc; nothing changed then.
+    void apply(queue_core& q, const attrs& a) CMWQ_EXCLUDES(config_lock_);
+    void set_unbound_cpus(const cpuset& cpus) CMWQ_EXCLUDES(config_lock_);
+    [[nodiscard]] cpuset unbound_cpus() const CMWQ_EXCLUDES(config_lock_);
+    void set_default_scope(affinity_scope scope) CMWQ_EXCLUDES(config_lock_);
+    [[nodiscard]] affinity_scope default_scope() const CMWQ_EXCLUDES(config_lock_);
+    /// Looks which CPUs there are, and adapts if they have changed. Throws std::bad_alloc.
+    void check_cpus() CMWQ_EXCLUDES(config_lock_);
 
     // --- queues ---------------------------------------------------------------------------------------------------------
 
-    void attach(queue_core& q) noexcept CMWQ_EXCLUDES(queues_lock_);
-    void detach(queue_core& q) noexcept CMWQ_EXCLUDES(queues_lock_);
+    /// Throws as `apply()`; the queue is not known then. `a`: of an attribute-keyed queue.
+    void attach(queue_core& q, const attrs* a) CMWQ_EXCLUDES(config_lock_, queues_lock_);
+    void detach(queue_core& q) noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
     /// A queue that was destroyed from inside one of its items: it is finished here.
     void adopt(queue_core& q) noexcept CMWQ_EXCLUDES(queues_lock_);
 
-    /// Chooses the pool and pushes an item whose PENDING the caller owns. Returns the pool if it has to be told
-    /// (`after_push()`), as soon as no lock is held.
-    [[nodiscard]] worker_pool* push(queue_core& q, work_base& w, int cpu) noexcept;
+    /// Chooses the pool and pushes an item whose PENDING the caller owns. `node`: prefer a CPU there; -1: no matter.
+    [[nodiscard]] pushed push(queue_core& q, work_base& w, int cpu, int node = -1) noexcept;
 
     // --- services -------------------------------------------------------------------------------------------------------
 
@@ -85,12 +135,22 @@ public:
     }
     [[nodiscard]] std::int64_t idle_timeout() const noexcept { return options_.idle_timeout.count(); }
     [[nodiscard]] std::int64_t may_block_threshold() const noexcept { return options_.may_block_threshold.count(); }
-    [[nodiscard]] std::uint64_t slot_index(const worker_pool& p) const noexcept {
-        return (p.id() - first_pool_id_) / nr_priorities;
-    }
 
     /// Any thread, also an idle-class one: the service thread looks at everything once.
     void request_service() noexcept { service_sleep_.unpark(); }
+    void request_reaping(queue_core& q) noexcept {
+        q.ask_for_reaping();
+        request_cleaning();
+    }
+    /// Queues or pools have something to be freed.
+    void request_cleaning() noexcept {
+        cleaning_wanted_.store(true, release);
+        request_service();
+    }
+    void request_topology_check() noexcept {
+        check_wanted_.store(true, release);
+        request_service();
+    }
     /// As sentinel::arm(), for the monitor.
     void arm_monitor() noexcept {
         if (!monitoring_.load(seq_cst) && !monitoring_.exchange(true, seq_cst)) service_sleep_.unpark(); // [ARM-1]
@@ -102,6 +162,7 @@ public:
     void worker_started() noexcept;
     void worker_ended() noexcept { nr_workers_.fetch_sub(1, relaxed); }
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;
+    void report_no_thread(const worker_pool& pool, int error) noexcept;
     void report_no_thread(unsigned cpu, int error) noexcept;
     [[nodiscard]] runtime_stats stats() const noexcept;
 
@@ -122,9 +183,18 @@ private:
     void serve() noexcept;
     std::int64_t serve_clock(std::int64_t now) noexcept;
     void serve_requests() noexcept;
+    void start_sentinels_of(const worker_pool& pool) noexcept;
+    void clean() noexcept CMWQ_EXCLUDES(queues_lock_);
+    void look_after_cpus() noexcept;
     bool monitor_tick() noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
+    [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_priorities; }
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
+    [[nodiscard]] unsigned place_on_node(unsigned place, int node, const pwq_map& m) const noexcept;
+    void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
+    [[nodiscard]] cpuset usable_now() const CMWQ_REQUIRES(config_lock_);
+    // Makes all queues fit what is set now.
+    void remap_locked() CMWQ_REQUIRES(config_lock_);
     template <class Describe>
     void report(event::kind what, int error, unsigned cpu, Describe describe) noexcept;
 
@@ -132,18 +202,35 @@ private:
     cpuset allowed_;                               // I: what the process may use, as far as it could be told
     cpuset cpus_;                                  // I
     bool made_on_worker_ = false;                  // I
+    bool binds_threads_ = true;                    // I
+    double quota_ = 0;                             // I: CPUs' worth of time that the process may use, or infinity
     std::uint64_t first_pool_id_ = 0;              // I
     std::vector<std::unique_ptr<cpu_slot>> slots_; // I
     std::vector<unsigned> slot_of_cpu_;            // I
+    pool_registry registry_;
+
+    mutable mutex topology_lock_;
+    mutable std::optional<topology> topology_ CMWQ_GUARDED_BY(topology_lock_); // I once it is there
+    mutable atomic<bool> topology_known_{false};
+
+    mutable mutex config_lock_; // CF: the outermost; what decides on the pools of queues
+    cpuset unbound_cpus_ CMWQ_GUARDED_BY(config_lock_);
+    cpuset usable_ CMWQ_GUARDED_BY(config_lock_); // of cpus_, those that are there
+    affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
+    cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the service thread keeps to; empty: to none
 
     timer_service timers_{*this};
     thread service_; // I
     parker service_sleep_;
-    atomic<bool> dead_{false};       // A: the parent's, in a forked child
-    atomic<bool> stop_{false};       // A
-    atomic<bool> monitoring_{false}; // A
-    int quiet_ticks_ = 0;            // S
-    std::int64_t tick_length_ = 0;   // S: nanoseconds
+    atomic<long> service_tid_{0};         // A: its mask tells which CPUs there are
+    atomic<bool> dead_{false};            // A: the parent's, in a forked child
+    atomic<bool> stop_{false};            // A
+    atomic<bool> cleaning_wanted_{false}; // A
+    atomic<bool> check_wanted_{false};    // A
+    std::int64_t checked_at_ = 0;         // S: when it last looked which CPUs there are; steady clock
+    atomic<bool> monitoring_{false};      // A
+    int quiet_ticks_ = 0;                 // S
+    std::int64_t tick_length_ = 0;        // S: nanoseconds
 
     atomic<unsigned> nr_workers_{0};   // A
     atomic<unsigned> peak_workers_{0}; // A

@@ -3,6 +3,7 @@
 
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
+#include <cmwq/detail/engine/queue_core.ipp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -22,12 +23,32 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- making and ending ------------------------------------------------------------------------------------------------
 
-inline runtime_core::runtime_core(runtime_options o) : options_(std::move(o)) {
+inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number, unsigned place)
+    : cpu(cpu_number), guard(rt, cpu_number), pools{{rt, first_pool_id, pool_role::per_cpu, cpu_number},
+                                                    {rt, first_pool_id + 1, pool_role::per_cpu, cpu_number},
+                                                    {rt, first_pool_id + 2, pool_role::per_cpu, cpu_number}} {
+    for (unsigned p = 0; p < nr_priorities; ++p) {
+        pool_spec spec{.cpus = cpuset{cpu}, .pod = cpuset{cpu}, .managed = true};
+        if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
+        if (p == static_cast<unsigned>(priority::fifo)) spec.sched = sched_class::fifo;
+        pools[p].configure(std::move(spec), cpuset{place}, 1);
+        guard.watch(pools[p], true);
+    }
+}
+
+inline runtime_core::runtime_core(runtime_options o)
+    : options_(std::move(o)), first_pool_id_(directory::get().reserve_ids(nr_pool_ids)), registry_(*this) {
     if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
-        allowed_ = self->pool.runtime().allowed_; // a worker is bound to one CPU: that says nothing of the process
+        allowed_ = self->pool.runtime().allowed_; // a worker is bound to some CPUs: that says nothing of the process
         made_on_worker_ = true;
     } else {
         for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); });
+    }
+    if (options_.machine.has_value()) {
+        topology_ = options_.machine;
+        topology_known_.store(true, relaxed);
+        binds_threads_ = !topology_->simulated();
+        if (!binds_threads_) allowed_ = topology_->cpus();
     }
     cpus_ = options_.cpus.empty() ? allowed_ : options_.cpus;
     if (const cpuset outside = cpus_ - allowed_; !outside.empty()) {
@@ -37,13 +58,25 @@ inline runtime_core::runtime_core(runtime_options o) : options_(std::move(o)) {
     if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0) {
         throw std::invalid_argument("cmwq::runtime: a time-out is negative");
     }
+    if (options_.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61}; // can still be added to the time
     options_.idle_timeout = std::min(options_.idle_timeout, never);
-    first_pool_id_ = directory::get().reserve_ids(cpus_.size() * nr_priorities);
+    default_scope_ = options_.default_scope;
+    unbound_cpus_ = options_.unbound_cpus.empty() ? cpus_ - isolated_cpus() : options_.unbound_cpus & cpus_;
+    if (unbound_cpus_.empty()) {
+        if (!options_.unbound_cpus.empty()) {
+            throw std::invalid_argument("cmwq::runtime: none of the unbound CPUs " + options_.unbound_cpus.to_string() +
+                                        " is one of the runtime's, " + cpus_.to_string());
+        }
+        unbound_cpus_ = cpus_; // all of them are isolated: then they are all that there is
+    }
+    usable_ = cpus_;
+    quota_ = cpu_quota();
     for (const unsigned cpu : cpus_) {
-        slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + slots_.size() * nr_priorities, cpu));
+        const auto place = static_cast<unsigned>(slots_.size());
+        slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + place * nr_priorities, cpu, place));
         slot_of_cpu_.resize(cpu + 1, no_slot);
-        slot_of_cpu_[cpu] = static_cast<unsigned>(slots_.size() - 1);
+        slot_of_cpu_[cpu] = place;
     }
     directory::get().add(*this);
     try {
@@ -72,6 +105,7 @@ inline runtime_core::~runtime_core() {
         }
         if (q == nullptr) break;
         wait_until_drained(*q);
+        q->give_back_pools();
         delete q;
     }
     {
@@ -87,18 +121,30 @@ inline runtime_core::~runtime_core() {
     service_.join();
     for (auto& s : slots_) {
         if (s->guard.started()) s->guard.stop();
-        for (worker_pool& p : s->pools) p.shut_down();
     }
+    for_each_pool([](worker_pool& p) { p.shut_down(); });
     directory::get().remove(*this);
 }
 
-inline void runtime_core::attach(queue_core& q) noexcept {
+template <class F>
+void runtime_core::for_each_pool(F&& f) const {
+    for (const auto& s : slots_) {
+        for (worker_pool& p : s->pools) f(p);
+    }
+    for (std::size_t i = 0, n = registry_.size(); i < n; ++i) f(registry_.at(i));
+}
+
+inline void runtime_core::attach(queue_core& q, const attrs* a) {
+    const scoped_lock c(config_lock_);
+    if (a != nullptr) q.carry_out(q.plan(*a, false));
+    else q.make_pwqs();
     const scoped_lock g(queues_lock_);
     if (dead_.load(relaxed)) q.mark_dead();
     queues_.push_back(q);
 }
 
 inline void runtime_core::detach(queue_core& q) noexcept {
+    const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
     const scoped_lock g(queues_lock_);
     queues_.remove(q);
 }
@@ -114,10 +160,8 @@ inline void runtime_core::mark_dead() noexcept {
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
-    for (auto& s : slots_) {
-        s->guard.forget_thread();
-        for (worker_pool& p : s->pools) p.forget_threads();
-    }
+    for (auto& s : slots_) s->guard.forget_thread();
+    for_each_pool([](worker_pool& p) { p.forget_threads(); });
 }
 
 // --- the way of an item -----------------------------------------------------------------------------------------------
@@ -129,18 +173,42 @@ inline unsigned runtime_core::slot_of(int cpu) const noexcept {
     return static_cast<unsigned>(n % slots_.size());
 }
 
-inline worker_pool* runtime_core::push(queue_core& q, work_base& w, int cpu) noexcept {
-    pool_workqueue* pwq = &q.pwqs[slot_of(cpu)];
+// A place whose CPU is on that node; the one given if it is, or if the queue has none there.
+inline unsigned runtime_core::place_on_node(unsigned place, int node, const pwq_map& m) const noexcept {
+    const topology& machine = topology_of_machine(); // loaded long ago: the queue has attributes
+    if (machine.node_of(cpu_at(place)) == node) return place;
+    for (const unsigned p : m.spread) {
+        if (machine.node_of(cpu_at(p)) == node) return p;
+    }
+    return place;
+}
+
+inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node) noexcept {
+    unsigned place = slot_of(cpu);
+    pushed result{q.keyed() ? grace_period::reader(*q.grace, place) : grace_period::reader()};
+    const pwq_map& m = *q.map.load(seq_cst); // [GRACE-1]
+    if (node >= 0) place = place_on_node(place, node, m);
+    if (m.of_place[place] == nullptr) place = m.spread[q.next_spread.fetch_add(1, relaxed) % m.spread.size()];
+    pool_workqueue* pwq = m.of_place[place];
     const std::uint64_t last = work_access::pool_id(work_access::place_of(w));
-    if (last != 0 && last != pwq->pool->id() && owns(last)) {
-        // Never twice at once: if a worker of another CPU still runs it, it is run there again.
+    // Never twice at once: if a worker of another pool still runs it, it is run there again. An ordered queue runs
+    // nothing in its new pool before all is done in the old one, so that its order needs no exception.
+    if (last != 0 && last != pwq->pool->id() && owns(last) && !(q.keyed() && q.fifo)) {
         worker_pool& before = pool(last);
-        pool_workqueue& there = q.pwqs[slot_index(before)];
-        if (there.pool == &before && before.runs(w)) pwq = &there;
+        if (before.runs(w)) {
+            if (q.keyed()) {
+                if (before.push_behind_own_run(w, q)) return result;
+            } else {
+                for (pool_workqueue* there : m.of_place) {
+                    if (there->pool == &before) pwq = there;
+                }
+            }
+        }
     }
     work_access::set_pwq(w, pwq);
     worker_pool* target = pwq->pool;
-    return target->push(w, last != 0) ? target : nullptr;
+    if (target->push(w, last != 0)) result.tell = target;
+    return result;
 }
 
 // --- the service thread -----------------------------------------------------------------------------------------------
@@ -151,15 +219,16 @@ inline void runtime_core::serve() noexcept {
     thread_attributes a;
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     apply_to_this_thread(a);
-    if (made_on_worker_)
-        leave_inherited_binding([this](auto&& use) {
-            for (const unsigned cpu : allowed_) use(cpu);
-        });
+    if (made_on_worker_) leave_inherited_attributes(allowed_);
+    service_tid_.store(this_thread_id(), release);
+    keep_away_from_isolated_cpus();
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     std::int64_t next_tick = 0; // steady clock; 0: not monitoring
     tick_length_ = shortest_tick;
     while (!stop_.load(acquire)) {
         serve_requests();
+        look_after_cpus();
+        if (cleaning_wanted_.exchange(false, acq_rel)) clean();
         std::int64_t deadline = serve_clock(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
         if (monitoring_.load(acquire)) {
@@ -184,60 +253,85 @@ inline void runtime_core::time_passed() noexcept { serve_clock(now()); }
 
 inline std::int64_t runtime_core::serve_clock(std::int64_t now) noexcept {
     std::int64_t next = timers_.expire(now);
-    for (auto& s : slots_) {
-        for (worker_pool& p : s->pools) {
-            std::int64_t due = p.cull_at();
-            if (due != 0 && due <= now) due = p.cull(now);
-            if (due != 0 && (next == 0 || due < next)) next = due;
-        }
-    }
+    for_each_pool([&](worker_pool& p) {
+        std::int64_t due = p.cull_at();
+        if (due != 0 && due <= now) due = p.cull(now);
+        if (due != 0 && (next == 0 || due < next)) next = due;
+    });
     return next;
 }
 
 inline void runtime_core::serve_requests() noexcept {
-    for (auto& s : slots_) {
-        for (worker_pool& p : s->pools) {
-            if (!p.take_request()) continue;
-            if (options_.sentinel && !s->guard.started()) {
-                if (const int error = s->guard.start(); error != 0) report_no_thread(s->cpu, error);
+    for_each_pool([this](worker_pool& p) {
+        if (!p.take_request()) return;
+        start_sentinels_of(p);
+        p.staff();
+    });
+}
+
+inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
+    if (!options_.sentinel || !binds_threads_) return;
+    pool.for_each_watcher([this](unsigned place) {
+        sentinel& s = sentinel_at(place);
+        if (s.started()) return;
+        if (const int error = s.start(); error != 0) report_no_thread(cpu_at(place), error);
+    });
+}
+
+inline void runtime_core::clean() noexcept {
+    {
+        const scoped_lock g(queues_lock_);
+        for (auto* list : {&queues_, &orphans_}) {
+            for (queue_core* q = list->front(); q != nullptr; q = list->next(*q)) {
+                if (q->take_reaping()) q->reap();
             }
-            p.staff();
         }
+    }
+    registry_.end_unused();
+}
+
+// The CPUs of the process may change at any time. Nothing tells; but a worker notices that it is not on its CPU, and
+// while there is something to do the monitor runs, and looks from time to time.
+inline void runtime_core::look_after_cpus() noexcept {
+    constexpr std::int64_t interval = 100'000'000;
+    const bool asked = check_wanted_.exchange(false, acq_rel);
+    if (!asked && !monitoring_.load(relaxed)) return;
+    const std::int64_t now = steady_now();
+    if (!asked && now - checked_at_ < interval) return;
+    checked_at_ = now;
+    if (asked) keep_away_from_isolated_cpus();
+    try {
+        check_cpus();
+    } catch (const std::bad_alloc&) {
+        checked_at_ = 0; // at the next opportunity
     }
 }
 
 inline bool runtime_core::anything_pending() const noexcept {
-    for (const auto& s : slots_) {
-        for (const worker_pool& p : s->pools) {
-            if (p.pending()) return true;
-        }
-    }
-    return false;
+    bool pending = false;
+    for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
+    return pending;
 }
 
 // Returns whether it had to do what the sentinels should have done.
 inline bool runtime_core::monitor_tick() noexcept {
     constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
     bool pending = false, eventful = false;
-    for (auto& s : slots_) {
-        for (worker_pool& p : s->pools) {
-            p.expire_may_block(may_block_threshold());
-            switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
-            case finding::nothing_pending: break;
-            case finding::running:
-            case finding::all_blocked: pending = true; break;
-            case finding::replaced: pending = eventful = true; break;
-            case finding::no_spare: pending = true; break; // it has asked for one
-            }
-            p.learn();
+    for_each_pool([&](worker_pool& p) {
+        p.expire_may_block(may_block_threshold());
+        switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
+        case finding::nothing_pending: break;
+        case finding::running:
+        case finding::all_blocked: pending = true; break;
+        case finding::replaced: pending = eventful = true; break;
+        case finding::no_spare: pending = true; break; // it has asked for one
         }
-    }
+        p.learn();
+    });
     quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
-        for (auto& s : slots_) {
-            for (worker_pool& p : s->pools) p.unlearn();
-        }
+        for_each_pool([](worker_pool& p) { p.unlearn(); });
         monitoring_.store(false, seq_cst); // [ARM-2]
         if (anything_pending()) monitoring_.store(true, seq_cst);
     }
@@ -255,17 +349,16 @@ inline void runtime_core::worker_started() noexcept {
 inline runtime_stats runtime_core::stats() const noexcept {
     if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
     runtime_stats total{.threads = nr_workers_.load(relaxed), .peak_threads = peak_workers_.load(relaxed)};
-    for (const auto& s : slots_) {
-        for (const worker_pool& p : s->pools) {
-            const pool_stats one = p.stats();
-            total.items_started += one.started;
-            total.items_completed += one.completed;
-            total.blocks_by_guard += one.by_guard;
-            total.blocks_by_sentinel += one.by_sentinel;
-            total.blocks_by_monitor += one.by_monitor;
-            total.spare_wakeups += one.spare_wakeups;
-        }
-    }
+    for_each_pool([&](const worker_pool& p) {
+        const pool_stats one = p.stats();
+        total.items_started += one.started;
+        total.items_completed += one.completed;
+        total.blocks_by_guard += one.by_guard;
+        total.blocks_by_sentinel += one.by_sentinel;
+        total.blocks_by_monitor += one.by_monitor;
+        total.spare_wakeups += one.spare_wakeups;
+        total.repatriated += one.repatriated;
+    });
     return total;
 }
 
@@ -285,8 +378,8 @@ void runtime_core::report(event::kind what, int error, unsigned cpu, Describe de
 }
 
 inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
-    const auto cpu = static_cast<unsigned>(a.cpu);
-    const auto says = [&](const char* what) {
+    const unsigned cpu = a.cpus == nullptr ? 0 : a.cpus->next(0);
+    const auto says = [&](std::string what) {
         return [&a, what] { return std::string("cmwq: ") + a.name + ": " + what; };
     };
     if (r.sched != 0) {
@@ -295,20 +388,28 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
             report(event::kind::sentinel_refused, r.sched, cpu,
                    says("SCHED_IDLE refused, blocked workers are noticed by the monitor"));
             break;
-        case sched_class::fifo:
-            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_FIFO refused, runs at normal priority"));
+        case sched_class::batch:
+            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_BATCH refused, runs as SCHED_OTHER"));
             break;
         default:
-            report(event::kind::priority_refused, r.sched, cpu, says("nice -20 refused, runs at normal priority"));
+            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_FIFO refused, runs at normal priority"));
             break;
         }
     }
-    if (r.cpu != 0) report(event::kind::binding_refused, r.cpu, cpu, says("cannot be bound to its CPU"));
+    if (r.nice != 0) {
+        report(event::kind::priority_refused, r.nice, cpu,
+               says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"));
+    }
+    if (r.cpus != 0) report(event::kind::binding_refused, r.cpus, cpu, says("cannot be bound to its CPUs"));
 }
 
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
     report(event::kind::no_thread, error, cpu,
            [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
+}
+
+inline void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {
+    report_no_thread(pool.spec().pod.next(0), error);
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

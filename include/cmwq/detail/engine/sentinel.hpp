@@ -4,6 +4,7 @@
 // the last runnable worker has blocked; then it wakes a spare one.
 #pragma once
 
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
@@ -13,13 +14,20 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
-struct cpu_slot;
+class worker_pool;
 
+/// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {
 public:
-    sentinel(runtime_core& rt, cpu_slot& slot) noexcept : rt_(rt), slot_(slot) {}
+    sentinel(runtime_core& rt, unsigned cpu) : rt_(rt), cpu_(cpu), cpus_{cpu} {}
+    ~sentinel();
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
+
+    /// From here on it looks after that pool, too, whose workers may run on its CPU. Throws std::bad_alloc. One thread
+    /// at a time. `in_pod`: the pool is there for this CPU; otherwise its workers only may run here. A pool that nobody watches any more may be looked at a last time; its record does not go.
+    void watch(worker_pool& pool, bool in_pod);
+    void stop_watching(worker_pool& pool) noexcept;
 
     /// Any thread: something is pending behind a running worker of this CPU. One load while it is armed.
     void arm() noexcept {
@@ -37,14 +45,26 @@ public:
     void forget_thread() noexcept { thread_.forget(); }
 
 private:
+    struct watched {
+        atomic<worker_pool*> pool{nullptr}; // A: null: the entry is free
+        atomic<bool> in_pod{true};          // A
+        watched* next = nullptr;            // I
+        bool insist = false;                // S
+        std::uint64_t completed = 0;        // S
+        int idle_looks = 0;                 // S: how often in a row the CPU was idle beside a busy pod
+    };
+
     static void thread_main(void* self);
-    void watch() noexcept;
+    void watch_cpu() noexcept;
     void guard_cpu() noexcept;
+    [[nodiscard]] bool disarm() noexcept;
     void nap(std::int64_t nanoseconds) noexcept;
 
-    runtime_core& rt_; // I
-    cpu_slot& slot_;   // I
-    thread thread_;    // the service thread's
+    runtime_core& rt_;                  // I
+    const unsigned cpu_;                // I
+    const cpuset cpus_;                 // I
+    atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
+    thread thread_;                     // the service thread's
     parker sleep_;
     atomic<bool> armed_{false};
     atomic<bool> works_{false};

@@ -6,8 +6,32 @@
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
+
+inline sentinel::~sentinel() {
+    watched* w = watched_.load(relaxed);
+    while (w != nullptr) delete std::exchange(w, w->next);
+}
+
+inline void sentinel::watch(worker_pool& pool, bool in_pod) {
+    watched* w = watched_.load(relaxed);
+    while (w != nullptr && w->pool.load(relaxed) != nullptr) w = w->next;
+    if (w == nullptr) {
+        w = new watched;
+        w->next = watched_.load(relaxed);
+        watched_.store(w, release); // [WATCH-1] pairs the acquire of the sentinel
+    }
+    w->in_pod.store(in_pod, relaxed);
+    w->pool.store(&pool, release); // [WATCH-1]
+}
+
+inline void sentinel::stop_watching(worker_pool& pool) noexcept {
+    for (watched* w = watched_.load(relaxed); w != nullptr; w = w->next) {
+        if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
+    }
+}
 
 inline int sentinel::start() noexcept {
     // Until it says otherwise: on a busy CPU it may be long before an idle-class thread says anything.
@@ -23,57 +47,65 @@ inline void sentinel::stop() noexcept {
     thread_.join();
 }
 
-inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch(); }
+inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }
 
-inline void sentinel::watch() noexcept {
+inline void sentinel::watch_cpu() noexcept {
     thread_attributes a;
-    a.cpu = static_cast<int>(slot_.cpu);
+    a.cpus = &cpus_;
     a.sched = sched_class::idle;
-    std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", slot_.cpu);
+    std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", cpu_);
     const thread_refusals refused = apply_to_this_thread(a);
     rt_.report_refusals(refused, a);
     // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
-    if (refused.sched != 0 || refused.cpu != 0) {
+    if (refused.sched != 0 || refused.cpus != 0) {
         works_.store(false, relaxed);
         return;
     }
     while (!stop_.load(acquire)) {
         sleep_.park();
-        if (armed_.load(acquire)) guard_cpu();
+        if (!armed_.load(acquire)) continue;
+        // Its CPU may have gone and come back: it watches that one, or none.
+        if (current_cpu() != cpu_) works_.store(bind_this_thread(cpus_) == 0, relaxed);
+        guard_cpu();
     }
 }
 
 // Runs whenever the CPU has nothing better to do, until nothing is pending there.
 inline void sentinel::guard_cpu() noexcept {
-    constexpr unsigned nr_pools = nr_priorities;
     // How often it may find the same answer before it naps. A worker that is found running has just been woken, or this
     // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
     // its toes. It must not spin on a CPU that idles for another reason.
     constexpr int patience = 16;
     constexpr std::int64_t moment = 100'000, nap_length = 1'000'000;
     int fruitless = 0;
-    bool insist[nr_pools] = {};
     while (!stop_.load(acquire)) {
         bool pending = false, no_spare = false, hold = false;
-        std::uint64_t completed[nr_pools];
-        for (unsigned i = 0; i < nr_pools; ++i) {
-            worker_pool& pool = slot_.pools[i];
-            completed[i] = pool.nr_completed();
-            const finding f = pool.look_for_blocked(detector::sentinel, insist[i]);
+        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
+            worker_pool* pool = w->pool.load(acquire);
+            if (pool == nullptr) continue;
+            w->completed = pool->nr_completed();
+            const finding f = pool->look_for_blocked(detector::sentinel, w->insist);
             pending |= f != finding::nothing_pending;
             no_spare |= f == finding::no_spare;
             hold |= f == finding::all_blocked;
-            insist[i] = f == finding::all_blocked;
+            w->insist = f == finding::all_blocked;
+            // The pod is busy, and this CPU, which its workers may use as well, is not.
+            const bool could_help = f == finding::running && !w->in_pod.load(relaxed);
+            w->idle_looks = could_help ? w->idle_looks + 1 : 0;
+            if (w->idle_looks > patience) {
+                w->idle_looks = 0;
+                pool->lend_cpu();
+            }
         }
         if (!pending) {
-            armed_.store(false, seq_cst); // [ARM-2]
-            bool missed = false;
-            for (worker_pool& pool : slot_.pools) missed |= pool.pending();
-            if (!missed || armed_.exchange(true, seq_cst)) return; // or somebody armed it again: there is a permit
+            if (disarm()) return;
         } else if (hold) {
             nap(moment);
             // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
-            for (unsigned i = 0; i < nr_pools; ++i) insist[i] &= slot_.pools[i].nr_completed() == completed[i];
+            for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
+                worker_pool* pool = w->pool.load(acquire);
+                w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
+            }
         } else if (no_spare || ++fruitless > patience) {
             nap(nap_length);
             fruitless = 0;
@@ -81,6 +113,23 @@ inline void sentinel::guard_cpu() noexcept {
             yield_this_thread();
         }
     }
+}
+
+// False: something has been made pending meanwhile.
+inline bool sentinel::disarm() noexcept {
+    const auto any = [this](auto&& predicate) {
+        bool found = false;
+        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
+            if (worker_pool* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool);
+        }
+        return found;
+    };
+    armed_.store(false, seq_cst); // [ARM-2]
+    // [ARM-3] Its own flag first: whoever finds a pool's flag unset after this arms this sentinel again; who finds it
+    // set has made pending before what is seen below.
+    any([](worker_pool& pool) { return pool.disarmed(), false; });
+    if (!any([](worker_pool& pool) { return pool.pending(); })) return true;
+    return armed_.exchange(true, seq_cst); // somebody armed it again: there is a permit
 }
 
 inline void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }

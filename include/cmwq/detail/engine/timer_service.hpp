@@ -11,6 +11,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+struct pushed;
+
 class timer_service {
 public:
     explicit timer_service(runtime_core& rt) noexcept : rt_(rt) {}
@@ -32,8 +34,8 @@ public:
 
 private:
     // Takes it off the heap and pushes it to its pool, all under the lock: at no time a drain or a cancel finds it
-    // neither here nor there. Returns the pool, which the caller tells after unlocking; null: nobody has to be told.
-    worker_pool* fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
+    // neither here nor there. The caller tells the pool after unlocking.
+    pushed fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
     void remove_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
 
     runtime_core& rt_;

@@ -6,14 +6,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+inline void tell(pushed&& p) noexcept {
+    if (p.tell != nullptr) p.tell->after_push();
+}
+
 inline bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
-    worker_pool* tell = nullptr;
-    bool first = false;
     {
         const scoped_lock g(lock_);
-        if (!q.is_open()) {
-            tell = rt_.push(q, w, cpu);
-        } else {
+        if (q.is_open()) {
             work_timer& t = work_access::timer(w);
             t.item = &w;
             t.queue = &q;
@@ -22,11 +22,11 @@ inline bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std
             heap_.push(t);
             q.armed.push_back(t);
             t.home.store(rt_.id(), release); // [TIM-1] pairs [TIM-2]: whoever cancels finds the service
-            first = &heap_.front() == &t;
+            return &heap_.front() == &t;
         }
     }
-    if (tell != nullptr) tell->after_push();
-    return first;
+    tell(rt_.push(q, w, cpu));
+    return false;
 }
 
 inline void timer_service::remove_locked(work_timer& t) noexcept {
@@ -35,7 +35,7 @@ inline void timer_service::remove_locked(work_timer& t) noexcept {
     t.home.store(0, release);
 }
 
-inline worker_pool* timer_service::fire_locked(work_timer& t) noexcept {
+inline pushed timer_service::fire_locked(work_timer& t) noexcept {
     remove_locked(t);
     return rt_.push(*t.queue, *t.item, t.cpu);
 }
@@ -49,38 +49,33 @@ inline bool timer_service::disarm(delayed_work_base& w) noexcept {
 }
 
 inline void timer_service::expedite(delayed_work_base& w) noexcept {
-    worker_pool* tell = nullptr;
-    {
+    const auto fire = [&]() -> pushed {
         const scoped_lock g(lock_);
         work_timer& t = work_access::timer(w);
-        if (t.home.load(acquire) == rt_.id()) tell = fire_locked(t);
-    }
-    if (tell != nullptr) tell->after_push();
+        return t.home.load(acquire) == rt_.id() ? fire_locked(t) : pushed{};
+    };
+    tell(fire());
 }
 
 inline void timer_service::expedite_all(queue_core& q) noexcept {
-    for (;;) {
-        worker_pool* tell = nullptr;
-        {
-            const scoped_lock g(lock_);
-            if (q.armed.empty()) return;
-            tell = fire_locked(*q.armed.front());
-        }
-        if (tell != nullptr) tell->after_push();
-    }
+    const auto fire_one = [&](bool& more) -> pushed {
+        const scoped_lock g(lock_);
+        more = !q.armed.empty();
+        return more ? fire_locked(*q.armed.front()) : pushed{};
+    };
+    for (bool more = true; more;) tell(fire_one(more));
 }
 
 inline std::int64_t timer_service::expire(std::int64_t now) noexcept {
-    for (;;) {
-        worker_pool* tell = nullptr;
-        {
-            const scoped_lock g(lock_);
-            if (heap_.empty()) return 0;
-            if (heap_.front().deadline > now) return heap_.front().deadline;
-            tell = fire_locked(heap_.front());
-        }
-        if (tell != nullptr) tell->after_push();
-    }
+    std::int64_t next = 0;
+    const auto fire_one = [&](bool& more) -> pushed {
+        const scoped_lock g(lock_);
+        next = heap_.empty() ? 0 : heap_.front().deadline;
+        more = next != 0 && next <= now;
+        return more ? fire_locked(heap_.front()) : pushed{};
+    };
+    for (bool more = true; more;) tell(fire_one(more));
+    return next;
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

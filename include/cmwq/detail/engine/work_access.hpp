@@ -27,6 +27,9 @@ inline constexpr std::uint64_t may_be_running = 8; // it was queued before, so a
 inline constexpr unsigned color_shift = 4;
 inline constexpr std::uint64_t color_mask = 15u << color_shift;
 inline constexpr unsigned id_shift = 8;
+
+constexpr unsigned color_of(std::uint64_t p) noexcept { return static_cast<unsigned>((p & color_mask) >> color_shift); }
+constexpr std::uint64_t with_list(std::uint64_t p, std::uint64_t list) noexcept { return (p & ~list_mask) | list; }
 } // namespace place
 
 /// What became of an attempt to own PENDING.

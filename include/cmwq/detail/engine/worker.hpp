@@ -61,7 +61,9 @@ public:
     bool idle = false;                     // L: on the idle list
     bool retiring = false;                 // L: asked to end
     std::int64_t idle_since = 0;           // L: runtime clock
+    bool out_of_pod = false;               // L: it went idle on a CPU outside of the pod
     worker* next_ended = nullptr;          // whoever ends it
+    std::int64_t go_home_at = 0;           // S: away from its CPU: when it tries again to get there; steady clock
 
     thread_times last_times{};   // monitor only
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample

@@ -23,25 +23,28 @@ inline void worker_pool::thread_main(void* self) {
 
 inline void worker_pool::worker_main(worker& self) noexcept {
     thread_attributes a;
-    a.cpu = static_cast<int>(cpu_);
-    a.sched = sched_;
-    const char* suffix = sched_ == sched_class::high ? "H" : sched_ == sched_class::fifo ? "F" : "";
-    std::snprintf(a.name, sizeof a.name, "cmwq/%u:%u%s", cpu_, self.id, suffix);
+    if (rt_.binds_threads()) a.cpus = &spec_.cpus;
+    a.sched = spec_.sched;
+    a.nice = spec_.nice;
+    const char* const form = role_ == pool_role::per_cpu ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
+    const char* const suffix = spec_.nice < 0 ? "H" : spec_.sched == sched_class::fifo ? "F" : "";
+    std::snprintf(a.name, sizeof a.name, form, number_, self.id, suffix);
     rt_.report_refusals(apply_to_this_thread(a), a);
-    self.probe.open_own(self.id < rt_.nr_kept_probes());
+    self.probe.open_own(spec_.managed && self.id < rt_.nr_kept_probes() * static_cast<unsigned>(width_.load(relaxed)));
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
     lock_.lock();
     while (!self.retiring) {
-        drain_locked();
+        drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
+            if (self.out_of_pod) ++nr_repatriated_;
             leave_idle_locked(self);
             work_locked(self, d);
             enter_idle_locked(self, false);
             continue; // [IDLE-2]: the looks at the inbox and at nr_running come after watcher_ was published
         }
-        // Something waits behind a worker that is counted as running, and nobody but this thread may know it.
+        // Something waits behind workers that are counted as running, and nobody but this thread may know it.
         const bool behind = !worklist_.empty();
         lock_.unlock();
         d.perform();
@@ -63,11 +66,11 @@ inline void worker_pool::work_locked(worker& self, deferred& d) noexcept {
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     count(self);
     do {
-        if (worklist_.empty()) drain_locked(); // not for each item: the inbox is its producers' cache line
+        if (worklist_.empty()) drain_locked(d); // not for each item: the inbox is its producers' cache line
         work_base* w = take_locked(self);
         if (w == nullptr) break;
         run_locked(self, *w, d);
-        if (worklist_.empty()) drain_locked();
+        if (worklist_.empty()) drain_locked(d);
     } while (!self.scheduled.empty() || keep_working(snapshot_locked()));
     busy_.remove(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
@@ -83,7 +86,7 @@ inline work_base* worker_pool::take_locked(worker& self) noexcept {
         if (runner == nullptr) return w;
         // Never twice at once: it waits for the worker that still runs it.
         runner->scheduled.push_back(*w);
-        work_access::set_place(*w, (p & ~place::list_mask) | place::on_worker);
+        work_access::set_place(*w, place::with_list(p, place::on_worker));
     }
     return nullptr;
 }
@@ -98,10 +101,15 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     const std::uint64_t p = work_access::place_of(w);
     const exception_sink& sink = pwq.queue->on_exception;
     self.current_pwq = &pwq;
-    self.current_color = static_cast<unsigned>((p & place::color_mask) >> place::color_shift);
+    self.current_color = place::color_of(p);
     self.cpu_intensive = pwq.queue->cpu_intensive;
     self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
-    if ((p & place::has_waiters) != 0) move_waiters_locked(w, self);
+    if ((p & place::has_waiters) != 0) {
+        take_waiters_locked(w, [&](item_waiter& iw) {
+            iw.next = self.waiters;
+            self.waiters = &iw;
+        });
+    }
     ++pwq.nr_started;
     ++nr_started_;
     work_access::set_place(w, id_ << place::id_shift);
@@ -109,13 +117,14 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
 
     if (self.cpu_intensive) {
         uncount(self);
-        drain_locked(); // what came in while it counted has only armed the detectors
+        drain_locked(d); // what came in while it counted has only armed the detectors
     }
     const bool more = !worklist_.empty() || !inbox_.empty();
     if (more && need_more_worker(snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
     lock_.unlock();
     d.perform();
     if (more) arm();
+    if (role_ == pool_role::per_cpu) settle(self);
 
     if (sink.call == nullptr) {
         function(w); // an exception ends the program right here, with the throw site on the stack
@@ -135,13 +144,9 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
         self.waiters = iw->next;
         d.happened(iw->who);
     }
-    pwq.colors.leave(self.current_color, d);
-    --pwq.nr_active;
-    if (!pwq.inactive.empty()) {
-        activate_locked(pwq);
-        publish_pending_locked();
-    }
+    end_active_locked(pwq, d);
     self.current_pwq = nullptr;
+    leave_locked(pwq, self.current_color, d);
     count(self); // found blocked, or did not count: it does from here on
 }
 
@@ -149,7 +154,9 @@ inline void worker_pool::enter_idle_locked(worker& w, bool coldest) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = rt_.now();
-    if (coldest) idle_.push_back(w);
+    // Workers that were in their pod last are taken first.
+    w.out_of_pod = role_ == pool_role::attrs_keyed && !coldest && !spec_.pod.contains(current_cpu());
+    if (coldest || w.out_of_pod) idle_.push_back(w);
     else idle_.push_front(w);
     publish_watcher_locked();
     if (too_many_workers(snapshot_locked()) && cull_at_.load(relaxed) == 0) {
@@ -164,10 +171,23 @@ inline void worker_pool::leave_idle_locked(worker& w) noexcept {
     publish_watcher_locked();
 }
 
+// The kernel moves the threads of a CPU that goes away, and does not move them back.
+inline void worker_pool::settle(worker& self) noexcept {
+    if (!rt_.binds_threads() || current_cpu() == number_) return;
+    constexpr std::int64_t patience = 10'000'000;
+    const std::int64_t now = steady_now();
+    if (now < self.go_home_at) return;
+    self.go_home_at = now + patience;
+    const bool there = bind_this_thread(spec_.cpus) == 0;
+    if (there != associated_.load(relaxed)) rt_.request_topology_check();
+}
+
 // --- counting ---------------------------------------------------------------------------------------------------------
 
 inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
     return {.pending = static_cast<unsigned>(worklist_.size()),
+            .managed = manages(),
+            .width = width_.load(relaxed),
             .running = nr_running_.load(seq_cst), // [IDLE-1]
             .active = static_cast<int>(busy_.size()),
             .limit = limit_.load(relaxed),
@@ -176,6 +196,7 @@ inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
 }
 
 inline void worker_pool::count(worker& w) noexcept {
+    if (!managed_.load(relaxed)) return; // also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return; // others only ever clear it
     nr_running_.fetch_add(1, seq_cst);   // first, so that nobody can count down what was not counted up
     w.counted.store(true, release);
@@ -194,12 +215,26 @@ inline void worker_pool::kick_locked(deferred& d) noexcept {
     if (s.pending == 0) return;
     if (!need_more_worker(s)) arm();
     else if (!idle_.empty()) d.wake(idle_.front()->sleep);
-    else if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
+    else ask_for_worker();
+}
+
+inline void worker_pool::ask_for_worker() noexcept {
+    if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
 }
 
 inline void worker_pool::arm() noexcept {
-    sentinel_.arm();
+    if (!manages()) return; // nobody waits for a block to be noticed
+    // [ARM-3] as [ARM-1], for all sentinels of the pool at once.
+    if (role_ == pool_role::per_cpu || (!armed_.load(seq_cst) && !armed_.exchange(true, seq_cst))) {
+        for_each_watcher([this](unsigned place) { rt_.sentinel_at(place).arm(); });
+    }
     rt_.arm_monitor();
+}
+
+inline bool worker_pool::sentinel_works() const noexcept {
+    bool works = false;
+    for_each_watcher([&](unsigned place) { works |= rt_.sentinel_at(place).works(); });
+    return works;
 }
 
 inline void worker_pool::raise_limit(int to) noexcept {
@@ -207,12 +242,12 @@ inline void worker_pool::raise_limit(int to) noexcept {
     while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
 }
 
-// The CPU idles although something is pending: one more worker than were active is the least that it needs.
+// A CPU idles although something is pending: one more worker than were active is the least that it needs.
 inline bool worker_pool::start_spare() noexcept {
     raise_limit(nr_busy_.load(relaxed) + 1);
     worker* idle = watcher_.load(seq_cst);
     if (idle == nullptr) {
-        if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
+        ask_for_worker();
         return false;
     }
     spare_wakeups_.fetch_add(1, relaxed);
@@ -220,26 +255,42 @@ inline bool worker_pool::start_spare() noexcept {
     return true;
 }
 
+inline void worker_pool::associate(bool with_its_cpu) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    associated_.store(with_its_cpu, relaxed);
+    drain_locked(d);
+    kick_locked(d); // what waited behind a running worker waits no more
+}
+
 // --- detectors --------------------------------------------------------------------------------------------------------
 
 inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept {
     if (!pending()) return finding::nothing_pending;
-    atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
-        if (!w->counted.load(acquire)) continue;
-        if (!w->probe.blocked()) return finding::running;
-        if (uncount(*w)) found.fetch_add(1, relaxed);
+    const int width = width_.load(relaxed);
+    if (manages()) {
+        atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
+        int running = 0;
+        for (worker* w = all_.load(acquire); w != nullptr && running < width; w = w->next) {
+            if (!w->counted.load(acquire)) continue;
+            if (!w->probe.blocked()) ++running;
+            else if (uncount(*w)) found.fetch_add(1, relaxed);
+        }
+        // Enough of them run, or somebody has just started.
+        if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
+        if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
     }
-    if (nr_running_.load(seq_cst) != 0) return finding::running; // somebody has just started
-    if (!insist && !spare_is_urgent(nr_busy_.load(relaxed))) return finding::all_blocked;
     return start_spare() ? finding::replaced : finding::no_spare;
 }
 
+inline void worker_pool::lend_cpu() noexcept { start_spare(); }
+
 inline void worker_pool::guard_blocks(worker& self) noexcept {
     if (!uncount(self)) return;
-    if (nr_running_.load(seq_cst) != 0 || !pending()) return;
+    const int width = width_.load(relaxed);
+    if (!manages() || nr_running_.load(seq_cst) >= width || !pending()) return;
     by_guard_.fetch_add(1, relaxed);
-    if (spare_is_urgent(nr_busy_.load(relaxed)) || !sentinel_.works()) start_spare();
+    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
     else arm(); // the sentinel sees whether the CPU stays idle
 }
 

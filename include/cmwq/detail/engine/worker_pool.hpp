@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// worker_pool: the threads of one CPU and priority, and the items that wait for them. docs/architecture.md tells the
-// way of an item; docs/memory_ordering.md registers the edges named here in brackets.
+// worker_pool: threads, and the items that wait for them. docs/architecture.md tells the way of an item;
+// docs/memory_ordering.md registers the edges named here in brackets.
 #pragma once
 
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/concurrency.hpp>
+#include <cmwq/detail/engine/pool_spec.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstdint>
+#include <memory>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
-class sentinel;
+
+/// Which kind of pool: see `pool_kind`.
+enum class pool_role : unsigned char { per_cpu, attrs_keyed };
 
 /// Who found that a worker is blocked.
 enum class detector : unsigned char { sentinel, monitor };
@@ -30,29 +34,45 @@ enum class finding : unsigned char {
 
 struct pool_stats {
     std::uint64_t started = 0, completed = 0;
-    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0;
+    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0;
 };
 
 /// Letters as in worker.hpp; S here is the service thread.
 class worker_pool {
 public:
-    worker_pool(runtime_core& rt, std::uint64_t id, unsigned cpu, sched_class sched, sentinel& guard_dog) noexcept
-        : rt_(rt), id_(id), cpu_(cpu), sched_(sched), sentinel_(guard_dog) {}
+    /// `number`: of its CPU, or counted by the registry; shown in the names of threads.
+    worker_pool(runtime_core& rt, std::uint64_t id, pool_role role, unsigned number);
     ~worker_pool();
     worker_pool(const worker_pool&) = delete;
     worker_pool& operator=(const worker_pool&) = delete;
 
+    /// What its threads are. Before its first use, and again when the registry gives the record of a pool that has
+    /// ended to another one. `watchers`: the places in the runtime of the CPUs whose sentinels look after it.
+    /// Throws std::bad_alloc; nothing changed then.
+    void configure(pool_spec spec, const cpuset& watchers, int width) CMWQ_EXCLUDES(lock_);
+
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-    [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
+    [[nodiscard]] unsigned number() const noexcept { return number_; }
+    [[nodiscard]] pool_role role() const noexcept { return role_; }
     [[nodiscard]] runtime_core& runtime() const noexcept { return rt_; }
+    /// Of a pool that has users.
+    [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
+    /// Whether blocked workers are replaced, and only they.
+    [[nodiscard]] bool manages() const noexcept { return managed_.load(relaxed) && associated_.load(relaxed); }
+    /// Calls f(place) for the CPUs whose sentinels look after this pool.
+    template <class F>
+    void for_each_watcher(F&& f) const;
 
     // --- producers: lock-free ---------------------------------------------------------------------------------------
 
     /// Hands over an item whose PENDING the caller owns and whose pwq belongs to this pool. True: the caller owes an
     /// `after_push()`, as soon as it holds no lock.
     [[nodiscard]] bool push(work_base& w, bool was_queued_before) noexcept;
-    /// Wakes a worker if none runs, and the detectors if one does.
+    /// Wakes a worker if too few run, and the detectors if enough do.
     void after_push() noexcept;
+    /// The caller owns the PENDING of `w`. If a worker of this pool runs it for that queue, it is queued behind that
+    /// run, whatever pool serves its CPU now.
+    [[nodiscard]] bool push_behind_own_run(work_base& w, const queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
     /// [RUN-1][RUN-2] Whether a worker of this pool runs that item, whose PENDING the caller owns.
     [[nodiscard]] bool runs(const work_base& w) const noexcept;
 
@@ -77,16 +97,29 @@ public:
     };
     [[nodiscard]] traffic traffic_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     void set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept CMWQ_EXCLUDES(lock_);
+    /// Nothing is queued on it any more, and nothing is just being queued: true if it has drained. Otherwise the
+    /// runtime is told when it has.
+    [[nodiscard]] bool detach(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// It is detached and has drained.
+    [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// The next one of an ordered queue: what it has gathered may run.
+    void unplug(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
 
     // --- concurrency management -----------------------------------------------------------------------------------------
 
     [[nodiscard]] bool pending() const noexcept {
-        return !inbox_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
+        return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
     }
+    /// A slot of `pwq`'s queue came free for it; under the lock of the slots. The caller tells this pool.
+    void grant(pool_workqueue& pwq) noexcept { static_cast<void>(grants_.push(pwq)); }
     /// Lock-free, because the sentinel calls it: an idle-class thread that holds a lock may not run again for a second.
     /// `insist`: replace them even where one of many is likely to be back soon.
     finding look_for_blocked(detector who, bool insist) noexcept;
+    /// A sentinel that was armed for this pool falls asleep: [ARM-3].
+    void disarmed() noexcept { armed_.store(false, seq_cst); }
+    /// A CPU that is not in the pod idles, and has for a moment: it may help.
+    void lend_cpu() noexcept;
     [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
     void guard_blocks(worker& self) noexcept; ///< will_block begins
     void guard_ends(worker& self) noexcept;
@@ -94,7 +127,6 @@ public:
     // --- the service thread ---------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
-    [[nodiscard]] bool started() const noexcept { return all_.load(acquire) != nullptr; }
     /// Makes a worker if something is pending and nobody is there to run it.
     void staff() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether no item has ended since the last call.
@@ -108,11 +140,13 @@ public:
     /// Adapts the learned limit to what the workers did since the last call.
     void learn() noexcept CMWQ_EXCLUDES(lock_);
     /// The busy spell is over, and the next one may be of another kind.
-    void unlearn() noexcept { limit_.store(1, relaxed); }
+    void unlearn() noexcept { limit_.store(width_.load(relaxed), relaxed); }
+    /// The CPU of a bound pool came or went. Without it the pool is not managed, and its workers run where they can.
+    void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
     /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
-    /// No queue is left: ends and joins all workers.
+    /// No queue is left: ends and joins all workers. For good, or until `configure()`.
     void shut_down() noexcept CMWQ_EXCLUDES(lock_);
     /// In a forked child: the threads do not exist.
     void forget_threads() noexcept CMWQ_NO_TSA;
@@ -122,15 +156,21 @@ public:
 
 private:
     // Items
-    void drain_locked() noexcept CMWQ_REQUIRES(lock_);
+    void drain_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void give_back_slot(pool_workqueue& pwq, deferred& d) noexcept;
+    void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
         nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1]
     }
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
-    void move_waiters_locked(const work_base& w, worker& to) noexcept CMWQ_REQUIRES(lock_);
-    void release_waiters_locked(const work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    template <class F>
+    void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] worker* runner_of_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
 
     // Workers
@@ -143,24 +183,34 @@ private:
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
     bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] worker* new_record_locked() noexcept CMWQ_REQUIRES(lock_);
+    void settle(worker& self) noexcept;
 
     // Counting
     [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
     void count(worker& w) noexcept;
     bool uncount(worker& w) noexcept;
     void kick_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void ask_for_worker() noexcept;
     void arm() noexcept;
+    [[nodiscard]] bool sentinel_works() const noexcept;
     bool start_spare() noexcept;
     void raise_limit(int to) noexcept;
 
-    runtime_core& rt_;        // I
-    const std::uint64_t id_;  // I
-    const unsigned cpu_;      // I
-    const sched_class sched_; // I
-    sentinel& sentinel_;      // I
+    runtime_core& rt_;       // I
+    const std::uint64_t id_; // I
+    const pool_role role_;   // I
+    const unsigned number_;  // I
+    pool_spec spec_;         // I: while the pool has users
+
+    // A: what those read who may come late, when the record serves another pool already: harmless to find the other's.
+    atomic<int> width_{1}; // CPUs of the pod, or fewer by the quota
+    atomic<bool> managed_{false};
+    atomic<bool> associated_{true};                           // per_cpu: its CPU is there
+    atomic<bool> armed_{false};                               // its sentinels are: spares a look at each of them
+    const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
+    inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
     alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
     atomic<worker*> watcher_{nullptr};                     // A: the idle worker to wake first; written under L
     atomic<unsigned> nr_pending_{0};                       // A: length of the worklist; written under L
@@ -170,9 +220,10 @@ private:
     atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
     atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
+    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
 
-    std::uint64_t completed_seen_ = ~std::uint64_t{0}; // S
-    double sum_cpu_ = 0, sum_blocked_ = 0;             // S: the service thread's moving sums, nanoseconds
+    std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
+    double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
     alignas(cache_line) mutable mutex lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order

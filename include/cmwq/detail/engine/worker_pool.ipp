@@ -7,7 +7,14 @@
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
 
+#include <bit>
+#include <utility>
+
 namespace cmwq::inline CMWQ_NS::detail {
+
+inline worker_pool::worker_pool(runtime_core& rt, std::uint64_t id, pool_role role, unsigned number)
+    : rt_(rt), id_(id), role_(role), number_(number),
+      watchers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)) {}
 
 inline worker_pool::~worker_pool() {
     worker* w = all_.load(relaxed);
@@ -17,6 +24,33 @@ inline worker_pool::~worker_pool() {
         w = next;
     }
 }
+
+inline void worker_pool::configure(pool_spec spec, const cpuset& watchers, int width) {
+    const scoped_lock g(lock_);
+    spec_ = std::move(spec);
+    managed_.store(spec_.managed, relaxed);
+    width_.store(width, relaxed);
+    limit_.store(width, relaxed);
+    for (unsigned i = 0; i < rt_.nr_cpus(); i += 64) {
+        std::uint64_t word = 0;
+        for (unsigned bit = 0; bit < 64; ++bit) {
+            if (watchers.contains(i + bit)) word |= std::uint64_t{1} << bit;
+        }
+        watchers_[i / 64].store(word, relaxed);
+    }
+    stopping_ = false;
+}
+
+template <class F>
+void worker_pool::for_each_watcher(F&& f) const {
+    for (unsigned i = 0; i < rt_.nr_cpus(); i += 64) {
+        for (std::uint64_t word = watchers_[i / 64].load(relaxed); word != 0; word &= word - 1) {
+            f(i + static_cast<unsigned>(std::countr_zero(word)));
+        }
+    }
+}
+
+inline void deferred::tell_pool() noexcept { std::exchange(tell_, nullptr)->after_push(); }
 
 // --- producers --------------------------------------------------------------------------------------------------------
 
@@ -29,16 +63,13 @@ inline bool worker_pool::push(work_base& w, bool was_queued_before) noexcept {
 inline void worker_pool::after_push() noexcept {
     // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
     // are seq_cst, so one of the two sees the other.
-    if (nr_running_.load(seq_cst) != 0 || !spare_is_urgent(nr_busy_.load(relaxed))) {
-        arm(); // it waits behind a running worker, which may block, or behind many blocked ones
+    const int width = width_.load(relaxed);
+    if (manages() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
+        arm(); // it waits behind running workers, which may block, or behind many blocked ones
         return;
     }
-    worker* idle = watcher_.load(seq_cst);
-    if (idle != nullptr) {
-        idle->sleep.unpark();
-    } else if (!wanted_.exchange(true, acq_rel)) {
-        rt_.request_service();
-    }
+    if (worker* idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.unpark();
+    else ask_for_worker();
 }
 
 inline bool worker_pool::runs(const work_base& w) const noexcept {
@@ -48,11 +79,26 @@ inline bool worker_pool::runs(const work_base& w) const noexcept {
     return false;
 }
 
+inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    const worker* runner = runner_of_locked(w);
+    if (runner == nullptr || runner->current_pwq->queue != &q) return false;
+    work_access::set_pwq(w, runner->current_pwq); // the run keeps it
+    work_access::set_place(w, id_ << place::id_shift | place::may_be_running);
+    drain_locked(d); // what came before it
+    accept_locked(w);
+    publish_pending_locked();
+    kick_locked(d);
+    return true;
+}
+
 // --- under the lock ---------------------------------------------------------------------------------------------------
 
 // After this every item whose push has completed is on a list of this pool. Who calls it and is not a counted worker
 // kicks the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
-inline void worker_pool::drain_locked() noexcept {
+inline void worker_pool::drain_locked(deferred& d) noexcept {
+    if (!grants_.empty()) drain_grants_locked(d);
     work_base* w = inbox_.take_all();
     if (w == nullptr) return;
     while (w != nullptr) {
@@ -63,11 +109,53 @@ inline void worker_pool::drain_locked() noexcept {
     publish_pending_locked();
 }
 
+// Each of these pwqs comes with a slot.
+inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
+    while (pool_workqueue* p = grants_.take_all()) {
+        while (p != nullptr) {
+            pool_workqueue* next = grants_.unlink_next(*p);
+            p->slots->grant_received(*p);
+            if (p->inactive.empty()) { // what waited was cancelled
+                give_back_slot(*p, d);
+            } else {
+                ++p->nr_active;
+                activate_first_locked(*p);
+                activate_locked(*p); // or wait for the next slot, behind the others
+            }
+            p = next;
+        }
+    }
+    publish_pending_locked();
+}
+
+inline bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.plugged) return false;
+    if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
+    ++pwq.nr_active;
+    return true;
+}
+
+// A slot that goes to this pool again is in grants_ then.
+inline void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
+    if (worker_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.tell(*p);
+}
+
+// An active item is not any more. The caller publishes and kicks, or goes on by itself.
+inline void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    --pwq.nr_active;
+    if (pwq.slots != nullptr) {
+        give_back_slot(pwq, d);
+        if (!grants_.empty()) drain_grants_locked(d);
+    } else if (!pwq.inactive.empty()) {
+        activate_locked(pwq);
+        publish_pending_locked();
+    }
+}
+
 inline void worker_pool::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     std::uint64_t p = work_access::place_of(w) | std::uint64_t{pwq.colors.enter()} << place::color_shift;
-    if (pwq.has_slot()) {
-        ++pwq.nr_active;
+    if (pwq.inactive.empty() && take_slot_locked(pwq)) {
         p |= place::on_worklist;
         worklist_.push_back(w);
     } else {
@@ -77,14 +165,22 @@ inline void worker_pool::accept_locked(work_base& w) noexcept {
     work_access::set_place(w, p);
 }
 
+// The caller has taken a slot for it.
+inline void worker_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+    work_base& w = *pwq.inactive.pop_front();
+    worklist_.push_back(w);
+    work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_worklist));
+}
+
 // The caller publishes and kicks.
 inline void worker_pool::activate_locked(pool_workqueue& pwq) noexcept {
-    while (pwq.nr_active < pwq.max_active && !pwq.inactive.empty()) {
-        work_base& w = *pwq.inactive.pop_front();
-        ++pwq.nr_active;
-        worklist_.push_back(w);
-        work_access::set_place(w, (work_access::place_of(w) & ~place::list_mask) | place::on_worklist);
-    }
+    while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
+}
+
+// The last thing that happens to an instance.
+inline void worker_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
+    pwq.colors.leave(color, d);
+    if (pwq.detached && pwq.drained()) rt_.request_reaping(*pwq.queue);
 }
 
 inline bool worker_pool::is_listed_locked(const work_base& w) const noexcept {
@@ -99,25 +195,15 @@ inline worker* worker_pool::runner_of_locked(const work_base& w) noexcept {
     return nullptr;
 }
 
-inline void worker_pool::move_waiters_locked(const work_base& w, worker& to) noexcept {
+// Calls f(item_waiter&) for those who wait for the pending instance of `w`. They are on the list no more, and may be
+// gone after f.
+template <class F>
+void worker_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
     for (item_waiter** link = &item_waiters_; *link != nullptr;) {
         item_waiter* iw = *link;
         if (iw->item == &w) {
             *link = iw->next;
-            iw->next = to.waiters;
-            to.waiters = iw;
-        } else {
-            link = &iw->next;
-        }
-    }
-}
-
-inline void worker_pool::release_waiters_locked(const work_base& w, deferred& d) noexcept {
-    for (item_waiter** link = &item_waiters_; *link != nullptr;) {
-        item_waiter* iw = *link;
-        if (iw->item == &w) {
-            *link = iw->next;
-            d.happened(iw->who);
+            f(*iw);
         } else {
             link = &iw->next;
         }
@@ -129,7 +215,7 @@ inline void worker_pool::release_waiters_locked(const work_base& w, deferred& d)
 inline bool worker_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     const bool here = is_listed_locked(w);
     if (here) {
         const std::uint64_t p = work_access::place_of(w);
@@ -139,12 +225,12 @@ inline bool worker_pool::steal(work_base& w) noexcept {
         case place::on_inactive: pwq.inactive.remove(w); break;
         default: runner_of_locked(w)->scheduled.remove(w); break;
         }
-        if ((p & place::has_waiters) != 0) release_waiters_locked(w, d);
-        pwq.colors.leave(static_cast<unsigned>((p & place::color_mask) >> place::color_shift), d);
-        if ((p & place::list_mask) != place::on_inactive) --pwq.nr_active;
-        activate_locked(pwq);
+        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { d.happened(iw.who); });
+        if ((p & place::list_mask) != place::on_inactive) end_active_locked(pwq, d);
+        else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
         publish_pending_locked();
         work_access::set_place(w, id_ << place::id_shift);
+        leave_locked(pwq, place::color_of(p), d);
     }
     kick_locked(d);
     return here;
@@ -153,7 +239,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
 inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     kick_locked(d);
     iw.item = &w;
     if (!running_only && is_listed_locked(w)) {
@@ -183,7 +269,7 @@ inline void worker_pool::forget(worker& self) noexcept {
 inline bool worker_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     kick_locked(d);
     return pwq.colors.close(cw);
 }
@@ -191,7 +277,7 @@ inline bool worker_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noex
 inline worker_pool::traffic worker_pool::traffic_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     kick_locked(d);
     return {pwq.colors.nr_entered(), pwq.colors.nr_left()};
 }
@@ -199,9 +285,36 @@ inline worker_pool::traffic worker_pool::traffic_of(const pool_workqueue& pwq) n
 inline void worker_pool::set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked();
+    drain_locked(d);
     pwq.max_active = max_active;
     activate_locked(pwq);
+    publish_pending_locked();
+    kick_locked(d);
+}
+
+inline bool worker_pool::detach(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    kick_locked(d);
+    pwq.detached = true;
+    return pwq.drained();
+}
+
+inline bool worker_pool::may_be_freed(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d); // it may have a grant that comes too late
+    kick_locked(d);
+    return pwq.detached && pwq.drained();
+}
+
+inline void worker_pool::unplug(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    pwq.plugged = false;
+    activate_locked(pwq); // and, with more behind the first, be noted as waiting for the next slot
     publish_pending_locked();
     kick_locked(d);
 }
@@ -218,7 +331,8 @@ inline pool_stats worker_pool::stats() const noexcept {
             .by_guard = by_guard_.load(relaxed),
             .by_sentinel = by_sentinel_.load(relaxed),
             .by_monitor = by_monitor_.load(relaxed),
-            .spare_wakeups = spare_wakeups_.load(relaxed)};
+            .spare_wakeups = spare_wakeups_.load(relaxed),
+            .repatriated = nr_repatriated_};
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -7,19 +7,24 @@
 
 #include <cerrno>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Calls `f(unsigned)` for every CPU of the calling thread's set, whatever the machine's size; for 0 where the system
+/// The number by which the system knows the calling thread.
+inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
+
+/// Calls `f(unsigned)` for every CPU of a thread's set, the calling one's by default, whatever the machine's size; for 0 where the system
 /// does not tell.
 template <class F>
-void for_each_allowed_cpu(F&& f) {
+void for_each_allowed_cpu(F&& f, long tid = 0) {
     for (unsigned bits = 1024; bits <= 65536; bits *= 2) {
         cpu_set_t* set = CPU_ALLOC(bits);
         if (set == nullptr) break;
         const auto bytes = CPU_ALLOC_SIZE(bits);
         CPU_ZERO_S(bytes, set);
-        const int r = ::sched_getaffinity(0, bytes, set);
+        const int r = ::sched_getaffinity(static_cast<pid_t>(tid), bytes, set);
         const bool too_small = r != 0 && errno == EINVAL;
         for (unsigned c = 0; r == 0 && c < bits; ++c) {
             if (CPU_ISSET_S(c, bytes, set)) f(c);

@@ -64,20 +64,25 @@ private:
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     thread_refusals refused;
     ::pthread_setname_np(::pthread_self(), a.name);
-    if (a.cpu >= 0) refused.cpu = os::bind_to_cpu(a.cpu);
+    if (a.cpus != nullptr) refused.cpus = os::bind_to(*a.cpus);
     switch (a.sched) {
     case sched_class::normal: break;
-    case sched_class::high: refused.sched = os::set_nice(-20); break;
-    case sched_class::fifo: refused.sched = os::become_fifo(); break;
-    case sched_class::idle: refused.sched = os::become_idle_class(); break;
+    case sched_class::batch: refused.sched = os::become(SCHED_BATCH); break;
+    case sched_class::idle: refused.sched = os::become(SCHED_IDLE); break;
+    case sched_class::fifo: refused.sched = os::become(SCHED_FIFO); break;
     }
+    if (a.nice != 0) refused.nice = os::set_nice(a.nice);
     return refused;
 }
 
+/// 0, or the errno with which the system refused.
+inline int bind_this_thread(const cpuset& cpus) noexcept { return os::bind_to(cpus); }
+
 /// For a thread that was started by a worker and is to serve the whole process.
-template <class ForEachCpu>
-void leave_inherited_binding(ForEachCpu&& each) {
-    os::become_ordinary(each);
+inline void leave_inherited_attributes(const cpuset& cpus) noexcept {
+    os::bind_to(cpus);
+    os::become(SCHED_OTHER);
+    os::set_nice(0);
 }
 
 /// Gives way to every other runnable thread of this CPU. For a SCHED_IDLE thread: until the CPU is idle again, or its

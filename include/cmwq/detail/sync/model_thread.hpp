@@ -309,28 +309,32 @@ private:
     bool accounts_ = false; ///< as with files: no accounts without an open descriptor
 };
 
+/// A logical thread is bound to one CPU or to none: of several it takes any.
+inline int bind_this_thread(const cpuset& cpus) noexcept {
+    model::world* w = model::world::current();
+    if (w == nullptr) return 0;
+    const unsigned first = cpus.next(0);
+    if (first >= w->around().cpus) return EINVAL;
+    if (const int refused = w->around().refuse_cpu; refused != 0) return refused;
+    model::logical_thread& t = w->self();
+    t.bound_to = cpus.next(first + 1) < w->around().cpus ? -1 : static_cast<int>(first);
+    if (t.bound_to >= 0) t.cpu = first;
+    return 0;
+}
+
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     model::world* w = model::world::current();
     if (w == nullptr) return {};
     model::logical_thread& t = w->self();
     std::copy(std::begin(a.name), std::end(a.name), std::begin(t.name));
     thread_refusals refused;
-    if (a.cpu >= 0) {
-        refused.cpu = static_cast<unsigned>(a.cpu) < w->around().cpus ? w->around().refuse_cpu : EINVAL;
-        if (refused.cpu == 0) {
-            t.bound_to = a.cpu;
-            t.cpu = static_cast<unsigned>(a.cpu);
-        }
-    }
+    if (a.cpus != nullptr) refused.cpus = bind_this_thread(*a.cpus);
     if (a.sched != sched_class::normal) refused.sched = w->around().refuse_sched;
-    if (refused.sched == 0) {
-        switch (a.sched) {
-        case sched_class::normal: t.importance = model::rank::normal; break;
-        case sched_class::high: t.importance = model::rank::high; break;
-        case sched_class::fifo: t.importance = model::rank::fifo; break;
-        case sched_class::idle: t.importance = model::rank::idle; break;
-        }
-    }
+    if (a.nice < 0) refused.nice = w->around().refuse_sched;
+    if (a.sched == sched_class::fifo && refused.sched == 0) t.importance = model::rank::fifo;
+    else if (a.sched == sched_class::idle && refused.sched == 0) t.importance = model::rank::idle;
+    else if (a.nice < 0 && refused.nice == 0) t.importance = model::rank::high;
+    else t.importance = model::rank::normal;
     w->replaced();
     return refused;
 }

@@ -7,25 +7,42 @@
 
 #if CMWQ_SYNC == 2
 
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/sync/model_thread.hpp>
+
+#include <limits>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 template <class F>
-void for_each_allowed_cpu(F&& f) {
+void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
     for (unsigned c = 0; c < model::nr_cpus(); ++c) f(c);
 }
 
+inline long this_thread_id() noexcept { return 1; }
+inline cpuset online_cpus() { return {}; }
+inline cpuset isolated_cpus() { return {}; }
+inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
+
 inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical threads do not fork
 
-template <class ForEachCpu>
-void leave_inherited_binding(ForEachCpu&&) {} // and inherit nothing
+inline void leave_inherited_attributes(const cpuset&) noexcept {} // and inherit nothing
 
 } // namespace cmwq::inline CMWQ_NS::detail
 
 #else
 
+#include <cmwq/detail/os/cgroup.hpp>
 #include <cmwq/detail/os/cpu.hpp>
+#include <cmwq/detail/os/cpu_list.hpp>
 #include <cmwq/detail/os/fork.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+using os::cpu_quota;
+using os::isolated_cpus;
+using os::online_cpus;
+
+} // namespace cmwq::inline CMWQ_NS::detail
 
 #endif

@@ -3,6 +3,7 @@
 // Plain descriptions of threads, common to all backends.
 #pragma once
 
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/config.hpp>
 
 #include <cstdint>
@@ -11,21 +12,23 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 enum class sched_class : unsigned char {
     normal, ///< SCHED_OTHER
-    high,   ///< SCHED_OTHER at nice -20, where permitted
-    fifo,   ///< SCHED_FIFO at its lowest priority
+    batch,  ///< SCHED_BATCH
     idle,   ///< SCHED_IDLE: runs when nothing else wants the CPU
+    fifo,   ///< SCHED_FIFO at its lowest priority
 };
 
 struct thread_attributes {
-    char name[16] = "cmwq"; ///< NUL-terminated, as the system shows it
-    int cpu = -1;           ///< bind to this CPU; -1: do not bind
+    char name[16] = "cmwq";       ///< NUL-terminated, as the system shows it
+    const cpuset* cpus = nullptr; ///< bind to these CPUs; null: do not bind
     sched_class sched = sched_class::normal;
+    int nice = 0;
 };
 
 /// What became of the attributes: each field is 0, or the errno with which the system refused that attribute.
 struct thread_refusals {
-    int cpu = 0;
+    int cpus = 0;
     int sched = 0;
+    int nice = 0;
 };
 
 using thread_body = void (*)(void*);

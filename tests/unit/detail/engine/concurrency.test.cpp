@@ -40,12 +40,22 @@ TEST_CASE("need_more_worker") {
             {"twelve are blocked, but it takes more", {.pending = 1, .active = 12, .limit = 13}, true},
             {"one runs, fewer are active than it takes", {.pending = 1, .running = 1, .active = 2, .limit = 3}, true},
             {"one runs, as many are active as it takes", {.pending = 1, .running = 1, .active = 3, .limit = 3}, false},
+            {"one runs, and there are two CPUs",
+             {.pending = 1, .width = 2, .running = 1, .active = 3, .limit = 2},
+             true},
+            {"two run on two CPUs", {.pending = 1, .width = 2, .running = 2, .active = 3, .limit = 2}, false},
+            {"23 are active on two CPUs", {.pending = 1, .width = 2, .running = 1, .active = 23, .limit = 2}, true},
+            {"24 are active on two CPUs", {.pending = 1, .width = 2, .running = 1, .active = 24, .limit = 2}, false},
+            {"not managed: as long as anything is pending", {.pending = 1, .managed = false, .active = 99}, true},
+            {"not managed, nothing pending", {.managed = false}, false},
         });
 }
 
 TEST_CASE("spare_is_urgent: with a few blocked ones, not with many") {
-    for (int active = 0; active < 12; ++active) CHECK(spare_is_urgent(active));
-    for (const int active : {12, 13, 100, 2048}) CHECK_FALSE(spare_is_urgent(active));
+    for (int width = 1; width < 4; ++width) {
+        for (int active = 0; active < 12 * width; ++active) CHECK(spare_is_urgent(active, width));
+        for (const int active : {12 * width, 13 * width, 100 * width}) CHECK_FALSE(spare_is_urgent(active, width));
+    }
 }
 
 TEST_CASE("may_start_working: only if a spare stays behind") {
@@ -68,6 +78,9 @@ TEST_CASE("keep_working") {
               {"another one runs, more are active than it takes",
                {.pending = 1, .running = 2, .active = 3, .limit = 2},
                false},
+              {"two run on two CPUs", {.pending = 1, .width = 2, .running = 2, .active = 3}, true},
+              {"three run on two CPUs", {.pending = 1, .width = 2, .running = 3, .active = 3}, false},
+              {"not managed: as long as anything is pending", {.pending = 1, .managed = false, .active = 99}, true},
               {"it was counted out itself meanwhile", {.pending = 1, .running = 0, .active = 3}, true},
           });
 }
@@ -95,31 +108,36 @@ TEST_CASE("too_many_workers: a quarter of the busy ones, beyond two") {
 
 TEST_CASE("predicates: over all small pools") {
     for (unsigned pending = 0; pending < 3; ++pending) {
-        for (int active = 0; active < 15; ++active) {
-            for (int running = 0; running <= active; ++running) {
-                for (int limit = 1; limit < 15; ++limit) {
-                    for (int idle = 0; idle < 6; ++idle) {
-                        const pool_snapshot p{
-                            .pending = pending, .running = running, .active = active, .limit = limit, .idle = idle};
-                        CAPTURE(pending, active, running, limit, idle);
-                        // Nobody is called, and nobody stays, for nothing.
-                        if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
-                        // Pending and nobody at all: somebody has to come, whatever else is true.
-                        if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
-                        // A worker that goes although something is pending leaves another one running.
-                        if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > 1);
-                        // One that goes would not be called back at once.
-                        if (pending > 0 && running > 1 && !keep_working(p)) {
-                            pool_snapshot without = p;
-                            --without.running;
-                            --without.active;
-                            REQUIRE_FALSE(need_more_worker(without));
+        for (const int width : {1, 2, 5})
+            for (int active = 0; active < 15; ++active) {
+                for (int running = 0; running <= active; ++running) {
+                    for (int limit = 1; limit < 15; ++limit) {
+                        for (int idle = 0; idle < 6; ++idle) {
+                            const pool_snapshot p{.pending = pending,
+                                                  .width = width,
+                                                  .running = running,
+                                                  .active = active,
+                                                  .limit = limit,
+                                                  .idle = idle};
+                            CAPTURE(pending, width, active, running, limit, idle);
+                            // Nobody is called, and nobody stays, for nothing.
+                            if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
+                            // Pending and nobody at all: somebody has to come, whatever else is true.
+                            if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
+                            // A worker that goes although something is pending leaves one running for each CPU.
+                            if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > width);
+                            // One that goes would not be called back at once.
+                            if (pending > 0 && running > width && limit >= width && !keep_working(p)) {
+                                pool_snapshot without = p;
+                                --without.running;
+                                --without.active;
+                                REQUIRE_FALSE(need_more_worker(without));
+                            }
+                            // Ending workers stops at the two that a pool keeps.
+                            if (too_many_workers(p)) REQUIRE(idle > 2);
                         }
-                        // Ending workers stops at the two that a pool keeps.
-                        if (too_many_workers(p)) REQUIRE(idle > 2);
                     }
                 }
             }
-        }
     }
 }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// runtime_core, second part: which CPUs there are, and which pools serve a queue.
+#pragma once
+
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+inline const topology& runtime_core::topology_of_machine() const CMWQ_NO_TSA {
+    if (!topology_known_.load(acquire)) { // [ONCE-1] pairs [ONCE-2]
+        const scoped_lock g(topology_lock_);
+        if (!topology_.has_value())
+            topology_ = topology::system(cpus_).with_cache_shard_size(options_.cache_shard_size);
+        topology_known_.store(true, release); // [ONCE-2]
+    }
+    return *topology_;
+}
+
+inline cpuset runtime_core::places_of(const cpuset& cpus) const {
+    cpuset places;
+    for (const unsigned cpu : cpus) places.insert(slot_of(static_cast<int>(cpu)));
+    return places;
+}
+
+inline int runtime_core::width_of(const cpuset& pod) const noexcept {
+    return static_cast<int>(std::max(1.0, std::min(static_cast<double>(pod.size()), std::ceil(quota_))));
+}
+
+// --- attributes to pools ----------------------------------------------------------------------------------------------
+
+inline std::vector<pool_choice> runtime_core::choose_pools(const queue_core& q, const attrs& a, bool lenient,
+                                                           std::vector<unsigned>& cpus_of_node) {
+    if (a.nice() < -20 || a.nice() > 19) {
+        throw std::invalid_argument("cmwq: nice is " + std::to_string(a.nice()) + ", it must be -20 to 19");
+    }
+    cpuset base = unbound_cpus_ & usable_;
+    if (base.empty()) base = usable_; // they went away: what there is takes their place
+    cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
+    if (cpus.empty()) {
+        if (!lenient) {
+            throw std::invalid_argument("cmwq: queue \"" + q.name + "\": of the CPUs '" + a.cpus().to_string() +
+                                        "' unbound items may use none; they may use " + base.to_string());
+        }
+        cpus = base;
+        report(event::kind::cpus_unavailable, ENODEV, cpus.next(0), [&] {
+            return "cmwq: queue \"" + q.name + "\": none of its CPUs " + a.cpus().to_string() + " is left, it uses " +
+                   cpus.to_string();
+        });
+    }
+    pool_spec common;
+    common.nice = a.nice();
+    common.managed = q.managed;
+    switch (a.scheduling()) {
+    case scheduling::normal: common.sched = sched_class::normal; break;
+    case scheduling::batch: common.sched = sched_class::batch; break;
+    case scheduling::idle: common.sched = sched_class::idle; break;
+    case scheduling::fifo: common.sched = sched_class::fifo; break;
+    }
+    const topology& machine = topology_of_machine();
+    for (const unsigned cpu : cpus) {
+        const auto node = static_cast<std::size_t>(std::max(0, machine.node_of(cpu)));
+        if (cpus_of_node.size() <= node) cpus_of_node.resize(node + 1);
+        ++cpus_of_node[node];
+    }
+    const affinity_scope scope = q.fifo                                     ? affinity_scope::system
+                                 : a.affinity() == affinity_scope::default_ ? default_scope_
+                                                                            : a.affinity();
+    std::vector<pool_choice> choices;
+    for (const topology::pod& pod : machine.pods(scope)) {
+        pool_choice c{common, {}};
+        c.spec.pod = pod.cpus & cpus;
+        if (c.spec.pod.empty()) continue;
+        c.spec.cpus = a.strict() ? c.spec.pod : cpus;
+        c.spec.node = machine.node_of(c.spec.pod.next(0));
+        for (const unsigned cpu : c.spec.pod) {
+            if (machine.node_of(cpu) != c.spec.node) c.spec.node = -1;
+            c.places.push_back(slot_of(static_cast<int>(cpu)));
+        }
+        choices.push_back(std::move(c));
+    }
+    return choices;
+}
+
+// --- changes ----------------------------------------------------------------------------------------------------------
+
+inline void runtime_core::apply(queue_core& q, const attrs& a) {
+    const scoped_lock g(config_lock_);
+    q.carry_out(q.plan(a, false));
+}
+
+inline void runtime_core::remap_locked() {
+    std::vector<queue_plan> plans;
+    {
+        const scoped_lock g(queues_lock_);
+        for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+            if (q->keyed() && !q->is_dead()) plans.push_back(q->plan(q->attributes(), true));
+        }
+    }
+    // No queue goes meanwhile: detach() waits for the configuration lock.
+    for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
+}
+
+inline void runtime_core::set_unbound_cpus(const cpuset& cpus) {
+    const scoped_lock g(config_lock_);
+    cpuset wanted = cpus & cpus_;
+    if ((wanted & usable_).empty()) {
+        throw std::invalid_argument("cmwq::runtime: of the unbound CPUs '" + cpus.to_string() +
+                                    "' the runtime can use none; it can use " + usable_.to_string());
+    }
+    std::swap(unbound_cpus_, wanted);
+    try {
+        remap_locked();
+    } catch (...) {
+        std::swap(unbound_cpus_, wanted);
+        throw;
+    }
+    request_topology_check(); // the service thread moves, too
+}
+
+inline cpuset runtime_core::unbound_cpus() const {
+    const scoped_lock g(config_lock_);
+    return unbound_cpus_;
+}
+
+inline void runtime_core::set_default_scope(affinity_scope scope) {
+    const scoped_lock g(config_lock_);
+    const affinity_scope before = std::exchange(default_scope_, scope);
+    try {
+        remap_locked();
+    } catch (...) {
+        default_scope_ = before;
+        throw;
+    }
+}
+
+inline affinity_scope runtime_core::default_scope() const {
+    const scoped_lock g(config_lock_);
+    return default_scope_;
+}
+
+// --- CPUs that come and go --------------------------------------------------------------------------------------------
+
+// The service thread has the process's own mask, of which the kernel shows the CPUs that are there. Where it keeps to
+// the unbound CPUs, the others are judged by whether they are online.
+inline cpuset runtime_core::usable_now() const {
+    const long tid = service_tid_.load(acquire);
+    if (!binds_threads_ || tid == 0) return usable_;
+    cpuset mask;
+    for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid);
+    if (!service_cpus_.empty()) mask = mask | (online_cpus() - service_cpus_);
+    cpuset now = cpus_ & mask;
+    return now.empty() ? usable_ : now;
+}
+
+inline void runtime_core::check_cpus() {
+    const scoped_lock g(config_lock_);
+    cpuset now = usable_now();
+    if (now == usable_) return;
+    for (auto& s : slots_) {
+        const bool there = now.contains(s->cpu);
+        if (there == usable_.contains(s->cpu)) continue;
+        for (worker_pool& p : s->pools) p.associate(there);
+    }
+    std::swap(usable_, now);
+    try {
+        remap_locked();
+    } catch (...) {
+        std::swap(usable_, now); // so that the next look tries again
+        throw;
+    }
+}
+
+// Timers and housekeeping stay off the CPUs that unbound items stay off.
+inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
+    const scoped_lock g(config_lock_);
+    if (!binds_threads_) return;
+    try {
+        const cpuset housekeeping = unbound_cpus_ == cpus_ ? cpuset{} : unbound_cpus_;
+        if (housekeeping == service_cpus_) return;
+        if (bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping) == 0) service_cpus_ = housekeeping;
+    } catch (const std::bad_alloc&) {}
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

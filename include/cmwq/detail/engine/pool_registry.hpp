@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_registry: the pools that are shared by queues of equal attributes.
+#pragma once
+
+#include <cmwq/detail/ds/stable_vector.hpp>
+#include <cmwq/detail/engine/worker_pool.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// Letters: PL lock_
+class pool_registry {
+public:
+    explicit pool_registry(runtime_core& rt) noexcept : rt_(rt) {}
+    pool_registry(const pool_registry&) = delete;
+    pool_registry& operator=(const pool_registry&) = delete;
+
+    /// The pool of that kind, kept until `put()`. Makes it if there is none, without a thread. Throws std::bad_alloc.
+    [[nodiscard]] worker_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
+    void put(worker_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
+    /// How many keep it.
+    [[nodiscard]] unsigned users_of(const worker_pool& pool) const noexcept CMWQ_EXCLUDES(lock_);
+
+    /// The service thread: ends the threads of the pools that nobody keeps any more.
+    void end_unused() noexcept CMWQ_EXCLUDES(lock_);
+
+    // All records, also those of pools that have ended and wait for the next use: stale ids find something harmless.
+    [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+    [[nodiscard]] worker_pool& at(std::size_t i) const noexcept { return records_[i].pool; }
+
+private:
+    struct record {
+        record(runtime_core& rt, std::uint64_t id, unsigned number) : pool(rt, id, pool_role::attrs_keyed, number) {}
+        worker_pool pool;
+        std::size_t hash = 0;   // PL
+        unsigned users = 0;     // PL
+        record* next = nullptr; // PL: in its bucket, or in the list of ended or free ones
+    };
+    static constexpr std::size_t nr_buckets = 64;
+
+    void watch(worker_pool& pool);
+    void stop_watching(worker_pool& pool) noexcept;
+
+    runtime_core& rt_;              // I
+    stable_vector<record> records_; // grows under PL
+    mutable mutex lock_;            // PL; before the pool locks
+    record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};
+    record* ended_ CMWQ_GUARDED_BY(lock_) = nullptr; // nobody keeps them; the service thread ends their threads
+    record* free_ CMWQ_GUARDED_BY(lock_) = nullptr;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

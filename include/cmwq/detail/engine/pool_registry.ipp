@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/pool_registry.hpp>
+#include <cmwq/detail/engine/runtime_core.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+inline worker_pool& pool_registry::get(pool_spec spec) {
+    const std::size_t hash = spec.hash();
+    const scoped_lock g(lock_);
+    record*& bucket = buckets_[hash % nr_buckets];
+    for (record* r = bucket; r != nullptr; r = r->next) {
+        if (r->hash != hash || r->pool.spec() != spec) continue;
+        ++r->users;
+        return r->pool;
+    }
+    if (free_ == nullptr) {
+        const auto n = records_.size();
+        free_ = &records_.append(std::make_unique<record>(rt_, rt_.id_of_shared_pool(n), static_cast<unsigned>(n)));
+    }
+    record& r = *free_;
+    const cpuset watchers = rt_.places_of(spec.managed ? spec.cpus : cpuset{});
+    const int width = rt_.width_of(spec.pod);
+    r.pool.configure(std::move(spec), watchers, width);
+    try {
+        watch(r.pool);
+    } catch (...) {
+        stop_watching(r.pool);
+        throw;
+    }
+    free_ = r.next;
+    r.hash = hash;
+    r.users = 1;
+    r.next = bucket;
+    bucket = &r;
+    return r.pool;
+}
+
+inline void pool_registry::put(worker_pool& pool) noexcept {
+    {
+        const scoped_lock g(lock_);
+        record& r = records_[pool.number()];
+        if (--r.users != 0) return;
+        record** link = &buckets_[r.hash % nr_buckets];
+        while (*link != &r) link = &(*link)->next;
+        *link = r.next;
+        r.next = ended_;
+        ended_ = &r;
+    }
+    rt_.request_cleaning();
+}
+
+inline unsigned pool_registry::users_of(const worker_pool& pool) const noexcept {
+    const scoped_lock g(lock_);
+    return records_[pool.number()].users;
+}
+
+inline void pool_registry::end_unused() noexcept {
+    for (;;) {
+        record* r = nullptr;
+        {
+            const scoped_lock g(lock_);
+            r = ended_;
+            if (r == nullptr) return;
+            ended_ = r->next;
+        }
+        stop_watching(r->pool);
+        r->pool.shut_down();
+        const scoped_lock g(lock_);
+        r->next = free_;
+        free_ = r;
+    }
+}
+
+inline void pool_registry::watch(worker_pool& pool) {
+    pool.for_each_watcher(
+        [&](unsigned place) { rt_.sentinel_at(place).watch(pool, pool.spec().pod.contains(rt_.cpu_at(place))); });
+}
+
+inline void pool_registry::stop_watching(worker_pool& pool) noexcept {
+    pool.for_each_watcher([&](unsigned place) { rt_.sentinel_at(place).stop_watching(pool); });
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
