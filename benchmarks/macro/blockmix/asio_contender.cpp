@@ -11,30 +11,22 @@ namespace {
 class asio_running final : public running {
 public:
     asio_running(const load& l, progress& p, unsigned threads)
-        : load_(l), progress_(p), threads_(threads), pool_(threads) {
-        for (unsigned i = 0; i < load_.outstanding; ++i) start();
+        : threads_(threads), pool_(threads), items_(l, p, [this](unsigned i) {
+              boost::asio::post(pool_, [this, i] { items_.run(i, [](auto&& block) { block(); }); });
+          }) {
+        items_.begin();
     }
 
-    void finish() override { pool_.join(); }
+    void finish() override {
+        items_.end();
+        pool_.join();
+    }
     [[nodiscard]] unsigned peak_threads() const override { return threads_; }
 
 private:
-    void start() {
-        boost::asio::post(pool_, [this] { run(); });
-    }
-
-    void run() {
-        load_.compute();
-        load_.block();
-        load_.compute();
-        progress_.done.fetch_add(1, std::memory_order_relaxed);
-        if (!progress_.stop.load(std::memory_order_relaxed)) start();
-    }
-
-    const load& load_;
-    progress& progress_;
     unsigned threads_;
     boost::asio::thread_pool pool_;
+    items items_;
 };
 
 } // namespace

@@ -9,70 +9,70 @@ namespace blockmix {
 
 namespace {
 
-class cmwq_running;
-
-class item {
-public:
-    item(cmwq_running& owner, unsigned cpu) : owner_(owner), cpu_(cpu) {}
-    void start();
-
-private:
-    void run();
-
-    cmwq_running& owner_;
-    unsigned cpu_;
-    cmwq::work_member<&item::run> work_{*this};
-};
-
+/// Bound: the items are dealt out to the CPUs. Elastic: they are just queued.
+template <class Policy>
 class cmwq_running final : public running {
 public:
-    cmwq_running(const load& l, progress& p, bool annotated) : load_(l), progress_(p), annotated_(annotated) {
+    cmwq_running(const load& l, progress& p, bool annotated)
+        : annotated_(annotated), items_(l, p, [this](unsigned i) { start(works_[i]); }) {
         const cmwq::cpuset cpus = runtime_.cpus();
         auto cpu = cpus.begin();
-        for (unsigned i = 0; i < load_.outstanding; ++i) {
-            items_.emplace_back(*this, *cpu).start();
+        for (unsigned i = 0; i < l.outstanding; ++i) {
+            works_.emplace_back(*this, i, *cpu);
             if (++cpu == cpus.end()) cpu = cpus.begin();
         }
+        items_.begin();
     }
 
     // A queue may refuse to be destroyed by one of its own items; nobody does that here.
     ~cmwq_running() noexcept override = default;
 
-    void finish() override { queue_.drain(); }
+    void finish() override {
+        items_.end();
+        queue_.drain();
+    }
     [[nodiscard]] unsigned peak_threads() const override { return runtime_.stats().peak_threads; }
 
 private:
-    friend class item;
+    struct item {
+        item(cmwq_running& r, unsigned i, unsigned c) : owner(r), index(i), cpu(c) {}
+        void run() {
+            owner.items_.run(index, [this](auto&& block) {
+                if (!owner.annotated_) return block();
+                const cmwq::blocking_region region;
+                block();
+            });
+        }
 
-    const load& load_;
-    progress& progress_;
+        cmwq_running& owner;
+        unsigned index;
+        unsigned cpu;
+        cmwq::work_member<&item::run> work{*this};
+    };
+
+    void start(item& i) {
+        if constexpr (Policy::pool == cmwq::pool_kind::per_cpu) queue_.queue_on(i.cpu, i.work);
+        else queue_.queue(i.work);
+    }
+
     const bool annotated_;
     cmwq::runtime runtime_;
-    cmwq::workqueue<> queue_{runtime_, {.name = "blockmix"}};
-    std::deque<item> items_;
+    cmwq::workqueue<Policy> queue_{runtime_, {.name = "blockmix"}};
+    std::deque<item> works_;
+    items items_;
 };
-
-void item::start() { owner_.queue_.queue_on(cpu_, work_); }
-
-void item::run() {
-    const load& l = owner_.load_;
-    l.compute();
-    if (owner_.annotated_) {
-        const cmwq::blocking_region region;
-        l.block();
-    } else {
-        l.block();
-    }
-    l.compute();
-    owner_.progress_.done.fetch_add(1, std::memory_order_relaxed);
-    if (!owner_.progress_.stop.load(std::memory_order_relaxed)) start();
-}
 
 } // namespace
 
 contender cmwq_contender(bool annotated) {
     return {annotated ? "cmwq-annotated" : "cmwq", [annotated](const load& l, progress& p) {
-                return std::unique_ptr<running>{std::make_unique<cmwq_running>(l, p, annotated)};
+                return std::unique_ptr<running>{std::make_unique<cmwq_running<cmwq::bound>>(l, p, annotated)};
+            }};
+}
+
+contender elastic_contender() {
+    return {"elastic", [](const load& l, progress& p) {
+                return std::unique_ptr<running>{std::make_unique<cmwq_running<cmwq::elastic>>(l, p, false)};
             }};
 }
 

@@ -5,6 +5,7 @@
 #include "contender.hpp"
 
 #include "support/cpus.hpp"
+#include "support/hogs.hpp"
 #include "support/statistics.hpp"
 #include "support/usage.hpp"
 
@@ -24,6 +25,9 @@ struct settings {
     double burn_us = 50;
     double sleep_us = 1000;
     unsigned outstanding = 200;
+    std::vector<unsigned> blocked{100};
+    bool external = false;
+    unsigned hogs = 0;
     std::vector<std::string> only;
     std::string json;
 };
@@ -62,11 +66,12 @@ void measure(const contender& c, const load& l, const settings& s, std::size_t c
 }
 
 void print_table(const std::vector<contender>& contenders, const std::vector<samples>& results) {
-    double reference = 0;
+    double reference = 0; // the best of the fixed sizes
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-        if (contenders[i].name == "asio-64") reference = bench::median(results[i].items_per_second);
+        if (contenders[i].name.starts_with("asio"))
+            reference = std::max(reference, bench::median(results[i].items_per_second));
     }
-    std::printf("%-15s %9s %19s %9s %7s %8s %8s %10s %10s\n", "", "items/s", "min - max", "to asio-64", "CPU %",
+    std::printf("%-15s %9s %19s %9s %7s %8s %8s %10s %10s\n", "", "items/s", "min - max", "best asio", "CPU %",
                 "CPU us", "threads", "voluntary", "preempted");
     std::printf("%-15s %9s %19s %9s %7s %8s %8s %10s %10s\n", "", "median", "", "", "", "/item", "peak", "/item",
                 "/item");
@@ -96,8 +101,10 @@ bool write_json(const std::string& path, const settings& s, const std::vector<co
                 const std::vector<samples>& results) {
     std::FILE* to = std::fopen(path.c_str(), "we");
     if (to == nullptr) return false;
-    std::fprintf(to, "{\"seconds\": %g, \"burn_us\": %g, \"sleep_us\": %g, \"outstanding\": %u,\n \"contenders\": [\n",
-                 s.seconds, s.burn_us, s.sleep_us, s.outstanding);
+    std::fprintf(to,
+                 "{\"seconds\": %g, \"burn_us\": %g, \"sleep_us\": %g, \"outstanding\": %u, \"blocked\": %u,\n"
+                 " \"contenders\": [\n",
+                 s.seconds, s.burn_us, s.sleep_us, s.outstanding, s.blocked.front());
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         std::fprintf(to, "    {\"name\": \"%s\",\n", contenders[i].name.c_str());
         write_values(to, "items_per_second", results[i].items_per_second, ",");
@@ -112,10 +119,15 @@ bool write_json(const std::string& path, const settings& s, const std::vector<co
     return std::fclose(to) == 0 && written;
 }
 
-int run(const settings& s, const std::vector<contender>& contenders) {
+int run(const settings& s, unsigned blocked, const std::vector<contender>& contenders) {
     using microseconds = std::chrono::duration<double, std::micro>;
     const auto ns = [](double us) { return std::chrono::duration_cast<std::chrono::nanoseconds>(microseconds{us}); };
-    const load l{.burn = ns(s.burn_us), .sleep = ns(s.sleep_us), .outstanding = s.outstanding, .burner = {}};
+    const load l{.burn = ns(s.burn_us),
+                 .sleep = ns(s.sleep_us),
+                 .outstanding = s.outstanding,
+                 .blocked_percent = blocked,
+                 .external = s.external,
+                 .burner = {}};
     const std::size_t cpus = bench::usable_cpus().size();
 
     std::vector<samples> results(contenders.size());
@@ -126,9 +138,13 @@ int run(const settings& s, const std::vector<contender>& contenders) {
             measure(contenders[turn], l, s, cpus, results[turn]);
         }
     }
-    std::printf("%g us CPU, %g us sleep, %g us CPU; %u outstanding on %zu CPUs; %u interleaved repetitions of %g s "
-                "after %g s\n\n",
-                s.burn_us, s.sleep_us, s.burn_us, s.outstanding, cpus, s.repetitions, s.seconds, s.warmup);
+    std::printf(
+        "\n%g us CPU, %g us sleep in %u %% of the items, %g us CPU; %u outstanding on %zu CPUs, handed in by %s; "
+        "%u interleaved repetitions of %g s after %g s",
+        s.burn_us, s.sleep_us, blocked, s.burn_us, s.outstanding, cpus, s.external ? "one thread outside" : "the items",
+        s.repetitions, s.seconds, s.warmup);
+    if (s.hogs != 0) std::printf("; beside %u other processes that compute", s.hogs);
+    std::printf("\n\n");
     print_table(contenders, results);
     if (!s.json.empty() && !write_json(s.json, s, contenders, results)) {
         std::perror(s.json.c_str());
@@ -143,8 +159,8 @@ int run(const settings& s, const std::vector<contender>& contenders) {
 
 int main(int argc, char** argv) {
     using namespace blockmix;
-    std::vector<contender> all{cmwq_contender(false), cmwq_contender(true), asio_contender(2), asio_contender(24),
-                               asio_contender(64)};
+    std::vector<contender> all{cmwq_contender(false), cmwq_contender(true), elastic_contender(), asio_contender(2),
+                               asio_contender(8),     asio_contender(24),   asio_contender(64)};
     std::vector<std::string> names;
     names.reserve(all.size());
     for (const contender& c : all) names.push_back(c.name);
@@ -161,6 +177,11 @@ int main(int argc, char** argv) {
     app.add_option("--outstanding", s.outstanding, "items outstanding")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
+    app.add_option("--blocked", s.blocked, "percentage of the items that sleep; several: one table each")
+        ->capture_default_str()
+        ->check(CLI::Range(0u, 100u));
+    app.add_flag("--external", s.external, "one thread outside of the pool hands in every item");
+    app.add_option("--hogs", s.hogs, "other processes that compute meanwhile")->capture_default_str();
     app.add_option("--only", s.only, "only this contender (may be repeated)")->check(CLI::IsMember(names));
     app.add_option("--json", s.json, "write all samples there");
     CLI11_PARSE(app, argc, argv);
@@ -168,5 +189,13 @@ int main(int argc, char** argv) {
     if (!s.only.empty()) {
         std::erase_if(all, [&](const contender& c) { return std::ranges::find(s.only, c.name) == s.only.end(); });
     }
-    return run(s, all);
+    if (!s.json.empty() && s.blocked.size() != 1) {
+        std::fprintf(stderr, "--json writes one table: give one --blocked\n");
+        return 2;
+    }
+    const bench::hogs others(s.hogs);
+    for (const unsigned blocked : s.blocked) {
+        if (const int error = run(s, blocked, all); error != 0) return error;
+    }
+    return 0;
 }

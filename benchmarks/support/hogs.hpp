@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Other people's processes, which want the CPUs, too.
+#pragma once
+
+#include "burn.hpp"
+
+#include <csignal>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace bench {
+
+/// Child processes that compute for as long as this lives. Make it before any thread.
+class hogs {
+public:
+    explicit hogs(unsigned n) {
+        for (unsigned i = 0; i < n; ++i) {
+            const pid_t child = ::fork();
+            if (child == 0) {
+                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;) spin(1'000'000);
+            }
+            if (child > 0) children_.push_back(child);
+        }
+    }
+    ~hogs() {
+        for (const pid_t child : children_) {
+            ::kill(child, SIGKILL);
+            ::waitpid(child, nullptr, 0);
+        }
+    }
+    hogs(const hogs&) = delete;
+    hogs& operator=(const hogs&) = delete;
+
+private:
+    std::vector<pid_t> children_;
+};
+
+} // namespace bench
