@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What delayed items promise, on a clock that stands still.
+// What delayed items promise on every queue, on a clock that stands still.
 #include "catch.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/testing/manual_clock.hpp>
@@ -16,13 +18,15 @@
 
 using namespace std::chrono_literals;
 using cmwq::queue_status;
+using namespace cmwq_test;
 
 namespace {
 
+template <class P>
 struct world {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
-    cmwq::workqueue<> q{rt, "q"};
+    cmwq::workqueue<P> q{rt, "q"};
     std::atomic<int> runs{0};
 
     // What is due has been queued when advance() returns; the flush waits for it.
@@ -35,8 +39,8 @@ struct world {
 
 } // namespace
 
-TEST_CASE("a delayed item runs when its time has come, not earlier") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("a delayed item runs when its time has come, not earlier", "", every_policy) {
+    world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(50ms, d) == queue_status::queued);
     CHECK(d.pending());
@@ -49,8 +53,8 @@ TEST_CASE("a delayed item runs when its time has come, not earlier") {
     CHECK(w.after(1h) == 1);
 }
 
-TEST_CASE("no delay and less queue at once") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("no delay and less queue at once", "", every_policy) {
+    world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(0s, d) == queue_status::queued);
     d.flush();
@@ -63,9 +67,10 @@ TEST_CASE("no delay and less queue at once") {
     CHECK(w.runs == 3);
 }
 
-TEST_CASE("timers fire in the order of their deadlines, equal ones in the order of their arming") {
-    world w;
-    cmwq::workqueue<> one{w.rt, {.name = "one", .max_active = 1}};
+TEMPLATE_LIST_TEST_CASE("timers fire in the order of their deadlines, equal ones in the order of their arming", "",
+                        every_policy) {
+    world<TestType> w;
+    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     std::vector<int> order;
     std::vector<std::unique_ptr<cmwq::delayed_work<std::function<void()>>>> items;
     const unsigned cpu = *w.rt.cpus().begin();
@@ -79,8 +84,8 @@ TEST_CASE("timers fire in the order of their deadlines, equal ones in the order 
     CHECK(order == std::vector<int>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
 }
 
-TEST_CASE("modify gives a new time, whatever the item was doing") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("modify gives a new time, whatever the item was doing", "", every_policy) {
+    world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.modify(50ms, d) == queue_status::queued);   // idle
     CHECK(w.q.modify(10ms, d) == queue_status::modified); // earlier
@@ -99,27 +104,23 @@ TEST_CASE("modify gives a new time, whatever the item was doing") {
     d.enable();
 }
 
-TEST_CASE("modify takes an item from another queue's list") {
-    world w;
-    cmwq::workqueue<> one{w.rt, {.name = "one", .max_active = 1}};
+TEMPLATE_LIST_TEST_CASE("modify takes an item from another queue's list", "", every_policy) {
+    world<TestType> w;
+    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
-    std::binary_semaphore entered{0}, leave{0};
-    one.post_on(cpu, [&] {
-        entered.release();
-        leave.acquire();
-    });
-    entered.acquire();
+    gate<TestType> g;
+    g.hold(one, cpu);
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the limit
     CHECK(w.q.modify(10ms, d) == queue_status::modified);
-    leave.release();
+    g.open();
     one.flush();
     CHECK(w.runs == 0);
     CHECK(w.after(10ms) == 1);
 }
 
-TEST_CASE("cancel takes the timer, flush brings it forward") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("cancel takes the timer, flush brings it forward", "", every_policy) {
+    world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     w.q.queue_after(10ms, d);
     CHECK(d.cancel());
@@ -139,11 +140,12 @@ TEST_CASE("cancel takes the timer, flush brings it forward") {
     d.enable();
 }
 
-TEST_CASE("an armed timer belongs to its queue: flush leaves it, drain and the destructor run it now") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("an armed timer belongs to its queue: flush leaves it, drain and the destructor run it now", "",
+                        every_policy) {
+    world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     {
-        cmwq::workqueue<> q{w.rt, "drained"};
+        cmwq::workqueue<TestType> q{w.rt, "drained"};
         q.queue_after(1h, d);
         q.flush();
         CHECK(w.runs == 0);
@@ -156,8 +158,8 @@ TEST_CASE("an armed timer belongs to its queue: flush leaves it, drain and the d
     CHECK(w.after(2h) == 2);
 }
 
-TEST_CASE("an item that arms itself again does not keep a drain from ending") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("an item that arms itself again does not keep a drain from ending", "", every_policy) {
+    world<TestType> w;
     std::atomic<int> rejected{0};
     cmwq::delayed_work<std::function<void()>> beat{[&] {
         ++w.runs;
@@ -172,8 +174,8 @@ TEST_CASE("an item that arms itself again does not keep a drain from ending") {
     CHECK_FALSE(beat.pending());
 }
 
-TEST_CASE("destroying a delayed item takes its timer") {
-    world w;
+TEMPLATE_LIST_TEST_CASE("destroying a delayed item takes its timer", "", every_policy) {
+    world<TestType> w;
     {
         cmwq::delayed_work d{[&] { ++w.runs; }};
         w.q.queue_after(10ms, d);
@@ -181,8 +183,8 @@ TEST_CASE("destroying a delayed item takes its timer") {
     CHECK(w.after(1h) == 0);
 }
 
-TEST_CASE("on the real clock, too") {
-    cmwq::workqueue<> q{"q"};
+TEMPLATE_LIST_TEST_CASE("on the real clock, too", "", every_policy) {
+    cmwq::workqueue<TestType> q{"q"};
     std::binary_semaphore ran{0};
     cmwq::delayed_work d{[&] { ran.release(); }};
     const auto start = std::chrono::steady_clock::now();
@@ -191,10 +193,10 @@ TEST_CASE("on the real clock, too") {
     CHECK(std::chrono::steady_clock::now() - start >= 5ms);
 }
 
-TEST_CASE("surplus idle workers end after the idle timeout, down to the baseline") {
+TEMPLATE_LIST_TEST_CASE("surplus idle workers end after the idle timeout, down to the baseline", "", limited_policies) {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.idle_timeout = 30s, .clock = &clock}};
-    cmwq::workqueue<> q{rt, "q"};
+    cmwq::workqueue<TestType> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
     constexpr int many = 20;
     std::counting_semaphore<> entered{0}, leave{0};

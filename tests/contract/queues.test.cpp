@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a queue promises: limits, order, flush, drain, its end.
+// What every queue promises: limits, order, flush, drain, its end.
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -16,87 +18,45 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using cmwq::queue_status;
-using cmwq_test::eventually;
+using namespace cmwq_test;
 
 namespace {
 
-// Holds one CPU's slots of a queue until it is told to let them go.
-class plug {
+// While it lives, an item of the queue runs.
+template <class P>
+class occupied {
 public:
-    plug(cmwq::workqueue<>& q, unsigned cpu, int slots = 1) : slots_(slots) {
-        for (int i = 0; i < slots; ++i) {
-            q.post_on(cpu, [this] {
-                entered_.release();
-                leave_.acquire();
-                gone_.release();
-            });
-        }
-        for (int i = 0; i < slots; ++i) entered_.acquire();
-    }
-    void pull() {
-        if (slots_ == 0) return;
-        leave_.release(slots_);
-        for (; slots_ > 0; --slots_) gone_.acquire();
-    }
-    ~plug() { pull(); }
+    explicit occupied(cmwq::workqueue<P>& q) { g_.hold(q); }
+    void end() { g_.open(); }
 
 private:
-    int slots_;
-    std::counting_semaphore<> entered_{0}, leave_{0}, gone_{0};
+    gate<P> g_;
 };
 
 } // namespace
 
-TEST_CASE("no more than max_active items of a queue are active on a CPU, the others wait in order") {
-    cmwq::workqueue<> q{{.name = "q", .max_active = 3}};
-    std::atomic<int> inside{0}, most{0};
-    std::vector<int> order;
-    std::atomic_flag writing = ATOMIC_FLAG_INIT;
-    {
-        plug p(q, 0, 3);
-        for (int i = 0; i < 50; ++i) {
-            q.post_on(0, [&, i] {
-                const int n = ++inside;
-                int m = most;
-                while (m < n && !most.compare_exchange_weak(m, n)) {}
-                while (writing.test_and_set()) std::this_thread::yield();
-                order.push_back(i);
-                writing.clear();
-                --inside;
-            });
-        }
-        // The limit is full: an item of another queue runs, these do not.
-        cmwq::workqueue<> other{"other"};
-        cmwq::work probe{[] {}};
-        other.queue_on(0, probe);
-        probe.flush();
-        CHECK(order.empty());
-    }
-    q.flush();
-    CHECK(most <= 3);
-    REQUIRE(order.size() == 50);
-    if (most == 1) CHECK(std::is_sorted(order.begin(), order.end()));
-}
-
-TEST_CASE("with max_active 1 the items of a CPU run in queueing order") {
-    cmwq::workqueue<> q{{.name = "q", .max_active = 1}};
-    std::vector<int> order;
-    for (int i = 0; i < 1000; ++i) q.post_on(0, [&order, i] { order.push_back(i); });
-    q.flush();
+TEMPLATE_LIST_TEST_CASE("one item at a time: those queued on a CPU run in queueing order", "", every_policy) {
+    using P = TestType;
+    cmwq::workqueue<P> one{at_most<P>(1, "one")};
+    std::vector<int> order; // plain: one at a time
+    for (int i = 0; i < 1000; ++i) one.post_on(first_cpu(), [&order, i] { order.push_back(i); });
+    one.flush();
     REQUIRE(order.size() == 1000);
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("set_max_active takes effect at once: raising starts waiting items, lowering stops none") {
-    cmwq::workqueue<> q{{.name = "q", .max_active = 1}};
+TEMPLATE_LIST_TEST_CASE("set_max_active takes effect at once: raising starts waiting items, lowering stops none", "",
+                        limited_policies) {
+    cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
     CHECK(q.max_active() == 1);
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> inside{0};
     for (int i = 0; i < 5; ++i) {
-        q.post_on(0, [&] {
+        q.post_on(first_cpu(), [&] {
             ++inside;
             entered.release();
             leave.acquire();
@@ -112,18 +72,21 @@ TEST_CASE("set_max_active takes effect at once: raising starts waiting items, lo
     q.set_max_active(2);
     CHECK(inside == 3);
     leave.release(); // two are left: nobody starts
-    CHECK(eventually([&] { return inside == 2; }));
+    CHECK(eventually([&] { return q.stats().completed == 1; }));
     CHECK(q.stats().started == 3);
     leave.release(4);
     q.flush();
     CHECK(q.stats().completed == 5);
 }
 
-TEST_CASE("an impossible max_active is refused where it is made, and changes nothing") {
-    CHECK_THROWS_AS(cmwq::workqueue<>({.name = "q", .max_active = 0}), std::invalid_argument);
-    CHECK_THROWS_AS(cmwq::workqueue<>({.name = "q", .max_active = 2049}), std::invalid_argument);
-    cmwq::workqueue<> q{{.name = "q", .max_active = 2048}};
+TEMPLATE_LIST_TEST_CASE("an impossible max_active is refused where it is made, and changes nothing", "",
+                        limited_policies) {
+    using queue = cmwq::workqueue<TestType>;
+    CHECK_THROWS_AS(queue(at_most<TestType>(0, "q")), std::invalid_argument);
+    CHECK_THROWS_AS(queue(at_most<TestType>(2049, "q")), std::invalid_argument);
+    queue q{at_most<TestType>(2048, "q")};
     CHECK_THROWS_AS(q.set_max_active(0), std::invalid_argument);
+    CHECK_THROWS_AS(q.set_max_active(2049), std::invalid_argument);
     CHECK_THROWS_AS(q.set_max_active(1'000'000'000), std::invalid_argument);
     CHECK(q.max_active() == 2048);
     try {
@@ -133,38 +96,61 @@ TEST_CASE("an impossible max_active is refused where it is made, and changes not
     }
 }
 
-TEST_CASE("a failed constructor leaves the exception handler with its owner") {
+TEMPLATE_LIST_TEST_CASE("a limit that is part of the policy's promise cannot be changed", "", every_policy) {
+    using P = TestType;
+    cmwq::workqueue<P> q{"q"};
+    cmwq::workqueue_base& base = q;
+    CHECK(base.max_active() == P::default_max_active);
+    if constexpr (has_limit<P>) {
+        base.set_max_active(7);
+        CHECK(base.max_active() == 7);
+    } else {
+        CHECK_THROWS_AS(base.set_max_active(1), std::invalid_argument);
+        CHECK_THROWS_AS(base.set_max_active(7), std::invalid_argument);
+        CHECK(base.max_active() == 1);
+    }
+    std::atomic<int> runs{0};
+    cmwq::work w{[&] { ++runs; }};
+    q.queue(w);
+    w.flush();
+    CHECK(runs == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("a failed constructor leaves the exception handler with its owner", "", limited_policies) {
+    using queue = cmwq::workqueue<TestType>;
     const auto counted = std::make_shared<int>(0);
     {
-        cmwq::options<> o{.name = "q", .max_active = 0, .on_exception = [counted](std::exception_ptr) {}};
+        cmwq::options<TestType> o = at_most<TestType>(0, "q");
+        o.on_exception = [counted](std::exception_ptr) {};
         CHECK(counted.use_count() == 2);
-        CHECK_THROWS_AS(cmwq::workqueue<>(std::move(o)), std::invalid_argument);
+        CHECK_THROWS_AS(queue(std::move(o)), std::invalid_argument);
     }
     CHECK(counted.use_count() == 1);
 }
 
-TEST_CASE("a queue keeps its whole name, and takes its policy's without one") {
+TEMPLATE_LIST_TEST_CASE("a queue keeps its whole name, and takes its policy's without one", "", every_policy) {
     const std::string name(200, 'n');
-    cmwq::workqueue<> q{name};
+    cmwq::workqueue<TestType> q{name};
     CHECK(q.name() == name);
-    cmwq::workqueue<> nameless{cmwq::options<>{}};
-    CHECK(nameless.name() == "bound");
+    cmwq::workqueue<TestType> nameless{cmwq::options<TestType>{}};
+    CHECK(nameless.name() == TestType::name);
 }
 
-TEST_CASE("flush covers what was queued before, waiting items included, on every CPU") {
-    cmwq::workqueue<> q{{.name = "q", .max_active = 2}};
+TEMPLATE_LIST_TEST_CASE("flush covers what was queued before, waiting items included, on every CPU", "", every_policy) {
+    cmwq::workqueue<TestType> q{at_most<TestType>(2, "q")};
+    const int expected = 20 * static_cast<int>(cmwq::runtime::global().cpus().size());
     for (int round = 0; round < 20; ++round) {
         std::atomic<int> runs{0};
         for (const unsigned cpu : cmwq::runtime::global().cpus()) {
             for (int i = 0; i < 20; ++i) q.post_on(cpu, [&] { ++runs; });
         }
         q.flush();
-        CHECK(runs == 20 * static_cast<int>(cmwq::runtime::global().cpus().size()));
+        CHECK(runs == expected);
     }
 }
 
-TEST_CASE("flush does not wait for what is queued later") {
-    cmwq::workqueue<> q{"q"};
+TEMPLATE_LIST_TEST_CASE("flush does not wait for what is queued later", "", every_policy) {
+    cmwq::workqueue<TestType> q{"q"};
     std::atomic<bool> stop{false};
     std::atomic<int> runs{0};
     cmwq::work<std::function<void()>> self{[&] {
@@ -178,8 +164,8 @@ TEST_CASE("flush does not wait for what is queued later") {
     CHECK(runs > 0);
 }
 
-TEST_CASE("more flushers at once than there are colours") {
-    cmwq::workqueue<> q{{.name = "q", .max_active = 4}};
+TEMPLATE_LIST_TEST_CASE("more flushers at once than there are colours", "", every_policy) {
+    cmwq::workqueue<TestType> q{at_most<TestType>(4, "q")};
     std::atomic<int> failures{0};
     std::vector<std::thread> flushers;
     for (int t = 0; t < 40; ++t) {
@@ -196,18 +182,22 @@ TEST_CASE("more flushers at once than there are colours") {
     CHECK(failures == 0);
 }
 
-TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile") {
-    cmwq::workqueue<> q{"q"};
-    std::binary_semaphore entered{0}, leave{0};
+TEMPLATE_LIST_TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile", "", every_policy) {
+    using P = TestType;
+    cmwq::workqueue<P> q{"q"};
+    std::binary_semaphore entered{0};
+    std::counting_semaphore<> leave{0};
     std::atomic<int> chained{0}, refused{0};
     std::function<void(int)> chain = [&](int left) {
         ++chained;
         if (left > 0 && q.post([&chain, left] { chain(left - 1); }) != queue_status::queued) ++refused;
     };
-    q.post([&] {
-        entered.release();
-        leave.acquire();
-        chain(9);
+    const call_from_aside<P> caller([&] {
+        q.post([&] {
+            entered.release();
+            wait_in_item<P>(leave);
+            chain(9);
+        });
     });
     entered.acquire();
     std::thread drainer([&] { q.drain(); });
@@ -230,10 +220,11 @@ TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile") {
     q.flush();
 }
 
-TEST_CASE("the destructor runs everything that was accepted, chained items and waiting ones included") {
+TEMPLATE_LIST_TEST_CASE("the destructor runs everything that was accepted, chained items and waiting ones included", "",
+                        every_policy) {
     std::atomic<int> runs{0};
     {
-        cmwq::workqueue<> q{{.name = "q", .max_active = 1}};
+        cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
         for (int i = 0; i < 100; ++i) {
             q.post([&] {
                 ++runs;
@@ -244,16 +235,21 @@ TEST_CASE("the destructor runs everything that was accepted, chained items and w
     CHECK(runs == 200);
 }
 
-TEST_CASE("a queue may be destroyed while its items run, and rejects others from then on") {
-    std::binary_semaphore entered{0}, leave{0};
+TEMPLATE_LIST_TEST_CASE("a queue may be destroyed while its items run, and rejects others from then on", "",
+                        every_policy) {
+    using P = TestType;
+    std::binary_semaphore entered{0};
+    std::counting_semaphore<> leave{0};
     std::atomic<bool> done{false}, in_time{false}, destroyed{false};
-    auto q = std::make_unique<cmwq::workqueue<>>("q");
-    cmwq::workqueue<>& alive = *q;
-    cmwq::workqueue<> other{"other"};
-    q->post([&] {
-        entered.release();
-        leave.acquire();
-        done = true;
+    auto q = std::make_unique<cmwq::workqueue<P>>("q");
+    cmwq::workqueue<P>& alive = *q;
+    cmwq::workqueue<P> other{"other"};
+    const call_from_aside<P> caller([&] {
+        alive.post([&] {
+            entered.release();
+            wait_in_item<P>(leave);
+            done = true;
+        });
     });
     entered.acquire();
     std::thread destroyer([&] {
@@ -271,24 +267,32 @@ TEST_CASE("a queue may be destroyed while its items run, and rejects others from
     w.flush();
 }
 
-TEST_CASE("a queue destroyed by one of its own items: an error, and what it had accepted still runs") {
+TEMPLATE_LIST_TEST_CASE("a queue destroyed by one of its own items: an error, and what it had accepted still runs", "",
+                        every_policy) {
+    using P = TestType;
     std::atomic<bool> thrown{false};
     std::atomic<int> runs{0};
     {
         cmwq::runtime rt;
+        const unsigned cpu = *rt.cpus().begin();
         // A plain pointer: reset() of the standard's owners is noexcept and would terminate.
-        auto* q = new cmwq::workqueue<>(rt, {.name = "q", .max_active = 1});
-        std::binary_semaphore go{0}, done{0};
-        q->post_on(0, [&] {
-            go.acquire();
-            try {
-                delete q;
-            } catch (const std::system_error& e) {
-                thrown = e.code() == std::errc::resource_deadlock_would_occur;
-            }
-            done.release();
+        auto* q = new cmwq::workqueue<P>(rt, at_most<P>(1, "q"));
+        std::binary_semaphore entered{0}, done{0};
+        std::counting_semaphore<> go{0};
+        const call_from_aside<P> caller([&] {
+            q->post_on(cpu, [&] {
+                entered.release();
+                wait_in_item<P>(go);
+                try {
+                    delete q;
+                } catch (const std::system_error& e) {
+                    thrown = e.code() == std::errc::resource_deadlock_would_occur;
+                }
+                done.release();
+            });
         });
-        for (int i = 0; i < 10; ++i) q->post_on(0, [&] { ++runs; });
+        entered.acquire();
+        for (int i = 0; i < 10; ++i) q->post_on(cpu, [&] { ++runs; });
         go.release();
         done.acquire();
     } // the runtime finishes it
@@ -296,29 +300,27 @@ TEST_CASE("a queue destroyed by one of its own items: an error, and what it had 
     CHECK(runs == 10);
 }
 
-TEST_CASE("an unknown CPU is rejected and leaves the item alone") {
-    cmwq::workqueue<> q{"q"};
-    cmwq::work w{[] {}};
-    cmwq::delayed_work d{[] {}};
+TEMPLATE_LIST_TEST_CASE("an unknown CPU is rejected and leaves the item alone", "", every_policy) {
+    cmwq::workqueue<TestType> q{"q"};
+    std::atomic<int> runs{0};
+    cmwq::work w{[&] { ++runs; }};
+    cmwq::delayed_work d{[&] { ++runs; }};
     CHECK(q.queue_on(1'000'000, w) == queue_status::rejected);
     CHECK(q.queue_on(~0u, w) == queue_status::rejected);
     CHECK(q.queue_after_on(~0u, std::chrono::seconds{1}, d) == queue_status::rejected);
-    CHECK(q.post_on(4096, [] {}) == queue_status::rejected);
+    CHECK(q.post_on(4096, [&] { ++runs; }) == queue_status::rejected);
     CHECK_FALSE(w.busy());
-    cmwq::runtime one{{.cpus = {*cmwq::runtime::global().cpus().begin()}}};
-    cmwq::workqueue<> narrow{one, "narrow"};
-    for (const unsigned cpu : cmwq::runtime::global().cpus()) {
-        const bool known = one.cpus().contains(cpu);
-        CHECK(narrow.queue_on(cpu, w) == (known ? queue_status::queued : queue_status::rejected));
-        w.flush();
-    }
-    CHECK(narrow.queue(w) == queue_status::queued); // from whatever CPU this thread is on
+    CHECK_FALSE(d.busy());
+    q.flush();
+    CHECK(runs == 0);
+    CHECK(q.queue(w) == queue_status::queued);
     w.flush();
+    CHECK(runs == 1);
 }
 
-TEST_CASE("post and async own what they run") {
+TEMPLATE_LIST_TEST_CASE("post and async own what they run", "", every_policy) {
     const auto token = std::make_shared<int>(0);
-    cmwq::workqueue<> q{"q"};
+    cmwq::workqueue<TestType> q{"q"};
     q.post([token] {});
     q.flush();
     CHECK(eventually([&] { return token.use_count() == 1; }));
@@ -334,31 +336,28 @@ TEST_CASE("post and async own what they run") {
     CHECK(eventually([&] { return token.use_count() == 1; }));
 }
 
-TEST_CASE("async on a queue that does not accept gives a future that says so") {
-    cmwq::workqueue<> q{"q"};
-    std::binary_semaphore entered{0}, leave{0};
-    q.post([&] {
-        entered.release();
-        leave.acquire();
-    });
-    entered.acquire();
+TEMPLATE_LIST_TEST_CASE("async on a queue that does not accept gives a future that says so", "", every_policy) {
+    cmwq::workqueue<TestType> q{"q"};
+    occupied<TestType> o{q};
     std::thread drainer([&] { q.drain(); });
     cmwq::work w{[] {}};
     CHECK(eventually([&] { return q.queue(w) == queue_status::rejected; }));
     CHECK_THROWS_AS(q.async([] { return 1; }).get(), std::system_error);
-    leave.release();
+    o.end();
     drainer.join();
 }
 
-TEST_CASE("exceptions go to the queue's handler, and the worker goes on") {
+TEMPLATE_LIST_TEST_CASE("exceptions go to the queue's handler, and the worker goes on", "", every_policy) {
     std::atomic<int> caught{0}, ran{0};
-    cmwq::workqueue<> q{{.name = "q", .on_exception = [&](std::exception_ptr e) {
-                             try {
-                                 std::rethrow_exception(e);
-                             } catch (const std::runtime_error&) {
-                                 ++caught;
-                             }
-                         }}};
+    cmwq::options<TestType> o;
+    o.on_exception = [&](std::exception_ptr e) {
+        try {
+            std::rethrow_exception(e);
+        } catch (const std::runtime_error&) {
+            ++caught;
+        }
+    };
+    cmwq::workqueue<TestType> q{std::move(o)};
     for (int i = 0; i < 10; ++i) {
         q.post([] { throw std::runtime_error("item"); });
         q.post([&] { ++ran; });
@@ -368,26 +367,29 @@ TEST_CASE("exceptions go to the queue's handler, and the worker goes on") {
     CHECK(ran == 10);
 }
 
-TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
-    std::atomic<int> told{0}, mute{0}; // Catch's assertions are for the main thread only
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what == cmwq::event::kind::priority_refused) ++told;
-        if (e.message.empty()) ++mute;
-    }}};
-    cmwq::workqueue<> normal{rt, "normal"};
-    cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
-    cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
+TEMPLATE_LIST_TEST_CASE("the counters of a queue count its runs, and nobody else's", "", every_policy) {
+    cmwq::workqueue<TestType> a{"a"}, b{"b"};
+    for (int i = 0; i < 30; ++i) a.post([] {});
+    for (int i = 0; i < 10; ++i) b.post([] {});
+    a.flush();
+    b.flush();
+    CHECK(a.stats().started == 30);
+    CHECK(a.stats().completed == 30);
+    CHECK(b.stats().started == 10);
+    CHECK(b.stats().completed == 10);
+}
+
+TEMPLATE_LIST_TEST_CASE("many queues share the threads", "", every_policy) {
+    cmwq::runtime rt;
+    std::vector<std::unique_ptr<cmwq::workqueue<TestType>>> queues;
     std::atomic<int> runs{0};
-    plug p(normal, 0); // holds the normal pool's worker, not the others
-    for (int i = 0; i < 10; ++i) {
-        high.post_on(0, [&] { ++runs; });
-        fifo.post_on(0, [&] { ++runs; });
+    for (int i = 0; i < 500; ++i) queues.push_back(std::make_unique<cmwq::workqueue<TestType>>(rt, "one of many"));
+    for (auto& q : queues) {
+        q->post([&] { ++runs; });
+        q->flush();
     }
-    high.flush();
-    fifo.flush();
-    CHECK(runs == 20);
-    CHECK(told <= 1); // none as root
-    CHECK(mute == 0);
+    CHECK(runs == 500);
+    CHECK(rt.stats().peak_threads <= 10 * rt.cpus().size());
 }
 
 TEST_CASE("the global runtime has all CPUs, also when an item is the first to use it") {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What bound queues promise beyond what all do: items run where they were queued, and limits count for each CPU.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+TEST_CASE("an item that still runs on one CPU is not run on another: it runs there again") {
+    cmwq::runtime rt;
+    if (rt.cpus().size() < 2) return; // a machine with one CPU cannot show it
+    const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
+    cmwq::workqueue<> q{rt, "q"};
+    std::binary_semaphore entered{0}, leave{0};
+    std::atomic<int> runs{0};
+    std::atomic<unsigned> last_cpu{~0u};
+    cmwq::work<std::function<void()>> w{[&] {
+        last_cpu = cmwq::detail::current_cpu();
+        if (++runs == 1) {
+            entered.release();
+            leave.acquire();
+        }
+    }};
+    REQUIRE(q.queue_on(first, w) == queue_status::queued);
+    entered.acquire();
+    REQUIRE(q.queue_on(second, w) == queue_status::queued);
+    // An item queued behind it on the other CPU runs at once: so w does not wait there.
+    cmwq::work other{[] {}};
+    q.queue_on(second, other);
+    other.flush();
+    CHECK(runs == 1);
+    CHECK(w.pending());
+    leave.release();
+    w.flush();
+    CHECK(runs == 2);
+    CHECK(last_cpu == first);
+    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now: the CPU counts
+    w.flush();
+    CHECK(last_cpu == second);
+}
+
+TEST_CASE("queue_on runs the item on that CPU") {
+    cmwq::workqueue<> q{"q"};
+    for (const unsigned cpu : cmwq::runtime::global().cpus()) {
+        std::atomic<unsigned> seen{~0u};
+        cmwq::work w{[&] { seen = cmwq::detail::current_cpu(); }};
+        CHECK(q.queue_on(cpu, w) == queue_status::queued);
+        w.flush();
+        CHECK(seen == cpu);
+    }
+}
+
+TEST_CASE("no more than max_active items of a queue are active on a CPU, the others wait in order") {
+    cmwq::workqueue<> q{{.name = "q", .max_active = 3}};
+    const unsigned cpu = first_cpu();
+    std::atomic<int> inside{0}, most{0};
+    std::vector<int> order;
+    std::atomic_flag writing = ATOMIC_FLAG_INIT;
+    {
+        std::vector<std::unique_ptr<gate<cmwq::bound>>> plugs;
+        for (int i = 0; i < 3; ++i) {
+            plugs.push_back(std::make_unique<gate<cmwq::bound>>());
+            plugs.back()->hold(q, cpu);
+        }
+        for (int i = 0; i < 50; ++i) {
+            q.post_on(cpu, [&, i] {
+                const int n = ++inside;
+                int m = most;
+                while (m < n && !most.compare_exchange_weak(m, n)) {}
+                while (writing.test_and_set()) std::this_thread::yield();
+                order.push_back(i);
+                writing.clear();
+                --inside;
+            });
+        }
+        // The limit is full: an item of another queue runs, these do not.
+        cmwq::workqueue<> other{"other"};
+        cmwq::work probe{[] {}};
+        other.queue_on(cpu, probe);
+        probe.flush();
+        CHECK(order.empty());
+    }
+    q.flush();
+    CHECK(most <= 3);
+    REQUIRE(order.size() == 50);
+    if (most == 1) CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_CASE("max_active counts for each CPU on its own") {
+    cmwq::workqueue<> one{{.name = "one", .max_active = 1}};
+    for (const unsigned held : cmwq::runtime::global().cpus()) {
+        gate<cmwq::bound> g;
+        g.hold(one, held);
+        for (const unsigned cpu : cmwq::runtime::global().cpus()) {
+            std::atomic<int> runs{0};
+            cmwq::work w{[&] { ++runs; }};
+            CHECK(one.queue_on(cpu, w) == queue_status::queued);
+            if (cpu == held) CHECK(w.cancel());
+            else w.flush();
+            CHECK(runs == (cpu == held ? 0 : 1));
+        }
+    }
+}
+
+TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhere, those who name it are not") {
+    cmwq::runtime one{{.cpus = {first_cpu()}}};
+    cmwq::workqueue<> narrow{one, "narrow"};
+    cmwq::work w{[] {}};
+    for (const unsigned cpu : cmwq::runtime::global().cpus()) {
+        const bool known = one.cpus().contains(cpu);
+        CHECK(narrow.queue_on(cpu, w) == (known ? queue_status::queued : queue_status::rejected));
+        w.flush();
+    }
+    CHECK(narrow.queue(w) == queue_status::queued); // from whatever CPU this thread is on
+    w.flush();
+}
+
+TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
+    std::atomic<int> told{0}, mute{0}; // Catch's assertions are for the main thread only
+    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
+        if (e.what == cmwq::event::kind::priority_refused) ++told;
+        if (e.message.empty()) ++mute;
+    }}};
+    cmwq::workqueue<> normal{rt, "normal"};
+    cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
+    cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
+    std::atomic<int> runs{0};
+    gate<cmwq::bound> g;
+    g.hold(normal); // the normal pool's worker, not the others
+    for (int i = 0; i < 10; ++i) {
+        high.post_on(first_cpu(), [&] { ++runs; });
+        fifo.post_on(first_cpu(), [&] { ++runs; });
+    }
+    high.flush();
+    fifo.flush();
+    CHECK(runs == 20);
+    CHECK(told <= 1); // none as root
+    CHECK(mute == 0);
+}

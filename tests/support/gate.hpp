@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Items that stay until they are let go, whatever the policy of their queue.
+#pragma once
+
+#include "policy_list.hpp"
+
+#include <cmwq/runtime.hpp>
+#include <cmwq/work.hpp>
+#include <cmwq/workqueue.hpp>
+
+#include <atomic>
+#include <functional>
+#include <semaphore>
+#include <thread>
+#include <utility>
+
+namespace cmwq_test {
+
+inline unsigned first_cpu() { return *cmwq::runtime::global().cpus().begin(); }
+
+/// Makes a call that queues an item which stays: in another thread if the policy runs the item in its caller.
+/// The destructor waits for that thread.
+template <class P>
+class call_from_aside {
+public:
+    template <class F>
+    explicit call_from_aside(F f) {
+        if constexpr (runs_in_the_caller<P>) aside_ = std::thread(std::move(f));
+        else f();
+    }
+    ~call_from_aside() {
+        if (aside_.joinable()) aside_.join();
+    }
+    call_from_aside(const call_from_aside&) = delete;
+    call_from_aside& operator=(const call_from_aside&) = delete;
+
+private:
+    std::thread aside_;
+};
+
+/// Waits inside of an item; where items must not block, it computes.
+template <class P>
+void wait_in_item(std::counting_semaphore<>& s) {
+    if constexpr (can_block<P>) {
+        s.acquire();
+    } else {
+        while (!s.try_acquire()) std::this_thread::yield();
+    }
+}
+
+/// An item that says when it runs and stays until it is let go. Its queue is made before or after it: it lets go of
+/// itself when it is destroyed.
+template <class P>
+class gate {
+public:
+    gate() = default;
+    ~gate() {
+        leave_.release(1000);
+        if (aside_.joinable()) aside_.join();
+    }
+    gate(const gate&) = delete;
+    gate& operator=(const gate&) = delete;
+
+    /// Queues it on a CPU, and returns when it runs there.
+    void hold(cmwq::workqueue<P>& q, unsigned cpu = first_cpu()) {
+        if (aside_.joinable()) aside_.join();
+        if constexpr (runs_in_the_caller<P>) aside_ = std::thread([this, &q, cpu] { q.queue_on(cpu, item); });
+        else q.queue_on(cpu, item);
+        entered_.acquire();
+    }
+    /// Lets `n` of its runs go.
+    void open(int n = 1) { leave_.release(n); }
+
+    std::atomic<int> runs{0};
+
+private:
+    std::counting_semaphore<> entered_{0}, leave_{0};
+    std::thread aside_;
+
+public:
+    cmwq::work<std::function<void()>> item{[this] {
+        ++runs;
+        entered_.release();
+        wait_in_item<P>(leave_);
+    }};
+};
+
+} // namespace cmwq_test

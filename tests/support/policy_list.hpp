@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The policies that the contract tests run for, and where their promises differ.
+#pragma once
+
+#include <cmwq/options.hpp>
+#include <cmwq/policy.hpp>
+
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace cmwq_test {
+
+/// A promise of every queue is tested for each of these.
+using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered>;
+
+/// Items may wait for each other, or for the test.
+template <class P>
+inline constexpr bool can_block = P::may_block;
+
+/// Of all items of a queue one runs at a time, on the whole machine (bh: on each CPU).
+template <class P>
+inline constexpr bool runs_one_at_a_time = P::fifo;
+
+/// max_active counts for each CPU on its own; otherwise for the whole machine.
+template <class P>
+inline constexpr bool limit_is_per_cpu = P::pool == cmwq::pool_kind::per_cpu;
+
+/// The item runs before queue() returns, in the thread that calls it: that thread cannot see it pending.
+template <class P>
+inline constexpr bool runs_in_the_caller = P::pool == cmwq::pool_kind::dispatcher;
+
+/// max_active is an option, and can be changed.
+template <class P>
+inline constexpr bool has_limit = requires(cmwq::options<P> o) { o.max_active; };
+
+/// Pools go by attributes, which can be changed.
+template <class P>
+inline constexpr bool has_attributes = P::pool == cmwq::pool_kind::attrs_keyed;
+
+/// Blocked items are noticed and replaced.
+template <class P>
+inline constexpr bool is_managed = P::concurrency_managed;
+
+// clang-format off
+template <class P> struct keep_limited : std::bool_constant<has_limit<P>> {};
+template <class P> struct keep_keyed : std::bool_constant<has_attributes<P>> {};
+template <class P> struct keep_parallel : std::bool_constant<has_attributes<P> && !runs_one_at_a_time<P>> {};
+// clang-format on
+
+template <template <class> class Keep, class... P>
+auto only(std::tuple<P...>)
+    -> decltype(std::tuple_cat(std::conditional_t<Keep<P>::value, std::tuple<P>, std::tuple<>>{}...));
+
+/// Those whose limit is an option.
+using limited_policies = decltype(only<keep_limited>(every_policy{}));
+/// Those with attributes.
+using keyed_policies = decltype(only<keep_keyed>(every_policy{}));
+/// Those with attributes that run several items at once.
+using parallel_policies = decltype(only<keep_parallel>(every_policy{}));
+
+/// Options of a queue of which at most `n` items are active (bound: on each CPU), as far as the policy leaves that open.
+template <class P>
+cmwq::options<P> at_most(unsigned n, std::string_view name) {
+    cmwq::options<P> o;
+    o.name = name;
+    if constexpr (has_limit<P>) o.max_active = n;
+    return o;
+}
+
+} // namespace cmwq_test
