@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that wait for items queued behind them: each of K items on one bound queue queues a child on the same queue and
-// blocks on a plain semaphore until it ran. A pool with a fixed number of threads stands still for ever.
+// Items that wait for items queued behind them: each of K items queues a child on the same queue and blocks on a plain
+// semaphore until it ran. A pool with a fixed number of threads stands still for ever. On a bound queue all of them are
+// on one CPU.
 #include "asio_side.hpp"
 
 #include "support/statistics.hpp"
@@ -10,11 +11,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <deque>
 #include <semaphore>
+#include <string>
 #include <thread>
 
 namespace starve {
@@ -27,6 +30,7 @@ struct settings {
     unsigned few = 8;
     unsigned repetitions = 20;
     std::vector<unsigned> many{64, 200};
+    std::vector<std::string> policies{"bound", "elastic", "unbound"};
     unsigned stuck = 1000;
     unsigned raised_to = 2048;
     double still_seconds = 1;
@@ -35,10 +39,10 @@ struct settings {
     double asio_seconds = 5;
 };
 
-/// K parents and their children on one CPU of one bound queue.
+/// K parents and their children on one CPU of a queue; for queues that are not bound that is a hint.
 class crowd {
 public:
-    crowd(cmwq::workqueue<>& queue, unsigned cpu, unsigned items) : queue_(queue), cpu_(cpu), items_(items) {
+    crowd(cmwq::workqueue_base& queue, unsigned cpu, unsigned items) : queue_(queue), cpu_(cpu), items_(items) {
         for (unsigned i = 0; i < items; ++i) pairs_.emplace_back(*this);
     }
 
@@ -67,7 +71,7 @@ private:
         cmwq::work_member<&pair::run_parent> parent{*this};
     };
 
-    cmwq::workqueue<>& queue_;
+    cmwq::workqueue_base& queue_;
     unsigned cpu_;
     unsigned items_;
     std::atomic<unsigned> completed_{0};
@@ -91,17 +95,20 @@ void print_row(const char* who, unsigned items, unsigned completed, const std::v
 }
 
 /// A fresh runtime for each repetition: the threads have to be made, too.
-bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions) {
+template <class Policy>
+bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions,
+                    unsigned max_active = Policy::default_max_active) {
+    const std::string who{Policy::name};
     std::vector<double> ms;
     unsigned threads = 0;
     for (unsigned r = 0; r < repetitions; ++r) {
         cmwq::runtime runtime;
-        cmwq::workqueue<> queue{runtime, {.name = "starve"}};
+        cmwq::workqueue<Policy> queue{runtime, {.name = "starve", .max_active = max_active}};
         crowd c{queue, *runtime.cpus().begin(), items};
         const auto begin = clock::now();
         c.queue_all();
         if (!c.wait_for_all(s.patience_seconds)) {
-            print_row("cmwq", items, c.completed(), {}, runtime.stats().peak_threads, "STUCK");
+            print_row(who.c_str(), items, c.completed(), {}, runtime.stats().peak_threads, "STUCK");
             // Nothing that waits for these items could ever return.
             std::fflush(stdout);
             std::_Exit(1);
@@ -112,12 +119,21 @@ bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions) {
     }
     char note[32];
     std::snprintf(note, sizeof note, "done, %u times", repetitions);
-    print_row("cmwq", items, items, ms, threads, note);
+    print_row(who.c_str(), items, items, ms, threads, note);
     return true;
+}
+
+template <class Policy>
+bool run_all(const settings& s) {
+    if (std::ranges::find(s.policies, Policy::name) == s.policies.end()) return true;
+    bool good = run_to_the_end<Policy>(s, s.few, s.repetitions);
+    for (const unsigned items : s.many) good = run_to_the_end<Policy>(s, items, 1) && good;
+    return run_to_the_end<Policy>(s, s.stuck, 1, s.raised_to) && good;
 }
 
 /// More items than may be active: they stand still until the limit is raised.
 bool run_past_the_limit(const settings& s) {
+    if (std::ranges::find(s.policies, cmwq::bound::name) == s.policies.end()) return true;
     cmwq::runtime runtime;
     cmwq::workqueue<> queue{runtime, {.name = "starve"}};
     crowd c{queue, *runtime.cpus().begin(), s.stuck};
@@ -127,7 +143,7 @@ bool run_past_the_limit(const settings& s) {
     char note[80];
     std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "rightly stands still",
                   s.still_seconds, queue.max_active());
-    print_row("cmwq", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
+    print_row("bound", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
 
     if (all_done) return false; // there was nothing to free
 
@@ -136,7 +152,7 @@ bool run_past_the_limit(const settings& s) {
     const bool freed = c.wait_for_all(s.patience_seconds);
     const double ms = ms_since(begin);
     std::snprintf(note, sizeof note, "%s set_max_active(%u)", freed ? "freed by" : "STUCK in spite of", s.raised_to);
-    print_row("cmwq", s.stuck, c.completed(), {ms}, runtime.stats().peak_threads, note);
+    print_row("bound", s.stuck, c.completed(), {ms}, runtime.stats().peak_threads, note);
     if (!freed) {
         std::fflush(stdout);
         std::_Exit(1);
@@ -146,7 +162,8 @@ bool run_past_the_limit(const settings& s) {
 }
 
 int run(const settings& s) {
-    std::printf("K items on one bound queue and CPU, each waiting for a child queued behind it\n\n");
+    std::printf("K items, each waiting for a child queued behind it; max_active is %u, for %u items %u\n\n",
+                cmwq::bound::default_max_active, s.stuck, s.raised_to);
     std::printf("%-8s %6s %10s %26s %8s\n", "pool", "K", "completed", "ms: median (min - max)", "threads");
     std::fflush(stdout); // before the fork, so that nothing is printed twice
 
@@ -157,9 +174,11 @@ int run(const settings& s) {
               asio.milliseconds ? std::vector<double>{*asio.milliseconds} : std::vector<double>{}, s.asio_threads,
               asio.milliseconds ? "done" : note);
 
-    bool good = run_to_the_end(s, s.few, s.repetitions);
-    for (const unsigned items : s.many) good = run_to_the_end(s, items, 1) && good;
-    return run_past_the_limit(s) && good ? 0 : 1;
+    bool good = run_all<cmwq::bound>(s);
+    good = run_past_the_limit(s) && good;
+    good = run_all<cmwq::elastic>(s) && good;
+    good = run_all<cmwq::unbound>(s) && good;
+    return good ? 0 : 1;
 }
 
 } // namespace
@@ -172,6 +191,9 @@ int main(int argc, char** argv) {
     app.add_option("--few", s.few, "items of the repeated run")->capture_default_str();
     app.add_option("--repetitions", s.repetitions, "of the run with few items")->capture_default_str();
     app.add_option("--many", s.many, "items of the runs that are made once")->capture_default_str();
+    app.add_option("--policy", s.policies, "which queues")
+        ->check(CLI::IsMember({"bound", "elastic", "unbound"}))
+        ->capture_default_str();
     app.add_option("--stuck", s.stuck, "items of the run past max_active")->capture_default_str();
     app.add_option("--raised-to", s.raised_to, "what its limit is raised to")->capture_default_str();
     app.add_option("--still-seconds", s.still_seconds, "how long it is watched standing still")->capture_default_str();
