@@ -37,8 +37,9 @@ inline int runtime_core::width_of(const cpuset& pod) const noexcept {
 
 // --- attributes to pools ----------------------------------------------------------------------------------------------
 
-inline std::vector<pool_choice> runtime_core::choose_pools(const queue_core& q, const attrs& a, bool lenient,
-                                                           std::vector<unsigned>& cpus_of_node) {
+inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, bool lenient) {
+    const queue_core& q = *plan.queue;
+    const attrs& a = plan.wanted;
     if (a.nice() < -20 || a.nice() > 19) {
         throw std::invalid_argument("cmwq: nice is " + std::to_string(a.nice()) + ", it must be -20 to 19");
     }
@@ -50,11 +51,7 @@ inline std::vector<pool_choice> runtime_core::choose_pools(const queue_core& q, 
             throw std::invalid_argument("cmwq: queue \"" + q.name + "\": of the CPUs '" + a.cpus().to_string() +
                                         "' unbound items may use none; they may use " + base.to_string());
         }
-        cpus = base;
-        report(event::kind::cpus_unavailable, ENODEV, cpus.next(0), [&] {
-            return "cmwq: queue \"" + q.name + "\": none of its CPUs " + a.cpus().to_string() + " is left, it uses " +
-                   cpus.to_string();
-        });
+        plan.instead = cpus = base;
     }
     pool_spec common;
     common.nice = a.nice();
@@ -68,8 +65,8 @@ inline std::vector<pool_choice> runtime_core::choose_pools(const queue_core& q, 
     const topology& machine = topology_of_machine();
     for (const unsigned cpu : cpus) {
         const auto node = static_cast<std::size_t>(std::max(0, machine.node_of(cpu)));
-        if (cpus_of_node.size() <= node) cpus_of_node.resize(node + 1);
-        ++cpus_of_node[node];
+        if (plan.cpus_of_node.size() <= node) plan.cpus_of_node.resize(node + 1);
+        ++plan.cpus_of_node[node];
     }
     const affinity_scope scope = q.fifo                                     ? affinity_scope::system
                                  : a.affinity() == affinity_scope::default_ ? default_scope_
@@ -97,33 +94,50 @@ inline void runtime_core::apply(queue_core& q, const attrs& a) {
     q.carry_out(q.plan(a, false));
 }
 
-inline void runtime_core::remap_locked() {
+inline std::vector<std::string> runtime_core::remap_locked() {
     std::vector<queue_plan> plans;
+    std::vector<std::string> complaints;
     {
         const scoped_lock g(queues_lock_);
         for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
-            if (q->keyed() && !q->is_dead()) plans.push_back(q->plan(q->attributes(), true));
+            if (!q->keyed() || q->is_dead()) continue;
+            plans.push_back(q->plan(q->attributes(), true));
+            const queue_plan& p = plans.back();
+            if (p.instead.empty()) continue;
+            complaints.push_back("cmwq: queue \"" + q->name + "\": none of its CPUs " + p.wanted.cpus().to_string() +
+                                 " is there, it uses " + p.instead.to_string());
         }
     }
     // No queue goes meanwhile: detach() waits for the configuration lock.
     for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
+    return complaints;
+}
+
+inline void runtime_core::report_unavailable(const std::vector<std::string>& complaints) noexcept {
+    for (const std::string& c : complaints) {
+        report(event::kind::cpus_unavailable, ENODEV, 0, [&] { return c; });
+    }
 }
 
 inline void runtime_core::set_unbound_cpus(const cpuset& cpus) {
-    const scoped_lock g(config_lock_);
-    cpuset wanted = cpus & cpus_;
-    if ((wanted & usable_).empty()) {
-        throw std::invalid_argument("cmwq::runtime: of the unbound CPUs '" + cpus.to_string() +
-                                    "' the runtime can use none; it can use " + usable_.to_string());
-    }
-    std::swap(unbound_cpus_, wanted);
-    try {
-        remap_locked();
-    } catch (...) {
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(config_lock_);
+        cpuset wanted = cpus & cpus_;
+        if ((wanted & usable_).empty()) {
+            throw std::invalid_argument("cmwq::runtime: of the unbound CPUs '" + cpus.to_string() +
+                                        "' the runtime can use none; it can use " + usable_.to_string());
+        }
         std::swap(unbound_cpus_, wanted);
-        throw;
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            std::swap(unbound_cpus_, wanted);
+            throw;
+        }
     }
     request_topology_check(); // the service thread moves, too
+    report_unavailable(complaints);
 }
 
 inline cpuset runtime_core::unbound_cpus() const {
@@ -132,14 +146,18 @@ inline cpuset runtime_core::unbound_cpus() const {
 }
 
 inline void runtime_core::set_default_scope(affinity_scope scope) {
-    const scoped_lock g(config_lock_);
-    const affinity_scope before = std::exchange(default_scope_, scope);
-    try {
-        remap_locked();
-    } catch (...) {
-        default_scope_ = before;
-        throw;
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(config_lock_);
+        const affinity_scope before = std::exchange(default_scope_, scope);
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            default_scope_ = before;
+            throw;
+        }
     }
+    report_unavailable(complaints);
 }
 
 inline affinity_scope runtime_core::default_scope() const {
@@ -162,21 +180,26 @@ inline cpuset runtime_core::usable_now() const {
 }
 
 inline void runtime_core::check_cpus() {
-    const scoped_lock g(config_lock_);
-    cpuset now = usable_now();
-    if (now == usable_) return;
-    for (auto& s : slots_) {
-        const bool there = now.contains(s->cpu);
-        if (there == usable_.contains(s->cpu)) continue;
-        for (worker_pool& p : s->pools) p.associate(there);
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(config_lock_);
+        if (dead_.load(relaxed)) return;
+        cpuset now = usable_now();
+        if (now == usable_) return;
+        for (auto& s : slots_) {
+            const bool there = now.contains(s->cpu);
+            if (there == usable_.contains(s->cpu)) continue;
+            for (worker_pool& p : s->pools) p.associate(there);
+        }
+        std::swap(usable_, now);
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            std::swap(usable_, now); // so that the next look tries again
+            throw;
+        }
     }
-    std::swap(usable_, now);
-    try {
-        remap_locked();
-    } catch (...) {
-        std::swap(usable_, now); // so that the next look tries again
-        throw;
-    }
+    report_unavailable(complaints);
 }
 
 // Timers and housekeeping stay off the CPUs that unbound items stay off.

@@ -86,7 +86,9 @@ CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
     q.rt.apply(q, wanted);
 }
 
-CMWQ_DOOR void copy_attrs_of_queue(const queue_core& q, attrs& to) { to = q.attributes(); }
+CMWQ_DOOR void copy_attrs_of_queue(const queue_core& q, attrs& to) {
+    if (!q.is_dead()) to = q.attributes();
+}
 
 CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
 

@@ -46,6 +46,7 @@ public:
     std::unique_ptr<pwq_map> map = std::make_unique<pwq_map>();
     std::vector<std::unique_ptr<pool_workqueue>> fresh; ///< each keeps its pool
     std::vector<unsigned> cpus_of_node;                 ///< how many CPUs the queue may use, by node
+    cpuset instead;                                     ///< what it uses, if none of the CPUs that it names is there
 };
 
 /// Letters: I set before publication · WQ the mutex below · T the timer lock · A atomic

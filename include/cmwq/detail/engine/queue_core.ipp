@@ -113,7 +113,7 @@ inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
     queue_plan plan(*this, wanted);
     plan.map->of_place.resize(rt.nr_cpus());
     const pwq_map* const now = map.load(relaxed);
-    for (pool_choice& choice : rt.choose_pools(*this, wanted, lenient, plan.cpus_of_node)) {
+    for (pool_choice& choice : rt.choose_pools(plan, lenient)) {
         worker_pool& pool = rt.pools().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that stays keeps its pwq

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -97,10 +98,9 @@ public:
     // --- which pools serve a queue; all of this under the configuration lock --------------------------------------------
 
     [[nodiscard]] pool_registry& pools() noexcept { return registry_; }
-    /// Throws std::invalid_argument if `a` cannot be met, and not `lenient`; std::bad_alloc.
-    [[nodiscard]] std::vector<pool_choice> choose_pools(const queue_core& q, const attrs& a, bool lenient,
-                                                        std::vector<unsigned>& cpus_of_node)
-        CMWQ_REQUIRES(config_lock_);
+    /// The pools for `plan.wanted`. Throws std::invalid_argument if that cannot be met, and not `lenient`;
+    /// std::bad_alloc.
+    [[nodiscard]] std::vector<pool_choice> choose_pools(queue_plan& plan, bool lenient) CMWQ_NO_TSA;
     /// Throws std::invalid_argument, std::bad_alloc; nothing changed then.
     void apply(queue_core& q, const attrs& a) CMWQ_EXCLUDES(config_lock_);
     void set_unbound_cpus(const cpuset& cpus) CMWQ_EXCLUDES(config_lock_);
@@ -168,8 +168,14 @@ public:
 
     // --- fork() ---------------------------------------------------------------------------------------------------------
 
-    void lock_for_fork() noexcept CMWQ_NO_TSA { queues_lock_.lock(); }
-    void unlock_after_fork() noexcept CMWQ_NO_TSA { queues_lock_.unlock(); }
+    void lock_for_fork() noexcept CMWQ_NO_TSA {
+        config_lock_.lock();
+        queues_lock_.lock();
+    }
+    void unlock_after_fork() noexcept CMWQ_NO_TSA {
+        queues_lock_.unlock();
+        config_lock_.unlock();
+    }
     /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
     void mark_dead() noexcept CMWQ_NO_TSA;
 
@@ -193,8 +199,9 @@ private:
     [[nodiscard]] unsigned place_on_node(unsigned place, int node, const pwq_map& m) const noexcept;
     void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
     [[nodiscard]] cpuset usable_now() const CMWQ_REQUIRES(config_lock_);
-    // Makes all queues fit what is set now.
-    void remap_locked() CMWQ_REQUIRES(config_lock_);
+    // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.
+    [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);
+    void report_unavailable(const std::vector<std::string>& complaints) noexcept;
     template <class Describe>
     void report(event::kind what, int error, unsigned cpu, Describe describe) noexcept;
 

@@ -136,10 +136,10 @@ void runtime_core::for_each_pool(F&& f) const {
 
 inline void runtime_core::attach(queue_core& q, const attrs* a) {
     const scoped_lock c(config_lock_);
-    if (a != nullptr) q.carry_out(q.plan(*a, false));
+    if (dead_.load(relaxed)) q.mark_dead(); // a child of fork(): the locks of pools may be held by nobody that is here
+    else if (a != nullptr) q.carry_out(q.plan(*a, false));
     else q.make_pwqs();
     const scoped_lock g(queues_lock_);
-    if (dead_.load(relaxed)) q.mark_dead();
     queues_.push_back(q);
 }
 
