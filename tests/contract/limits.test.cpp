@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The limits of queues that are not bound: max_active counts for the whole machine, shared out to its NUMA nodes, of
+// which each gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "policy_list.hpp"
+#include "pool_name.hpp"
+#include "stress/stress.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using cmwq::affinity_scope;
+using cmwq::attrs;
+using cmwq::cpuset;
+using cmwq::queue_status;
+using namespace cmwq_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+cmwq::runtime_options two_nodes() {
+    cmwq::runtime_options o;
+    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
+    return o;
+}
+constexpr unsigned nr_cpus = 16, cpus_of_node = 8;
+
+template <class P>
+cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(affinity_scope::cache)) {
+    cmwq::options<P> o;
+    o.name = "limited";
+    o.max_active = max;
+    o.min_active = min;
+    o.attrs = std::move(a);
+    return o;
+}
+
+/// Items that stay until they are let go.
+template <class P>
+class crowd {
+public:
+    explicit crowd(cmwq::workqueue<P>& q) : q_(q) {}
+    ~crowd() { leave_.release(100'000); }
+    crowd(const crowd&) = delete;
+    crowd& operator=(const crowd&) = delete;
+
+    void add(unsigned cpu, int n = 1) {
+        for (; n > 0; --n) {
+            items_.push_back(std::make_unique<cmwq::work<std::function<void()>>>([this] {
+                const int now = ++inside_;
+                int most = most_;
+                while (most < now && !most_.compare_exchange_weak(most, now)) {}
+                leave_.acquire();
+                --inside_;
+            }));
+            q_.queue_on(cpu, *items_.back());
+        }
+    }
+    void let_go(int n = 1) { leave_.release(n); }
+
+    [[nodiscard]] bool grows_to(int n) {
+        return eventually([&] { return inside_ == n; });
+    }
+    [[nodiscard]] int inside() const { return inside_; }
+    [[nodiscard]] int most() const { return most_; }
+    [[nodiscard]] cmwq::work_base& item(std::size_t i) { return *items_[i]; }
+
+private:
+    cmwq::workqueue<P>& q_;
+    std::atomic<int> inside_{0}, most_{0};
+    std::counting_semaphore<> leave_{0};
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items_;
+};
+
+/// When it returns, everything that was queued before in the pools of those CPUs has been looked at.
+template <class P>
+void look_at_all(cmwq::runtime& rt, const attrs& a) {
+    cmwq::options<P> o;
+    o.attrs = a;
+    cmwq::workqueue<P> other{rt, std::move(o)};
+    for (const unsigned cpu : rt.cpus()) other.post_on(cpu, [] {});
+    other.flush();
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its share by its CPUs", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
+    crowd<TestType> first(q), second(q);
+    for (unsigned cpu = 0; cpu < cpus_of_node; ++cpu) first.add(cpu, 3);
+    CHECK(first.grows_to(4));
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(first.inside() == 4); // the other half of the limit is the other node's
+    for (unsigned cpu = cpus_of_node; cpu < nr_cpus; ++cpu) second.add(cpu, 3);
+    CHECK(second.grows_to(4));
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(first.inside() + second.inside() == 8);
+    CHECK(q.stats().started == 8);
+    first.let_go(24);
+    second.let_go(24);
+    q.flush();
+    CHECK(first.most() <= 4);
+    CHECK(second.most() <= 4);
+    CHECK(q.stats().completed == 48);
+}
+
+TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never nothing", "", parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 CPUs and 2
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(5, 1, a)};
+    crowd<TestType> first(q), second(q);
+    first.add(0, 10);
+    second.add(8, 10);
+    CHECK(first.grows_to(4));  // ceil(5 * 8 / 10)
+    CHECK(second.grows_to(1)); // ceil(5 * 2 / 10)
+    look_at_all<TestType>(rt, a);
+    CHECK(first.inside() == 4);
+    CHECK(second.inside() == 1);
+    first.let_go(10);
+    second.let_go(10);
+    q.flush();
+    CHECK(first.most() == 4);
+    CHECK(second.most() == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    const attrs a = attrs{}.affinity(affinity_scope::system);
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1, a)};
+    crowd<TestType> c(q);
+    for (unsigned cpu = 0; cpu < nr_cpus; ++cpu) c.add(cpu, 2);
+    CHECK(c.grows_to(8));
+    look_at_all<TestType>(rt, a);
+    CHECK(c.inside() == 8);
+    c.let_go(32);
+    q.flush();
+    CHECK(c.most() == 8);
+}
+
+TEMPLATE_LIST_TEST_CASE("min_active: 8 or max_active unless somebody says otherwise, lowered with max_active", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, "q"};
+    CHECK(q.max_active() == 256);
+    CHECK(q.min_active() == 8);
+    cmwq::workqueue<TestType> small{rt, limits<TestType>(3, 0)};
+    CHECK(small.min_active() == 3);
+    cmwq::workqueue<TestType> given{rt, limits<TestType>(20, 12)};
+    CHECK(given.min_active() == 12);
+    given.set_max_active(5);
+    CHECK(given.min_active() == 5);
+    given.set_max_active(100); // which does not bring it back
+    CHECK(given.min_active() == 5);
+    given.set_min_active(100);
+    CHECK(given.min_active() == 100);
+}
+
+TEMPLATE_LIST_TEST_CASE("impossible limits are refused, and nothing changes", "", parallel_policies) {
+    using queue = cmwq::workqueue<TestType>;
+    cmwq::runtime rt{two_nodes()};
+    CHECK_THROWS_AS(queue(rt, limits<TestType>(8, 9)), std::invalid_argument);
+    CHECK_THROWS_AS(queue(rt, limits<TestType>(0, 0)), std::invalid_argument);
+    CHECK_THROWS_AS(queue(rt, limits<TestType>(2049, 0)), std::invalid_argument);
+    CHECK_THROWS_AS(queue(rt, limits<TestType>(2048, 2049)), std::invalid_argument);
+    queue q{rt, limits<TestType>(8, 2)};
+    CHECK_THROWS_AS(q.set_min_active(0), std::invalid_argument);
+    CHECK_THROWS_AS(q.set_min_active(9), std::invalid_argument);
+    CHECK_THROWS_AS(q.set_max_active(0), std::invalid_argument);
+    CHECK_THROWS_AS(q.set_max_active(2049), std::invalid_argument);
+    CHECK(q.max_active() == 8);
+    CHECK(q.min_active() == 2);
+    try {
+        q.set_min_active(9);
+    } catch (const std::invalid_argument& e) {
+        CHECK(std::string(e.what()).find("1 to max_active, which is 8") != std::string::npos);
+    }
+    crowd<TestType> c(q);
+    c.add(0, 10);
+    CHECK(c.grows_to(4)); // as before
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(c.inside() == 4);
+}
+
+TEMPLATE_LIST_TEST_CASE("limits change live: raising starts waiting items in every pod, lowering stops none", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
+    crowd<TestType> first(q), second(q);
+    for (unsigned cpu = 0; cpu < cpus_of_node; cpu += 2) { // four pods in all
+        first.add(cpu, 8);
+        second.add(cpus_of_node + cpu, 8);
+    }
+    const auto both_are = [&](int n) { return first.grows_to(n) && second.grows_to(n); };
+    CHECK(both_are(1));
+    q.set_max_active(8);
+    CHECK(both_are(4));
+    q.set_max_active(32);
+    CHECK(both_are(16));
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(q.stats().started == 32);
+    q.set_max_active(4);
+    CHECK(both_are(16));
+    first.let_go(14);
+    second.let_go(14);
+    CHECK(eventually([&] { return q.stats().completed == 28; }));
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(q.stats().started == 32); // two on each node are left, so none has begun
+    first.let_go();
+    CHECK(eventually([&] { return q.stats().started == 33; }));
+    first.let_go(17);
+    second.let_go(18);
+    q.flush();
+    CHECK(first.most() == 16);
+    CHECK(second.most() == 16);
+    CHECK(q.stats().completed == 64);
+}
+
+TEMPLATE_LIST_TEST_CASE("raising min_active gives a node more than its share, at once", "", parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
+    crowd<TestType> c(q);
+    c.add(0, 10);
+    c.add(5, 10);
+    CHECK(c.grows_to(4));
+    q.set_min_active(7);
+    CHECK(c.grows_to(7));
+    q.set_min_active(8);
+    CHECK(c.grows_to(8));
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(c.inside() == 8); // one node never has more than max_active
+    c.let_go(20);
+    q.flush();
+    CHECK(c.most() == 8);
+}
+
+TEMPLATE_LIST_TEST_CASE("a chain of items that wait for each other completes if it is no longer than min_active", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    const unsigned length = GENERATE(1u, 4u, 8u, 20u);
+    const bool one_node = GENERATE(true, false);
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(length, length)}; // the share of a node would be half of it
+    std::vector<std::unique_ptr<std::binary_semaphore>> done;
+    for (unsigned i = 0; i <= length; ++i) done.push_back(std::make_unique<std::binary_semaphore>(0));
+    for (int round = 0; round < 5; ++round) {
+        for (unsigned i = 0; i < length; ++i) {
+            q.post_on(one_node ? i % cpus_of_node : i % nr_cpus, [&, i] {
+                if (i + 1 < length) done[i + 1]->acquire();
+                done[i]->release();
+            });
+        }
+        done[0]->acquire();
+        q.flush();
+    }
+    CHECK(q.stats().completed == 5 * length);
+}
+
+TEMPLATE_LIST_TEST_CASE("pods of a node take turns when a slot comes free", "", parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
+    crowd<TestType> holder(q);
+    holder.add(0);
+    CHECK(holder.grows_to(1));
+    std::vector<int> order; // plain: one at a time
+    constexpr int many = 50;
+    for (const unsigned cpu : {1u, 6u}) {
+        for (int i = 0; i < many; ++i) q.post_on(cpu, [&order, cpu] { order.push_back(cpu < 4 ? 1 : -1); });
+    }
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(order.empty());
+    holder.let_go();
+    q.flush();
+    REQUIRE(order.size() == 2 * many);
+    int ahead = 0, most_ahead = 0;
+    for (const int one : order) {
+        ahead += one;
+        most_ahead = std::max(most_ahead, std::abs(ahead));
+    }
+    CHECK(most_ahead == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed and moved to another queue", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
+    cmwq::workqueue<TestType> free{rt, "free"};
+    crowd<TestType> holder(q);
+    holder.add(0);
+    CHECK(holder.grows_to(1));
+    std::atomic<int> runs{0};
+    std::vector<std::unique_ptr<cmwq::delayed_work<std::function<void()>>>> items;
+    for (unsigned i = 0; i < 30; ++i) {
+        items.push_back(std::make_unique<cmwq::delayed_work<std::function<void()>>>([&] { ++runs; }));
+        CHECK(q.queue_on(i % cpus_of_node, *items.back()) == queue_status::queued);
+    }
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(runs == 0);
+    for (unsigned i = 0; i < 10; ++i) CHECK(items[i]->cancel());
+    for (unsigned i = 10; i < 20; ++i) CHECK(items[i]->disable_sync());
+    CHECK(free.modify(0s, *items[20]) == queue_status::modified);
+    items[20]->flush();
+    CHECK(runs == 1);
+    std::thread opener([&] { holder.let_go(); });
+    items[29]->flush();
+    opener.join();
+    q.flush();
+    CHECK(runs == 10);
+    // All that waits is cancelled: the slot is not lost with it.
+    holder.add(0);
+    CHECK(holder.grows_to(1));
+    for (unsigned i = 0; i < 10; ++i) CHECK(q.queue_on(i % cpus_of_node, *items[i]) == queue_status::queued);
+    look_at_all<TestType>(rt, q.attributes());
+    for (unsigned i = 0; i < 10; ++i) CHECK(items[i]->cancel());
+    holder.let_go();
+    CHECK(q.queue_on(6, *items[0]) == queue_status::queued);
+    items[0]->flush();
+    CHECK(runs == 11);
+}
+
+TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instant, and loses nothing", "",
+                        parallel_policies) {
+    using P = TestType;
+    cmwq::runtime rt{two_nodes()};
+    const attrs by_cache = attrs{}.affinity(affinity_scope::cache), by_node = attrs{}.affinity(affinity_scope::numa),
+                everywhere = attrs{}.affinity(affinity_scope::system);
+    cmwq::workqueue<P> q{rt, limits<P>(8, 1, by_cache)};
+    stress::complaints complaints;
+
+    // What may be active at most. Raised before a change that allows more; lowered after one that allows less, when all
+    // that was queued before it is done.
+    std::atomic<unsigned> allowed{8}, allowed_on_node{4};
+    std::atomic<unsigned> inside{0}, inside_node[2] = {};
+    struct item {
+        std::atomic<std::uint64_t> queued{0}, cancelled{0}, ran{0};
+        std::unique_ptr<cmwq::work<std::function<void()>>> work;
+    };
+    constexpr unsigned nr_items = 60;
+    std::vector<std::unique_ptr<item>> items;
+    for (unsigned i = 0; i < nr_items; ++i) {
+        items.push_back(std::make_unique<item>());
+        item& one = *items.back();
+        const unsigned home = i % 3; // 0, 1: always queued on that node; 2: anywhere
+        one.work = std::make_unique<cmwq::work<std::function<void()>>>([&, i, home] {
+            complaints.expect(inside.fetch_add(1) + 1 <= allowed, "more active than the machine may have");
+            if (home < 2) {
+                complaints.expect(inside_node[home].fetch_add(1) + 1 <= allowed_on_node,
+                                  "more active than the node may have");
+            }
+            if (i % 4 == 0) stress::block_for(30us);
+            else stress::burn(1000);
+            if (home < 2) inside_node[home].fetch_sub(1);
+            inside.fetch_sub(1);
+            ++one.ran;
+        });
+    }
+
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> users;
+    for (unsigned t = 0; t < 3; ++t) {
+        users.emplace_back([&, t] {
+            stress::random r(t);
+            while (!stop) {
+                const unsigned n = r.below(nr_items), home = n % 3;
+                item& i = *items[n];
+                const auto note = [&](queue_status s) { // rejected: the queue is being drained
+                    if (s == queue_status::queued) ++i.queued;
+                };
+                const unsigned cpu = home == 2 ? r.below(nr_cpus) : home * cpus_of_node + r.below(cpus_of_node);
+                switch (r.below(8)) {
+                case 0: note(home == 2 ? q.queue(*i.work) : q.queue_on(cpu, *i.work)); break;
+                case 1:
+                    // A hint only: an item that must stay on its node is not among them.
+                    note(home == 2 ? q.queue_on_node(static_cast<int>(r.below(2)), *i.work) : q.queue_on(cpu, *i.work));
+                    break;
+                case 2:
+                    if (i.work->cancel()) ++i.cancelled;
+                    break;
+                case 3:
+                    if (r.one_in(4)) i.work->flush();
+                    break;
+                default: note(q.queue_on(cpu, *i.work)); break;
+                }
+            }
+        });
+    }
+    stress::random r(1000);
+    unsigned max = 8, min = 1;
+    bool spans = false;
+    const auto share = [&] { return std::clamp((max + 1) / 2, min, max); };
+    const stress::box box;
+    const auto end = std::chrono::steady_clock::now() + 1500ms;
+    unsigned rounds = 0;
+    while (std::chrono::steady_clock::now() < end || rounds < 20) {
+        const unsigned before = allowed, before_on_node = allowed_on_node;
+        unsigned new_max = max, new_min = min;
+        const attrs* wanted = nullptr;
+        switch (r.below(4)) {
+        case 0: new_max = 1 + r.below(24), new_min = std::min(min, new_max); break;
+        case 1: new_min = 1 + r.below(max); break;
+        case 2: new_max = 8, new_min = 1; break;
+        case 3:
+            wanted = r.one_in(2) ? &everywhere : r.one_in(2) ? &by_node : &by_cache;
+            spans = wanted == &everywhere;
+            break;
+        }
+        max = new_max, min = new_min;
+        const unsigned on_node = spans ? max : share(), all = spans ? max : 2 * share();
+        // While the pools change hands, what the old ones still run comes on top.
+        allowed = before + all;
+        allowed_on_node = before_on_node + on_node;
+        if (wanted != nullptr) {
+            q.apply(*wanted);
+            for (int i = 0; i < 10; ++i) q.flush();
+            q.drain(); // an item that is queued again and again while it runs stays in its old pool
+        } else {
+            q.set_max_active(max);
+            q.set_min_active(min);
+            q.flush();
+        }
+        allowed = all;
+        allowed_on_node = on_node;
+        for (int i = 0; i < 10; ++i) q.flush(); // let it run within these for a while
+        ++rounds;
+    }
+    stop = true;
+    for (auto& t : users) t.join();
+    q.drain();
+    std::uint64_t queued = 0, cancelled = 0, ran = 0;
+    for (const auto& i : items) {
+        CHECK_FALSE(i->work->busy());
+        CHECK(i->queued == i->cancelled + i->ran);
+        queued += i->queued, cancelled += i->cancelled, ran += i->ran;
+    }
+    CAPTURE(rounds, queued, cancelled, ran);
+    CHECK(complaints.text() == "");
+    CHECK(q.stats().completed == ran);
+    CHECK(ran > 1000);
+}
+
+TEMPLATE_LIST_TEST_CASE("queue_on_node is a hint for the pod; an unknown node is rejected and the item left alone", "",
+                        keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt{two_nodes()};
+    cmwq::options<P> o;
+    o.attrs = attrs{}.affinity(affinity_scope::numa);
+    cmwq::workqueue<P> q{rt, std::move(o)};
+    std::string pool;
+    cmwq::work w{[&] { pool = this_pool(); }};
+    for (const int node : {2, 1000, -1, -1000}) {
+        CHECK(q.queue_on_node(node, w) == queue_status::rejected);
+        CHECK_FALSE(w.busy());
+    }
+    const auto where = [&](auto queue) {
+        CHECK(queue() == queue_status::queued);
+        w.flush();
+        return pool;
+    };
+    const std::string first = where([&] { return q.queue_on(0, w); }), second = where([&] { return q.queue_on(8, w); });
+    CHECK((first == second) == runs_one_at_a_time<P>); // ordered: one pool for all
+    for (int i = 0; i < 10; ++i) {
+        CHECK(where([&] { return q.queue_on_node(0, w); }) == first);
+        CHECK(where([&] { return q.queue_on_node(1, w); }) == second);
+    }
+    // A node on which the queue has no CPU: a hint that cannot be followed.
+    q.apply(attrs{}.cpus(cpuset::range(0, 8)));
+    CHECK(q.queue_on_node(1, w) == queue_status::queued);
+    w.flush();
+    w.disable();
+    CHECK(q.queue_on_node(0, w) == queue_status::disabled);
+    w.enable();
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Which pool a thread belongs to: the names of threads tell, to programs as well as to people.
+#pragma once
+
+#include <pthread.h>
+#include <string>
+
+namespace cmwq_test {
+
+/// Of the calling worker: "cmwq/0" for a pool of CPU 0, "cmwq/u3" for the shared pool of that number.
+inline std::string this_pool() {
+    char name[16] = {};
+    ::pthread_getname_np(::pthread_self(), name, sizeof name);
+    const std::string text = name;
+    return text.substr(0, text.find(':'));
+}
+
+} // namespace cmwq_test
