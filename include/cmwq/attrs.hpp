@@ -4,12 +4,11 @@
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
-#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/config.hpp>
 
-#include <utility>
-
 namespace cmwq::inline CMWQ_NS {
+
+class cpuset; // <cmwq/cpuset.hpp>: who names CPUs has it, who only queues work does without
 
 /// The scheduling class of the threads of a pool.
 enum class scheduling : unsigned char {
@@ -29,6 +28,17 @@ enum class scheduling : unsigned char {
 /// negative nice value, SCHED_FIFO) falls back to normal and is reported once through `runtime_options::on_event`.
 class attrs {
 public:
+    attrs() noexcept = default;
+    attrs(const attrs& other); ///< Errors: std::bad_alloc.
+    attrs(attrs&& other) noexcept
+        : cpus_(other.cpus_), nice_(other.nice_), scheduling_(other.scheduling_), affinity_(other.affinity_),
+          strict_(other.strict_) {
+        other.cpus_ = nullptr;
+    }
+    attrs& operator=(const attrs& other) { return *this = attrs(other); } ///< Errors: std::bad_alloc.
+    attrs& operator=(attrs&& other) noexcept;
+    ~attrs();
+
     /// -20 (most of the CPU) to 19 (least of it). Default 0.
     attrs& nice(int n) noexcept {
         nice_ = n;
@@ -43,15 +53,11 @@ public:
     [[nodiscard]] cmwq::scheduling scheduling() const noexcept { return scheduling_; }
 
     /// Where items may run, within the runtime's unbound CPUs. Not called: on all of those. A set given here must have
-    /// a CPU in common with them, so an empty one never does.
-    attrs& cpus(cpuset set) noexcept {
-        cpus_ = std::move(set);
-        all_cpus_ = false;
-        return *this;
-    }
-    /// Meaningless if `on_all_cpus()`.
-    [[nodiscard]] const cpuset& cpus() const noexcept { return cpus_; }
-    [[nodiscard]] bool on_all_cpus() const noexcept { return all_cpus_; }
+    /// a CPU in common with them, so an empty one never does. Errors: std::bad_alloc.
+    attrs& cpus(const cpuset& set);
+    /// Empty if `on_all_cpus()`.
+    [[nodiscard]] const cpuset& cpus() const noexcept;
+    [[nodiscard]] bool on_all_cpus() const noexcept { return cpus_ == nullptr; }
 
     /// Which CPUs are served by one pool. Default: the runtime's default scope, also when that changes.
     attrs& affinity(affinity_scope scope) noexcept {
@@ -67,15 +73,19 @@ public:
     }
     [[nodiscard]] bool strict() const noexcept { return strict_; }
 
-    friend bool operator==(const attrs&, const attrs&) = default;
+    friend bool operator==(const attrs& a, const attrs& b) noexcept {
+        return a.nice_ == b.nice_ && a.scheduling_ == b.scheduling_ && a.affinity_ == b.affinity_ &&
+               a.strict_ == b.strict_ && a.same_cpus(b);
+    }
 
 private:
-    cpuset cpus_;
+    [[nodiscard]] bool same_cpus(const attrs& other) const noexcept;
+
+    const cpuset* cpus_ = nullptr; // owned; null: all
     int nice_ = 0;
     cmwq::scheduling scheduling_ = cmwq::scheduling::normal;
     affinity_scope affinity_ = affinity_scope::default_;
     bool strict_ = false;
-    bool all_cpus_ = true;
 };
 
 } // namespace cmwq::inline CMWQ_NS

@@ -74,6 +74,11 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
     /// Items of this queue do not count as running once they have started: others may start beside them.
     bool cpu_intensive = false;
 
+    /// On a runtime with `runtime_options::power_efficient` the queue is served by elastic pools, at the nice value or
+    /// scheduling class of its priority, instead of those of the caller's CPU, so that idle CPUs may stay asleep; its
+    /// limit then counts for the whole machine. On other runtimes this changes nothing.
+    bool power_efficient = false;
+
     /// Receives exceptions that leave a work function. None: they terminate the program.
     exception_handler on_exception = {};
 };

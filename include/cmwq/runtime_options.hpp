@@ -24,9 +24,10 @@ struct event {
         sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
         no_thread,        ///< a worker could not be made; the service thread goes on trying
         cpus_unavailable, ///< a queue lost all CPUs that its attributes name, and uses others
+        bh_blocked,       ///< the item of a bottom-half queue waited for something; noticed in builds with assertions
     };
     kind what;
-    int error;           ///< errno of the refusal
+    int error;           ///< errno of the refusal; 0: none
     unsigned cpu;        ///< where
     std::string message; ///< a sentence for people
 };
@@ -82,6 +83,9 @@ struct runtime_options {
     /// size. Zero makes the constructor throw std::invalid_argument.
     unsigned cache_shard_size = topology::default_cache_shard_size;
 
+    /// Whether queues with the option `power_efficient` are served by elastic pools instead of bound ones.
+    bool power_efficient = false;
+
     /// The machine; none: this one, as hwloc finds it. With one that is only simulated threads are not bound to CPUs,
     /// and there are no sentinels.
     std::optional<topology> machine = {};
@@ -96,8 +100,8 @@ struct runtime_options {
     /// them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
-    /// Called for every `event`, on a thread of the runtime, without any lock held; for events of different kinds also
-    /// at the same time. It must not throw; while it runs, timers and the making of workers may wait.
+    /// Called for every `event`, on a thread of the runtime or one that runs its bottom halves, without any lock held; for
+    /// events of different kinds also at the same time. It must not throw; while it runs, timers and the making of workers may wait.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts; null: CLOCK_MONOTONIC.

@@ -147,6 +147,7 @@ private:
                                  .min_active = 0,
                                  .prio = priority::normal,
                                  .cpu_intensive = false,
+                                 .power_efficient = false,
                                  .attributes = nullptr,
                                  .on_exception = o.on_exception.peek(),
                                  .front = front};
@@ -154,6 +155,7 @@ private:
         if constexpr (requires { o.min_active; }) s.min_active = o.min_active;
         if constexpr (requires { o.priority; }) s.prio = o.priority;
         if constexpr (requires { o.cpu_intensive; }) s.cpu_intensive = o.cpu_intensive;
+        if constexpr (requires { o.power_efficient; }) s.power_efficient = o.power_efficient;
         if constexpr (requires { o.attrs; }) s.attributes = &o.attrs;
         return s;
     }
@@ -179,7 +181,7 @@ template <class Policy>
 class workqueue : public workqueue_base {
     static_assert(execution_policy<Policy>, "cmwq::workqueue: the policy does not satisfy cmwq::execution_policy");
 
-    static constexpr bool has_limit = requires(options<Policy> o) { o.max_active; };
+    static constexpr bool has_limit = !Policy::fifo;
     static constexpr bool has_attrs = Policy::pool == pool_kind::attrs_keyed;
 
 public:

@@ -58,6 +58,7 @@ struct queue_settings {
     unsigned min_active;     ///< attrs_keyed; 0: the default
     priority prio;           ///< per_cpu and dispatcher
     bool cpu_intensive;      ///< per_cpu
+    bool power_efficient;    ///< per_cpu
     const attrs* attributes; ///< attrs_keyed; else null
     exception_sink on_exception;
     workqueue_base* front; ///< what the user holds; does not move
@@ -93,6 +94,9 @@ bool disable_work_sync(work_base& w);
 bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
 void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
+
+// The outermost bh_disable_guard ends: runs what this thread has queued in it.
+void run_held_back_bottom_halves() noexcept;
 
 // The item and the queue of the calling worker; null elsewhere.
 work_base* work_of_this_thread() noexcept;

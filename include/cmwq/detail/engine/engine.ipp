@@ -3,6 +3,8 @@
 // All bodies of the engine, in one order.
 #pragma once
 
+#include <cmwq/detail/engine/attrs.ipp>
+
 #include <cmwq/detail/engine/node_slots.ipp>
 
 #include <cmwq/detail/engine/worker_pool.ipp>

@@ -26,8 +26,16 @@ namespace cmwq::inline CMWQ_NS::detail {
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
-    auto q = std::make_unique<queue_core>(core, settings);
-    core.attach(*q, settings.attributes);
+    queue_settings s = settings;
+    attrs of_priority;
+    if (s.power_efficient && core.power_efficient()) {
+        if (s.prio == priority::high) of_priority.nice(-20);
+        if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
+        s.pool = pool_kind::attrs_keyed; // elastic: it stays managed
+        s.attributes = &of_priority;
+    }
+    auto q = std::make_unique<queue_core>(core, s);
+    core.attach(*q, s.attributes);
     q->take_exception_sink(settings.on_exception);
     return q.release();
 }

@@ -134,6 +134,7 @@ public:
         return options_.clock == nullptr ? steady_now() : options_.clock->now();
     }
     [[nodiscard]] std::int64_t idle_timeout() const noexcept { return options_.idle_timeout.count(); }
+    [[nodiscard]] bool power_efficient() const noexcept { return options_.power_efficient; }
     [[nodiscard]] std::int64_t may_block_threshold() const noexcept { return options_.may_block_threshold.count(); }
 
     /// Any thread, also an idle-class one: the service thread looks at everything once.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What attrs needs a cpuset for: behind the door, because <cmwq/workqueue.hpp> does without that header.
+#pragma once
+
+#include <cmwq/attrs.hpp>
+#include <cmwq/cpuset.hpp>
+
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS {
+
+CMWQ_DOOR attrs::attrs(const attrs& other)
+    : cpus_(other.cpus_ == nullptr ? nullptr : new cpuset(*other.cpus_)), nice_(other.nice_),
+      scheduling_(other.scheduling_), affinity_(other.affinity_), strict_(other.strict_) {}
+
+CMWQ_DOOR attrs& attrs::operator=(attrs&& other) noexcept {
+    std::swap(cpus_, other.cpus_);
+    nice_ = other.nice_;
+    scheduling_ = other.scheduling_;
+    affinity_ = other.affinity_;
+    strict_ = other.strict_;
+    return *this;
+}
+
+CMWQ_DOOR attrs::~attrs() { delete cpus_; }
+
+CMWQ_DOOR attrs& attrs::cpus(const cpuset& set) {
+    delete std::exchange(cpus_, new cpuset(set));
+    return *this;
+}
+
+CMWQ_DOOR const cpuset& attrs::cpus() const noexcept {
+    static const auto& none = *new cpuset; // never destroyed: queues may be made at any time
+    return cpus_ == nullptr ? none : *cpus_;
+}
+
+CMWQ_DOOR bool attrs::same_cpus(const attrs& other) const noexcept {
+    return on_all_cpus() == other.on_all_cpus() && cpus() == other.cpus();
+}
+
+} // namespace cmwq::inline CMWQ_NS
