@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
+//
+// CPUs that the kernel isolates: they can only be chosen at boot, so one test case here looks at them if there are any
+// (CMWQ_VM_APPEND=isolcpus=14-15 ./scripts/test-vm affinity). That unbound items and the runtime's own thread keep away
+// from CPUs is shown with set_unbound_cpus(), which is what isolation turns into.
+#include "catch.hpp"
+#include "vm/machine.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+
+using cmwq::affinity_scope;
+using cmwq::attrs;
+using cmwq::cpuset;
+using cmwq::queue_status;
+using cmwq::topology;
+using vm::eventually;
+using vm::sighting;
+
+namespace {
+
+/// What the pod of `cpu` has to be in this machine.
+cpuset pod_of(affinity_scope scope, unsigned cpu) {
+    switch (scope) {
+    case affinity_scope::cpu: return {cpu};
+    case affinity_scope::smt: return {cpu / 2 * 2, cpu / 2 * 2 + 1};
+    case affinity_scope::numa: return vm::node_cpus[cpu / 8];
+    case affinity_scope::system: return vm::all_cpus;
+    case affinity_scope::cache:
+    case affinity_scope::cache_shard: // two cores on a cache: one shard
+    case affinity_scope::default_: break;
+    }
+    return vm::cache_of(cpu);
+}
+
+template <class Policy>
+void check_strict_pods(cmwq::runtime& rt) {
+    for (const affinity_scope scope : cmwq::affinity_scopes) {
+        cmwq::workqueue<Policy> q{rt, {.name = "strict", .attrs = attrs{}.affinity(scope).strict(true)}};
+        for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+            const std::string pod = pod_of(scope, cpu).to_string();
+            CAPTURE(std::string(to_string(scope)), cpu, pod);
+            const sighting on = vm::see_on(q, cpu), from = vm::see_from(q, cpu);
+            CHECK(on.mask.to_string() == pod);
+            CHECK(pod_of(scope, cpu).contains(on.cpu));
+            CHECK(from.mask.to_string() == pod);
+            CHECK(pod_of(scope, cpu).contains(from.cpu));
+        }
+    }
+}
+
+template <class Policy>
+void check_loose_pods(cmwq::runtime& rt) {
+    for (const affinity_scope scope : cmwq::affinity_scopes) {
+        cmwq::workqueue<Policy> q{rt, {.name = "loose", .attrs = attrs{}.affinity(scope)}};
+        for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+            CAPTURE(std::string(to_string(scope)), cpu);
+            CHECK(vm::see_on(q, cpu).mask == vm::all_cpus);
+            CHECK(vm::see_from(q, cpu).mask == vm::all_cpus);
+        }
+    }
+}
+
+bool is_within(const cpuset& inner, const cpuset& outer) { return (inner - outer).empty(); }
+
+/// Every thread with such a name keeps to those CPUs.
+bool keep_to(const std::string& names, const cpuset& cpus) {
+    const auto threads = vm::threads_named(names);
+    return std::ranges::all_of(threads, [&](const auto& t) { return is_within(t.second, cpus); });
+}
+
+bool service_keeps_to(const cpuset& cpus) {
+    const auto threads = vm::threads_named("cmwq/service");
+    return threads.size() == 1 && threads[0].second == cpus;
+}
+
+} // namespace
+
+TEST_CASE("affinity: the topology of the machine") {
+    const topology t = topology::system();
+    CHECK(t.cpus() == vm::all_cpus);
+    CHECK(t.nr_nodes() == 2);
+    CHECK(t.pods(affinity_scope::cpu).size() == 16);
+    CHECK(t.pods(affinity_scope::smt).size() == 8);
+    CHECK(t.pods(affinity_scope::cache).size() == 4);
+    CHECK(t.pods(affinity_scope::cache_shard).size() == 4);
+    CHECK(t.pods(affinity_scope::numa).size() == 2);
+    CHECK(t.pods(affinity_scope::system).size() == 1);
+    for (const affinity_scope scope : cmwq::affinity_scopes) {
+        for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+            CAPTURE(std::string(to_string(scope)), cpu);
+            const topology::pod& pod = t.pods(scope)[t.pod_of(scope, cpu)];
+            CHECK(pod.cpus.to_string() == pod_of(scope, cpu).to_string());
+            CHECK(pod.node == (scope == affinity_scope::system ? -1 : static_cast<int>(cpu / 8)));
+            CHECK(t.node_of(cpu) == static_cast<int>(cpu / 8));
+        }
+    }
+}
+
+TEST_CASE("affinity: items of a strict unbound queue run inside of the pod for which they were queued") {
+    cmwq::runtime rt;
+    check_strict_pods<cmwq::unbound>(rt);
+}
+
+TEST_CASE("affinity: items of a strict elastic queue run inside of the pod for which they were queued") {
+    cmwq::runtime rt;
+    check_strict_pods<cmwq::elastic>(rt);
+}
+
+TEST_CASE("affinity: items of a queue that is not strict may run on every CPU") {
+    cmwq::runtime rt;
+    check_loose_pods<cmwq::unbound>(rt);
+    check_loose_pods<cmwq::elastic>(rt);
+}
+
+TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods of what is left of them") {
+    const cpuset some{1, 2, 5, 9};
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> strict{
+        rt, {.name = "strict", .attrs = attrs{}.cpus(some).affinity(affinity_scope::cache).strict(true)}};
+    cmwq::workqueue<cmwq::elastic> loose{
+        rt, {.name = "loose", .attrs = attrs{}.cpus(some).affinity(affinity_scope::cache)}};
+    for (const unsigned cpu : some) {
+        CAPTURE(cpu);
+        const cpuset pod = vm::cache_of(cpu) & some;
+        CHECK(vm::see_on(strict, cpu).mask == pod);
+        CHECK(vm::see_from(strict, cpu).mask == pod);
+        CHECK(vm::see_on(loose, cpu).mask == some);
+    }
+    // From elsewhere they go to one pod after the other, and from nowhere to a CPU that is not named.
+    cpuset seen;
+    for (int i = 0; i < 8; ++i) {
+        const sighting s = vm::see_from(strict, 15);
+        CHECK(some.contains(s.cpu));
+        CHECK(is_within(s.mask, some));
+        seen = seen | s.mask;
+    }
+    CHECK(seen == some);
+    CHECK(some.contains(vm::see_on(loose, 0).cpu));
+
+    // More than there is: what there is.
+    strict.apply(attrs{}.cpus(cpuset{3, 4000}).strict(true));
+    CHECK(vm::see_on(strict, 3).mask == cpuset{3});
+    CHECK(vm::see_on(strict, 12).mask == cpuset{3});
+    CHECK_THROWS_AS(strict.apply(attrs{}.cpus(cpuset{16})), std::invalid_argument);
+    CHECK(vm::see_on(strict, 3).mask == cpuset{3});
+}
+
+TEST_CASE("affinity: an item for a node goes there") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> by_node{rt,
+                                           {.name = "n", .attrs = attrs{}.affinity(affinity_scope::numa).strict(true)}};
+    cmwq::workqueue<cmwq::elastic> by_cpu{rt,
+                                          {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cpu).strict(true)}};
+    for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+        const vm::pinned here(cpu);
+        for (const int node : {0, 1}) {
+            CAPTURE(cpu, node);
+            const cpuset& there = vm::node_cpus[node];
+            CHECK(vm::see([&](auto& w) { return by_node.queue_on_node(node, w); }).mask == there);
+            // There already: on this CPU.
+            const sighting s = vm::see([&](auto& w) { return by_cpu.queue_on_node(node, w); });
+            CHECK(there.contains(s.cpu));
+            if (there.contains(cpu)) CHECK(s.mask == cpuset{cpu});
+        }
+    }
+    cmwq::work w{[] {}};
+    CHECK(by_node.queue_on_node(2, w) == queue_status::rejected);
+    CHECK(by_node.queue_on_node(-1, w) == queue_status::rejected);
+    CHECK_FALSE(w.busy());
+}
+
+TEST_CASE("affinity: a bound item runs on its CPU, with every priority") {
+    cmwq::runtime rt;
+    for (const cmwq::priority p : {cmwq::priority::normal, cmwq::priority::high, cmwq::priority::fifo}) {
+        cmwq::workqueue<> q{rt, {.name = "bound", .priority = p}};
+        for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+            CAPTURE(static_cast<int>(p), cpu);
+            for (const sighting& s : {vm::see_on(q, cpu), vm::see_from(q, cpu)}) {
+                CHECK(s.cpu == cpu);
+                CHECK(s.mask == cpuset{cpu});
+            }
+        }
+    }
+}
+
+TEST_CASE("affinity: an ordered queue runs one at a time and in order, whichever CPUs its producers are on") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::ordered> q{rt, "ordered"};
+    constexpr unsigned each = 100, all = each * vm::nr_cpus;
+    std::mutex turn;
+    unsigned next = 0;
+    std::vector<unsigned> ran; // plain: one item at a time
+    ran.reserve(all);
+    std::atomic<bool> inside{false};
+    std::atomic<unsigned> overlaps{0};
+    vm::on_cpus(vm::all_cpus, [&](unsigned) {
+        for (unsigned i = 0; i < each; ++i) {
+            const std::lock_guard g(turn);
+            q.post([&, number = next++] {
+                if (inside.exchange(true)) ++overlaps;
+                ran.push_back(number);
+                inside = false;
+            });
+        }
+    });
+    q.flush();
+    CHECK(overlaps == 0);
+    REQUIRE(ran.size() == all);
+    CHECK(std::ranges::is_sorted(ran));
+    CHECK(vm::see_on(q, 12).mask == vm::all_cpus); // one pool spans all CPUs
+}
+
+TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own thread") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> unbound{rt,
+                                           {.name = "u", .attrs = attrs{}.affinity(affinity_scope::cpu).strict(true)}};
+    cmwq::workqueue<cmwq::elastic> elastic{rt, "e"};
+    cmwq::workqueue<cmwq::ordered> ordered{rt, "o"};
+    cmwq::workqueue<> bound{rt, "b"};
+    cmwq::workqueue_base* const keyed[] = {&unbound, &elastic, &ordered};
+    CHECK(rt.unbound_cpus() == vm::all_cpus);
+    CHECK(eventually([&] { return service_keeps_to(vm::all_cpus); }));
+
+    // Others queue all the while.
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> queued{0}, ran{0};
+    std::thread load([&] {
+        vm::on_cpus({0, 5, 10, 15}, [&](unsigned) {
+            while (!stop) {
+                for (cmwq::workqueue_base* q : keyed) {
+                    if (q->post([&] { ++ran; }) == queue_status::queued) ++queued;
+                }
+                while (queued > ran + 64) ::sched_yield();
+            }
+        });
+    });
+    vm::notes outside;
+    for (const cpuset& some : {cpuset{4, 5, 6, 7, 9}, cpuset{14}, cpuset::range(0, 8)}) {
+        CAPTURE(some.to_string());
+        rt.set_unbound_cpus(some);
+        CHECK(rt.unbound_cpus() == some);
+        for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+            for (cmwq::workqueue_base* q : keyed) {
+                const sighting s = vm::see_on(*q, cpu);
+                outside.expect(is_within(s.mask, some) && some.contains(s.cpu),
+                               "queue " + std::string(q->name()) + " for CPU " + std::to_string(cpu) + ": on CPU " +
+                                   std::to_string(s.cpu) + " with " + s.mask.to_string());
+            }
+            if (some.contains(cpu)) CHECK(vm::see_on(unbound, cpu).mask == cpuset{cpu});
+            CHECK(vm::see_on(bound, cpu).cpu == cpu); // these stay
+        }
+        CHECK(outside.text() == "");
+        CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the threads of before have ended
+        CHECK(eventually([&] { return service_keeps_to(some); }));
+    }
+    CHECK_THROWS_AS(rt.set_unbound_cpus(cpuset{}), std::invalid_argument);
+    CHECK_THROWS_AS(rt.set_unbound_cpus(cpuset{16}), std::invalid_argument);
+    CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
+    rt.set_unbound_cpus(vm::all_cpus);
+    CHECK(vm::see_on(unbound, 12).mask == cpuset{12});
+    CHECK(vm::see_on(elastic, 12).mask == vm::all_cpus);
+    CHECK(eventually([&] { return service_keeps_to(vm::all_cpus); }));
+    stop = true;
+    load.join();
+    for (auto flush : {std::function<void()>([&] { unbound.flush(); }), std::function<void()>([&] { elastic.flush(); }),
+                       std::function<void()>([&] { ordered.flush(); })})
+        flush();
+    CHECK(ran == queued);
+}
+
+TEST_CASE(
+    "affinity: a runtime that is told its unbound CPUs keeps its thread and its unbound items there from the start") {
+    const cpuset some{2, 3, 13};
+    cmwq::runtime rt{{.unbound_cpus = some}};
+    CHECK(rt.cpus() == vm::all_cpus);
+    CHECK(eventually([&] { return service_keeps_to(some); }));
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    cmwq::workqueue<> bound{rt, "bound"};
+    for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+        CHECK(is_within(vm::see_on(q, cpu).mask, some));
+        CHECK(vm::see_on(bound, cpu).mask == cpuset{cpu});
+    }
+    CHECK(keep_to("cmwq/u", some));
+}
+
+TEST_CASE("affinity: CPUs that were isolated at boot get bound items only") {
+    const cpuset isolated = cpuset::parse(vm::line_of("/sys/devices/system/cpu/isolated"));
+    if (isolated.empty()) return;
+    // The kernel starts programs outside of them.
+    REQUIRE(vm::bind_this_thread(vm::all_cpus));
+    cmwq::runtime rt;
+    CHECK(rt.cpus() == vm::all_cpus);
+    CHECK(rt.unbound_cpus() == vm::all_cpus - isolated);
+    CHECK(eventually([&] { return service_keeps_to(vm::all_cpus - isolated); }));
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    cmwq::workqueue<> bound{rt, "bound"};
+    for (const unsigned cpu : isolated) {
+        CHECK((vm::see_from(q, cpu).mask & isolated).empty());
+        CHECK(vm::see_on(bound, cpu).mask == cpuset{cpu});
+    }
+}
+
+TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle while items wait") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, {.name = "loose", .attrs = attrs{}.affinity(affinity_scope::cache)}};
+    for (const unsigned cpu : {0u, 13u}) {
+        vm::crowd all(vm::nr_cpus); // four times as many as the pod has CPUs
+        for (unsigned i = 0; i < vm::nr_cpus; ++i) q.post_on(cpu, [&] { all.join(); });
+        CHECK(eventually([&] { return all.complete(); }));
+        all.give_up();
+        q.flush();
+    }
+}
+
+TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has CPUs, and no more") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt,
+                                     {.name = "strict", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
+    for (const unsigned cpu : {0u, 13u}) {
+        vm::crowd pod(4);
+        for (unsigned i = 0; i < 100; ++i) {
+            q.post_on(cpu, [&] { pod.join(); });
+        }
+        CHECK(eventually([&] { return pod.complete(); }));
+        pod.give_up();
+        q.flush();
+        // One that is found blocked, by a page fault for instance, is replaced: a few more are no mistake.
+        CHECK(pod.most() >= 4);
+        CHECK(pod.most() < 8);
+    }
+}
+
+TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the process, also parts of caches") {
+    const vm::cgroup group("affinity");
+    REQUIRE(group.set("cpuset.cpus", "2-5,9"));
+    CHECK(vm::in_child([&](vm::notes& n) {
+              n.expect(group.enter(), "cannot enter the group");
+              const cpuset mine = cpuset::parse("2-5,9");
+              {
+                  cmwq::runtime rt;
+                  n.same("CPUs", rt.cpus().to_string(), "2-5,9");
+                  n.same("unbound CPUs", rt.unbound_cpus().to_string(), "2-5,9");
+                  std::string caches;
+                  for (const topology::pod& p : rt.machine().pods(affinity_scope::cache)) {
+                      caches += p.cpus.to_string() + " of " + std::to_string(p.node) + "; ";
+                  }
+                  n.same("caches", caches, "2-3 of 0; 4-5 of 0; 9 of 1; ");
+                  cmwq::workqueue<> bound{rt, "b"};
+                  cmwq::workqueue<cmwq::unbound> strict{
+                      rt, {.name = "s", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
+                  cmwq::workqueue<cmwq::elastic> loose{rt, "l"};
+                  cmwq::workqueue<cmwq::ordered> ordered{rt, "o"};
+                  for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
+                      const std::string number = std::to_string(cpu);
+                      cmwq::work w{[] {}};
+                      if (!mine.contains(cpu)) {
+                          n.expect(bound.queue_on(cpu, w) == queue_status::rejected, "takes an item for CPU " + number);
+                          continue;
+                      }
+                      n.same("bound on " + number, vm::see_on(bound, cpu).mask.to_string(), number);
+                      n.same("strict on " + number, vm::see_on(strict, cpu).mask.to_string(),
+                             (vm::cache_of(cpu) & mine).to_string());
+                      n.same("strict from " + number, vm::see_from(strict, cpu).mask.to_string(),
+                             (vm::cache_of(cpu) & mine).to_string());
+                      n.same("loose on " + number, vm::see_on(loose, cpu).mask.to_string(), "2-5,9");
+                      n.same("ordered on " + number, vm::see_on(ordered, cpu).mask.to_string(), "2-5,9");
+                  }
+                  n.expect(keep_to("cmwq/", mine), "a thread may leave the CPUs");
+              }
+              // Explicit CPUs that the group does not leave.
+              try {
+                  cmwq::runtime more{{.cpus = {2, 6}}};
+                  n.add("a runtime on CPUs that it may not use");
+              } catch (const std::invalid_argument&) {}
+          }) == "");
+}
+
+TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at a time") {
+    const vm::cgroup group("quota");
+    REQUIRE(group.set("cpu.max", "150000 100000"));
+    CHECK(vm::in_child([&](vm::notes& n) {
+              n.expect(group.enter(), "cannot enter the group");
+              cmwq::runtime rt;
+              n.same("CPUs", rt.cpus().to_string(), "0-15");
+              // The whole machine is one pod: no CPU is outside of it and could lend a hand.
+              cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};
+              vm::crowd two(2);
+              for (unsigned i = 0; i < 60; ++i) {
+                  q.post([&] { two.join(); });
+              }
+              n.expect(eventually([&] { return two.complete(); }), "no two items at once");
+              two.give_up();
+              q.flush();
+              n.expect(two.most() < 4, std::to_string(two.most()) + " items at once");
+          }) == "");
+}

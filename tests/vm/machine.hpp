@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the suites of the virtual machine have in common: its CPUs, control groups, and where threads are and may be.
+#pragma once
+
+#include "eventually.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <sched.h>
+#include <string>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace vm {
+
+namespace fs = std::filesystem;
+using cmwq::cpuset;
+using cmwq_test::eventually;
+
+inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp holds the guest to the numbers here
+inline const cpuset all_cpus = cpuset::range(0, nr_cpus);
+inline const cpuset node_cpus[] = {cpuset::range(0, 8), cpuset::range(8, 16)};
+
+/// The CPUs that share a last-level cache with `cpu`.
+inline cpuset cache_of(unsigned cpu) { return cpuset::range(cpu / 4 * 4, cpu / 4 * 4 + 4); }
+
+// --- files ------------------------------------------------------------------------------------------------------------
+
+/// The first line of a file; empty when there is none.
+inline std::string line_of(const fs::path& file) {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line);
+    return line;
+}
+
+/// Whether the kernel took it.
+inline bool write_to(const fs::path& file, const std::string& text) {
+    std::ofstream out(file);
+    out << text << std::flush;
+    return out.good();
+}
+
+// --- CPUs that go and come --------------------------------------------------------------------------------------------
+
+inline bool set_online(unsigned cpu, bool on) {
+    const fs::path file = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
+    // A CPU on its way may make the kernel refuse for a moment.
+    return eventually([&] { return line_of(file) == (on ? "1" : "0") || write_to(file, on ? "1" : "0"); });
+}
+inline bool go_offline(unsigned cpu) { return set_online(cpu, false); }
+inline bool go_online(unsigned cpu) { return set_online(cpu, true); }
+
+/// At its end all CPUs are online again.
+struct cpus_come_back {
+    cpus_come_back() = default;
+    cpus_come_back(const cpus_come_back&) = delete;
+    cpus_come_back& operator=(const cpus_come_back&) = delete;
+    ~cpus_come_back() {
+        for (unsigned cpu = 1; cpu < nr_cpus; ++cpu) set_online(cpu, true);
+    }
+};
+
+// --- threads ----------------------------------------------------------------------------------------------------------
+
+/// Where a thread was, and where the kernel lets it go.
+struct sighting {
+    unsigned cpu = ~0u;
+    cpuset mask;
+};
+
+inline cpuset mask_of_this_thread() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    cpuset mask;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return mask;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) mask.insert(cpu);
+    }
+    return mask;
+}
+
+inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), mask_of_this_thread()}; }
+
+inline bool bind_this_thread(const cpuset& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned cpu : cpus) CPU_SET(cpu, &set);
+    return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+/// While it lives the calling thread is on that CPU.
+class pinned {
+public:
+    explicit pinned(unsigned cpu) : before_(mask_of_this_thread()) { bind_this_thread({cpu}); }
+    pinned(const pinned&) = delete;
+    pinned& operator=(const pinned&) = delete;
+    ~pinned() { bind_this_thread(before_); }
+
+private:
+    const cpuset before_;
+};
+
+/// Runs an item on the queue and says where that was. `how` queues it.
+template <class How>
+sighting see(How&& how) {
+    sighting seen;
+    cmwq::work probe{[&] { seen = look(); }};
+    if (how(probe) == cmwq::queue_status::queued) probe.flush();
+    return seen;
+}
+
+inline sighting see_on(cmwq::workqueue_base& q, unsigned cpu) {
+    return see([&](cmwq::work_base& w) { return q.queue_on(cpu, w); });
+}
+
+/// Queued by a thread that is on that CPU.
+inline sighting see_from(cmwq::workqueue_base& q, unsigned cpu) {
+    const pinned here(cpu);
+    return see([&](cmwq::work_base& w) { return q.queue(w); });
+}
+
+/// The threads of this process whose names begin so, with the masks that the kernel keeps for them: also CPUs that are
+/// not online.
+inline std::vector<std::pair<std::string, cpuset>> threads_named(const std::string& prefix) {
+    std::vector<std::pair<std::string, cpuset>> found;
+    for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+        const std::string name = line_of(task.path() / "comm");
+        if (name.rfind(prefix, 0) != 0) continue;
+        std::ifstream status(task.path() / "status");
+        constexpr const char* key = "Cpus_allowed_list:\t";
+        for (std::string line; std::getline(status, line);) {
+            if (line.rfind(key, 0) == 0) found.emplace_back(name, cpuset::parse(line.substr(std::strlen(key))));
+        }
+    }
+    return found;
+}
+
+inline std::size_t nr_threads() {
+    std::size_t n = 0;
+    for ([[maybe_unused]] const auto& task : fs::directory_iterator("/proc/self/task")) ++n;
+    return n;
+}
+
+/// Threads that are each on one of the CPUs given.
+inline void on_cpus(const cpuset& cpus, const std::function<void(unsigned cpu)>& f) {
+    std::vector<std::thread> threads;
+    for (const unsigned cpu : cpus) {
+        threads.emplace_back([&f, cpu] {
+            bind_this_thread({cpu});
+            f(cpu);
+        });
+    }
+    for (std::thread& t : threads) t.join();
+}
+
+/// Time that this thread has computed.
+inline std::chrono::nanoseconds cpu_time() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+}
+
+/// Computes for so long, without a system call that waits.
+inline void burn(std::chrono::nanoseconds d) {
+    for (const auto end = cpu_time() + d; cpu_time() < end;) {}
+}
+
+/// For items that burn a CPU until so many of them do so at the same time, or until they are told to give up. Each then
+/// burns on for a while, so that more than those would be seen.
+class crowd {
+public:
+    explicit crowd(unsigned size) : size_(size) {}
+    /// The body of such an item.
+    void join() {
+        const unsigned here = ++here_;
+        unsigned most = most_;
+        while (most < here && !most_.compare_exchange_weak(most, here)) {}
+        if (here >= size_) complete_ = true;
+        while (!complete_ && !given_up_) ::sched_yield(); // burns on, whoever else is on this CPU
+        burn(std::chrono::milliseconds{2});
+        --here_;
+    }
+    void give_up() { given_up_ = true; }
+    [[nodiscard]] bool complete() const { return complete_; }
+    [[nodiscard]] unsigned here() const { return here_; }
+    [[nodiscard]] unsigned most() const { return most_; }
+
+private:
+    const unsigned size_;
+    std::atomic<unsigned> here_{0}, most_{0};
+    std::atomic<bool> complete_{false}, given_up_{false};
+};
+
+// --- what others than the main thread have to say ---------------------------------------------------------------------
+
+/// Collects it as text; empty is good.
+class notes {
+public:
+    void add(const std::string& what) {
+        const std::lock_guard g(lock_);
+        if (++nr_ <= 10) text_ += what + '\n';
+    }
+    void expect(bool holds, const std::string& what) {
+        if (!holds) add(what);
+    }
+    void same(const std::string& what, const std::string& got, const std::string& want) {
+        if (got != want) add(what + ": '" + got + "' instead of '" + want + "'");
+    }
+    [[nodiscard]] std::string text() const {
+        const std::lock_guard g(lock_);
+        return nr_ > 10 ? text_ + std::to_string(nr_) + " altogether\n" : text_;
+    }
+
+private:
+    mutable std::mutex lock_;
+    std::string text_;
+    unsigned nr_ = 0;
+};
+
+// --- control groups ---------------------------------------------------------------------------------------------------
+
+/// A group below the root, gone at the end. Whoever was put into it has ended or left by then.
+class cgroup {
+public:
+    explicit cgroup(const std::string& name) : folder_(root() / name) { fs::create_directory(folder_); }
+    cgroup(const cgroup&) = delete;
+    cgroup& operator=(const cgroup&) = delete;
+    ~cgroup() {
+        static_cast<void>(eventually([this] {
+            std::error_code ignored;
+            return fs::remove(folder_, ignored) || !fs::exists(folder_, ignored);
+        }));
+    }
+    [[nodiscard]] bool set(const char* file, const std::string& value) const { return write_to(folder_ / file, value); }
+    [[nodiscard]] std::string get(const char* file) const { return line_of(folder_ / file); }
+    /// The calling process, with all its threads.
+    [[nodiscard]] bool enter() const { return set("cgroup.procs", "0"); }
+
+private:
+    static fs::path root() { return "/sys/fs/cgroup"; }
+    const fs::path folder_;
+};
+
+/// Runs `f` in a forked child, and returns what it has noted; also if it died, or had not ended within 40 s. To be called
+/// while this process has no other thread.
+inline std::string in_child(const std::function<void(notes&)>& f) {
+    int ends[2];
+    if (::pipe(ends) != 0) return "no pipe";
+    const pid_t child = ::fork();
+    if (child < 0) return "no child";
+    if (child == 0) {
+        ::close(ends[0]);
+        ::signal(SIGALRM, SIG_DFL);
+        ::alarm(40);
+        notes n;
+        try {
+            f(n);
+        } catch (const std::exception& e) {
+            n.add(std::string("exception: ") + e.what());
+        }
+        const std::string text = n.text();
+        for (std::size_t at = 0; at < text.size();) {
+            const ssize_t written = ::write(ends[1], text.data() + at, text.size() - at);
+            if (written <= 0) break;
+            at += static_cast<std::size_t>(written);
+        }
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::string text;
+    char buffer[512];
+    for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
+        if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += "ended with status " + std::to_string(status) + '\n';
+    return text;
+}
+
+} // namespace vm
