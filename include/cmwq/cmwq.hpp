@@ -5,6 +5,7 @@
 
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/async.hpp>
+#include <cmwq/bh.hpp>
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/delayed_work.hpp>

@@ -32,6 +32,7 @@ struct runtime_options;
 struct runtime_stats;
 struct queue_stats;
 class blocking_region;
+class bh_disable_guard;
 enum class queue_status : unsigned char;
 enum class priority : unsigned char;
 enum class block_kind : unsigned char;

@@ -44,8 +44,10 @@
 #define CMWQ_DOOR __attribute__((weak))
 
 #if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)
+#define CMWQ_ASSERTS 0
 #define CMWQ_ASSERT(cond) static_cast<void>(0)
 #else
+#define CMWQ_ASSERTS 1
 #define CMWQ_ASSERT(cond)                                                                                              \
     ((cond) ? static_cast<void>(0) : ::cmwq::CMWQ_NS::detail::assertion_failed(#cond, __FILE__, __LINE__))
 #endif

@@ -111,7 +111,8 @@ private:
         }
         for (mutex* m : d.reset_in_child_) new (m) mutex;
         d.generation_.fetch_add(1, release);
-        this_thread_slots() = {}; // the thread that forked may have been a worker
+        thread_slots& slots = this_thread_slots();
+        slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
         d.lock_.unlock();
     }
 

@@ -13,6 +13,8 @@
 
 #include <cmwq/detail/engine/manager.ipp>
 
+#include <cmwq/detail/engine/bottom_half.ipp>
+
 #include <cmwq/detail/engine/sentinel.ipp>
 
 #include <cmwq/detail/engine/timer_service.ipp>
@@ -24,6 +26,8 @@
 #include <cmwq/detail/engine/runtime_core.ipp>
 
 #include <cmwq/detail/engine/cpus.ipp>
+
+#include <cmwq/detail/engine/dump.ipp>
 
 #include <cmwq/detail/engine/runtime.ipp>
 

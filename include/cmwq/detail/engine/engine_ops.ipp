@@ -23,8 +23,19 @@ namespace cmwq::inline CMWQ_NS::detail {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
 }
 
+// What waits is refused in every bottom half, also if it would find nothing to wait for just now.
+inline void refuse_in_bottom_half(const char* what) {
+    if (bottom_half_here() == nullptr) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("cmwq: ") + what + " in a bottom half, which must not wait");
+}
+
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
+    if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
+        throw std::invalid_argument("cmwq: queue \"" + std::string(settings.name) +
+                                    "\": bottom halves are normal or high, not fifo");
+    }
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
     queue_settings s = settings;
     attrs of_priority;
@@ -52,6 +63,14 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
         q->rt.adopt(*q);
         throw_deadlock("cmwq: a queue is destroyed by one of its own items");
     }
+    if (bottom_half_here() != nullptr) {
+        q->rt.timers().expedite_all(*q);
+        if (!is_empty(*q)) {
+            q->front.store(nullptr, release);
+            q->rt.adopt(*q);
+            refuse_in_bottom_half("a queue with items is destroyed");
+        }
+    }
     wait_until_drained(*q);
     q->rt.detach(*q);
     q->give_back_pools();
@@ -60,11 +79,13 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
 
 CMWQ_DOOR void flush_queue(queue_core& q) {
     if (runs_item_of(q)) throw_deadlock("cmwq: a queue is flushed by one of its own items");
+    refuse_in_bottom_half("a queue is flushed");
     if (!q.is_dead()) wait_for_queued(q);
 }
 
 CMWQ_DOOR void drain_queue(queue_core& q) {
     if (runs_item_of(q)) throw_deadlock("cmwq: a queue is drained by one of its own items");
+    refuse_in_bottom_half("a queue is drained");
     if (q.is_dead()) return;
     q.begin_drain();
     wait_until_drained(q);
@@ -112,12 +133,30 @@ inline bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && runs_item_of(q));
 }
 
-inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
-    if (ns == 0) {
+/// The CPU of the caller; a bottom half stays on that of its context, wherever the thread that runs it has got to.
+inline int cpu_of_caller(const queue_core& q) noexcept {
+    const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
+    return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
+}
+
+inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+    if (q.kind != pool_kind::dispatcher) {
         tell(q.rt.push(q, w, cpu));
         return;
     }
-    const int where = cpu == any_cpu ? static_cast<int>(current_cpu()) : cpu;
+    const int here = cpu_of_caller(q);
+    const bool elsewhere = cpu != any_cpu && cpu != here;
+    worker_pool& pool = *q.rt.push(q, w, elsewhere ? cpu : here).tell;
+    if (elsewhere) pool.kick_bottom_half();
+    else raise_bottom_half(pool);
+}
+
+inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (ns == 0) {
+        push_now(q, w, cpu);
+        return;
+    }
+    const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
     runtime_core& rt = q.rt; // the queue may be gone as soon as the timer is armed
     if (rt.timers().arm(q, w, where, rt.now() + ns)) rt.request_service();
 }
@@ -137,7 +176,7 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
 
 CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { tell(q.rt.push(q, w, cpu)); });
+    return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
 CMWQ_DOOR queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
@@ -202,6 +241,7 @@ inline bool wait_for_work(work_base& w, bool running_only) noexcept {
             }
             if (found == worker_pool::whereabouts::in_transit) continue;
             if (found != worker_pool::whereabouts::not_here) {
+                hand_over_bottom_halves();
                 iw.who.wait();
                 return true;
             }
@@ -213,6 +253,13 @@ inline bool wait_for_work(work_base& w, bool running_only) noexcept {
 inline bool runs_here(const work_base& w) noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self != nullptr && self->current.load(relaxed) == &w;
+}
+
+/// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
+inline worker* runner_here(const work_base& w) noexcept {
+    worker* self = this_thread_slots().current_worker;
+    while (self != nullptr && self->current.load(relaxed) != &w) self = self->beneath;
+    return self;
 }
 
 CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
@@ -233,6 +280,7 @@ CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int
 
 CMWQ_DOOR bool flush_work(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item is flushed by itself");
+    refuse_in_bottom_half("an item is flushed");
     return wait_for_work(w, false);
 }
 
@@ -253,6 +301,7 @@ CMWQ_DOOR bool disable_work(work_base& w) {
 
 CMWQ_DOOR bool disable_work_sync(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in disable_sync()");
+    refuse_in_bottom_half("disable_sync()");
     const bool was_pending = disable_work(w);
     wait_for_work(w, true);
     return was_pending;
@@ -260,6 +309,7 @@ CMWQ_DOOR bool disable_work_sync(work_base& w) {
 
 CMWQ_DOOR bool cancel_work_sync(work_base& w) {
     if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in cancel_sync()");
+    refuse_in_bottom_half("cancel_sync()");
     const bool was_pending = disable_work_sync(w);
     work_access::lower_depth(w);
     return was_pending;
@@ -285,12 +335,18 @@ CMWQ_DOOR void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
     work_access::raise_depth(w);
     cancel_work(w);
-    if (runs_here(w)) {
-        worker& self = *this_thread_slots().current_worker;
-        self.pool.forget(self);
+    if (worker* const self = runner_here(w); self != nullptr) {
+        self->pool.forget(*self);
     } else {
         wait_for_work(w, true);
     }
+}
+
+// --- this thread: bottom halves ---------------------------------------------------------------------------------------
+
+CMWQ_DOOR void run_held_back_bottom_halves() noexcept {
+    bh_budget budget(bh_budget::limit::softirq);
+    run_raised(this_thread_slots(), budget);
 }
 
 // --- this thread ------------------------------------------------------------------------------------------------------

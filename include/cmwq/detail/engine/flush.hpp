@@ -3,6 +3,7 @@
 // Waiting for queues.
 #pragma once
 
+#include <cmwq/detail/engine/bottom_half.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker.hpp>
@@ -22,6 +23,7 @@ inline bool runs_item_of(const queue_core& q) noexcept {
 /// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
 /// earlier one.
 inline void wait_for_queued(queue_core& q) noexcept {
+    hand_over_bottom_halves();
     constexpr unsigned group = 64;
     std::uint64_t last = 0; // serial of the last pwq that is done
     bool more = true;

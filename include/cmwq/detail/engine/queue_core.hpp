@@ -94,7 +94,7 @@ public:
 
     // --- pwqs -----------------------------------------------------------------------------------------------------------
 
-    /// per_cpu: one pwq for each CPU, for good. Throws std::bad_alloc.
+    /// per_cpu and dispatcher: one pwq for each CPU, for good. Throws std::bad_alloc.
     void make_pwqs();
     /// attrs_keyed, under the runtime's configuration lock, which keeps the pools of the queue from changing.
     /// `lenient`: CPUs that cannot be had are not an error; all that there are take their place.
@@ -126,6 +126,12 @@ public:
         for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) g(*p);
     }
     [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- for dump(): while the queue cannot go --------------------------------------------------------------------------
+
+    [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_place() const CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
+    void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
 
     runtime_core& rt;                            // I
     const std::string name;                      // I

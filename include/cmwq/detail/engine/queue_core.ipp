@@ -100,8 +100,11 @@ inline void queue_core::make_pwqs() {
     m->of_place.reserve(rt.nr_cpus());
     const scoped_lock g(lock_);
     for (unsigned place = 0; place < rt.nr_cpus(); ++place) {
-        auto* p = new pool_workqueue(*this, rt.pool_at(place, prio), nullptr);
-        p->max_active = max_active_.load(relaxed);
+        const bool dispatched = kind == pool_kind::dispatcher;
+        auto* p =
+            new pool_workqueue(*this, dispatched ? rt.bottom_half_at(place, prio) : rt.pool_at(place, prio), nullptr);
+        // What drains a bottom half runs one item at a time: there is nothing to limit.
+        p->max_active = dispatched ? ~0u : max_active_.load(relaxed);
         p->serial = ++nr_pwqs_made_;
         pwqs_.push_back(*p);
         m->of_place.push_back(p);

@@ -5,6 +5,7 @@
 // surplus ones, and is the monitor that finds what the sentinels cannot.
 #pragma once
 
+#include <cmwq/detail/engine/bottom_half.hpp>
 #include <cmwq/detail/engine/pool_registry.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/sentinel.hpp>
@@ -22,7 +23,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline constexpr unsigned nr_priorities = 3; // pools of a CPU, in the order of `priority`
+inline constexpr unsigned nr_priorities = 3; // pools of a CPU with workers, in the order of `priority`
+inline constexpr unsigned nr_pools_of_cpu = nr_priorities + nr_bh_priorities;
 
 /// One CPU of a runtime.
 struct cpu_slot {
@@ -31,6 +33,8 @@ struct cpu_slot {
     const unsigned cpu; // I
     sentinel guard;
     worker_pool pools[nr_priorities];
+    worker_pool bottom_halves[nr_bh_priorities];
+    bh_thread left_over; // does what is left of the bottom halves
 };
 
 /// One pool of those that serve a queue, and the CPUs for whose callers it does.
@@ -63,14 +67,18 @@ public:
     [[nodiscard]] worker_pool& pool(std::uint64_t pool_id) noexcept {
         const std::uint64_t n = pool_id - first_pool_id_;
         if (n >= nr_cpu_pools()) return registry_.at(static_cast<std::size_t>(n - nr_cpu_pools()));
-        return slots_[n / nr_priorities]->pools[n % nr_priorities];
+        cpu_slot& s = *slots_[n / nr_pools_of_cpu];
+        const std::uint64_t i = n % nr_pools_of_cpu;
+        return i < nr_priorities ? s.pools[i] : s.bottom_halves[i - nr_priorities];
     }
     [[nodiscard]] std::uint64_t id_of_shared_pool(std::size_t n) const noexcept {
         return first_pool_id_ + nr_cpu_pools() + n;
     }
-    /// Calls f(worker_pool&) for every one there is.
+    /// Calls f(worker_pool&) for every one with workers.
     template <class F>
     void for_each_pool(F&& f) const;
+    template <class F>
+    void for_each_bottom_half(F&& f) const;
 
     // --- CPUs: each has a place, 0 ... nr_cpus() - 1 ---------------------------------------------------------------------
 
@@ -80,6 +88,9 @@ public:
     [[nodiscard]] sentinel& sentinel_at(unsigned place) noexcept { return slots_[place]->guard; }
     [[nodiscard]] worker_pool& pool_at(unsigned place, priority p) noexcept {
         return slots_[place]->pools[static_cast<unsigned>(p)];
+    }
+    [[nodiscard]] worker_pool& bottom_half_at(unsigned place, priority p) noexcept {
+        return slots_[place]->bottom_halves[static_cast<unsigned>(p)];
     }
     [[nodiscard]] cpuset places_of(const cpuset& cpus) const;
     /// Whether items can be queued on that CPU; any_cpu is one.
@@ -165,7 +176,9 @@ public:
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;
     void report_no_thread(const worker_pool& pool, int error) noexcept;
     void report_no_thread(unsigned cpu, int error) noexcept;
+    void report_blocked(const queue_core& q, unsigned cpu) noexcept;
     [[nodiscard]] runtime_stats stats() const noexcept;
+    [[nodiscard]] std::string dump() const CMWQ_EXCLUDES(config_lock_, queues_lock_);
 
     // --- fork() ---------------------------------------------------------------------------------------------------------
 
@@ -195,7 +208,7 @@ private:
     void look_after_cpus() noexcept;
     bool monitor_tick() noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
-    [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_priorities; }
+    [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
     [[nodiscard]] unsigned place_on_node(unsigned place, int node, const pwq_map& m) const noexcept;
     void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
@@ -245,7 +258,7 @@ private:
     atomic<unsigned> reported_{0};     // A: a bit for each kind of event
 
     mutable mutex queues_lock_; // RQ
-    intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
+    mutable intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
     intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
 };
 

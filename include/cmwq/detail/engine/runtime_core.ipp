@@ -26,7 +26,12 @@ namespace cmwq::inline CMWQ_NS::detail {
 inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number, unsigned place)
     : cpu(cpu_number), guard(rt, cpu_number), pools{{rt, first_pool_id, pool_role::per_cpu, cpu_number},
                                                     {rt, first_pool_id + 1, pool_role::per_cpu, cpu_number},
-                                                    {rt, first_pool_id + 2, pool_role::per_cpu, cpu_number}} {
+                                                    {rt, first_pool_id + 2, pool_role::per_cpu, cpu_number}},
+      bottom_halves{{rt, first_pool_id + nr_priorities, pool_role::bottom_half, cpu_number},
+                    {rt, first_pool_id + nr_priorities + 1, pool_role::bottom_half, cpu_number}},
+      left_over(rt, cpu_number, bottom_halves[0], bottom_halves[1]) {
+    bottom_halves[0].become_bottom_half(left_over, &bottom_halves[1]);
+    bottom_halves[1].become_bottom_half(left_over, nullptr);
     for (unsigned p = 0; p < nr_priorities; ++p) {
         pool_spec spec{.cpus = cpuset{cpu}, .pod = cpuset{cpu}, .managed = true};
         if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
@@ -74,7 +79,7 @@ inline runtime_core::runtime_core(runtime_options o)
     quota_ = cpu_quota();
     for (const unsigned cpu : cpus_) {
         const auto place = static_cast<unsigned>(slots_.size());
-        slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + place * nr_priorities, cpu, place));
+        slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + place * nr_pools_of_cpu, cpu, place));
         slot_of_cpu_.resize(cpu + 1, no_slot);
         slot_of_cpu_[cpu] = place;
     }
@@ -121,8 +126,10 @@ inline runtime_core::~runtime_core() {
     service_.join();
     for (auto& s : slots_) {
         if (s->guard.started()) s->guard.stop();
+        s->left_over.stop();
     }
     for_each_pool([](worker_pool& p) { p.shut_down(); });
+    for_each_bottom_half([](worker_pool& p) { p.end_bottom_half(); });
     directory::get().remove(*this);
 }
 
@@ -132,6 +139,13 @@ void runtime_core::for_each_pool(F&& f) const {
         for (worker_pool& p : s->pools) f(p);
     }
     for (std::size_t i = 0, n = registry_.size(); i < n; ++i) f(registry_.at(i));
+}
+
+template <class F>
+void runtime_core::for_each_bottom_half(F&& f) const {
+    for (const auto& s : slots_) {
+        for (worker_pool& p : s->bottom_halves) f(p);
+    }
 }
 
 inline void runtime_core::attach(queue_core& q, const attrs* a) {
@@ -160,7 +174,10 @@ inline void runtime_core::mark_dead() noexcept {
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
-    for (auto& s : slots_) s->guard.forget_thread();
+    for (auto& s : slots_) {
+        s->guard.forget_thread();
+        s->left_over.forget_thread();
+    }
     for_each_pool([](worker_pool& p) { p.forget_threads(); });
 }
 
@@ -207,7 +224,8 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
     }
     work_access::set_pwq(w, pwq);
     worker_pool* target = pwq->pool;
-    if (target->push(w, last != 0)) result.tell = target;
+    // With bottom halves everybody who pushes sees to it: the first one may be held back by a guard.
+    if (target->push(w, last != 0) || target->role() == pool_role::bottom_half) result.tell = target;
     return result;
 }
 
@@ -267,6 +285,12 @@ inline void runtime_core::serve_requests() noexcept {
         start_sentinels_of(p);
         p.staff();
     });
+    for (auto& s : slots_) {
+        const int error = s->left_over.start_if_wanted();
+        if (error == 0) continue;
+        report_no_thread(s->cpu, error);
+        arm_monitor(); // it is tried again at each tick
+    }
 }
 
 inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
@@ -310,6 +334,7 @@ inline void runtime_core::look_after_cpus() noexcept {
 inline bool runtime_core::anything_pending() const noexcept {
     bool pending = false;
     for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
+    for (const auto& s : slots_) pending |= s->left_over.wanted();
     return pending;
 }
 
@@ -328,6 +353,7 @@ inline bool runtime_core::monitor_tick() noexcept {
         }
         p.learn();
     });
+    for (const auto& s : slots_) pending |= s->left_over.wanted();
     quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
@@ -349,7 +375,7 @@ inline void runtime_core::worker_started() noexcept {
 inline runtime_stats runtime_core::stats() const noexcept {
     if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
     runtime_stats total{.threads = nr_workers_.load(relaxed), .peak_threads = peak_workers_.load(relaxed)};
-    for_each_pool([&](const worker_pool& p) {
+    const auto add = [&](const worker_pool& p) {
         const pool_stats one = p.stats();
         total.items_started += one.started;
         total.items_completed += one.completed;
@@ -358,7 +384,9 @@ inline runtime_stats runtime_core::stats() const noexcept {
         total.blocks_by_monitor += one.by_monitor;
         total.spare_wakeups += one.spare_wakeups;
         total.repatriated += one.repatriated;
-    });
+    };
+    for_each_pool(add);
+    for_each_bottom_half(add);
     return total;
 }
 
@@ -370,7 +398,8 @@ void runtime_core::report(event::kind what, int error, unsigned cpu, Describe de
         return;
     event e{what, error, cpu, {}};
     try {
-        e.message = describe() + ": " + std::strerror(error);
+        e.message = describe();
+        if (error != 0) e.message += std::string(": ") + std::strerror(error);
     } catch (const std::bad_alloc&) {
         e.message.clear(); // the rest of the event says it, too
     }
@@ -406,6 +435,11 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
     report(event::kind::no_thread, error, cpu,
            [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
+}
+
+inline void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {
+    report(event::kind::bh_blocked, 0, cpu,
+           [&q] { return "cmwq: an item of the bottom-half queue \"" + q.name + "\" has blocked"; });
 }
 
 inline void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {

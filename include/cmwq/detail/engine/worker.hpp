@@ -63,6 +63,7 @@ public:
     std::int64_t idle_since = 0;           // L: runtime clock
     bool out_of_pod = false;               // L: it went idle on a CPU outside of the pod
     worker* next_ended = nullptr;          // whoever ends it
+    worker* beneath = nullptr;             // K: bottom half: the worker that the thread is otherwise, if any
     std::int64_t go_home_at = 0;           // S: away from its CPU: when it tries again to get there; steady clock
 
     thread_times last_times{};   // monitor only

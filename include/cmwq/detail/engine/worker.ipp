@@ -3,6 +3,7 @@
 // worker_pool, second part: running items, and keeping one worker runnable.
 #pragma once
 
+#include <cmwq/detail/engine/bottom_half.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/sentinel.hpp>
@@ -29,12 +30,14 @@ inline void worker_pool::worker_main(worker& self) noexcept {
     const char* const form = role_ == pool_role::per_cpu ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
     const char* const suffix = spec_.nice < 0 ? "H" : spec_.sched == sched_class::fifo ? "F" : "";
     std::snprintf(a.name, sizeof a.name, form, number_, self.id, suffix);
-    rt_.report_refusals(apply_to_this_thread(a), a);
+    const thread_refusals refused = apply_to_this_thread(a);
+    rt_.report_refusals(refused, a);
     self.probe.open_own(spec_.managed && self.id < rt_.nr_kept_probes() * static_cast<unsigned>(width_.load(relaxed)));
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
     lock_.lock();
+    refused_ = refused;
     while (!self.retiring) {
         drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
@@ -95,7 +98,7 @@ inline work_base* worker_pool::take_locked(worker& self) noexcept {
 // somebody else's.
 inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
     // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
-    CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_);
+    CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_ || role_ == pool_role::bottom_half);
     pool_workqueue& pwq = *work_access::pwq(w);
     const work_access::function function = work_access::run(w);
     const std::uint64_t p = work_access::place_of(w);
@@ -125,6 +128,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     d.perform();
     if (more) arm();
     if (role_ == pool_role::per_cpu) settle(self);
+    const wait_watch watch(role_ == pool_role::bottom_half);
 
     if (sink.call == nullptr) {
         function(w); // an exception ends the program right here, with the throw site on the stack
@@ -135,6 +139,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
             sink.call(sink.context, std::current_exception());
         }
     }
+    if (watch.waited()) rt_.report_blocked(*pwq.queue, number_);
 
     lock_.lock();
     self.current.store(nullptr, release); // [RUN-2]
@@ -212,7 +217,7 @@ inline bool worker_pool::uncount(worker& w) noexcept {
 // For those who put something on the worklist and will not run it themselves.
 inline void worker_pool::kick_locked(deferred& d) noexcept {
     const pool_snapshot s = snapshot_locked();
-    if (s.pending == 0) return;
+    if (s.pending == 0 || role_ == pool_role::bottom_half) return; // there whoever pushed sees to it
     if (!need_more_worker(s)) arm();
     else if (!idle_.empty()) d.wake(idle_.front()->sleep);
     else ask_for_worker();
@@ -299,6 +304,7 @@ inline void worker_pool::guard_ends(worker& self) noexcept {
 }
 
 inline void worker::begin_blocking(block_kind kind) noexcept {
+    if (pool.role() == pool_role::bottom_half) bottom_half_blocks(*current_pwq->queue);
     if (kind == will_block || pool.runtime().may_block_threshold() == 0) pool.guard_blocks(*this);
     else may_block_since.store(steady_now(), release);
 }

@@ -16,9 +16,11 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
+class bh_budget;
+class bh_thread;
 
 /// Which kind of pool: see `pool_kind`.
-enum class pool_role : unsigned char { per_cpu, attrs_keyed };
+enum class pool_role : unsigned char { per_cpu, attrs_keyed, bottom_half };
 
 /// Who found that a worker is blocked.
 enum class detector : unsigned char { sentinel, monitor };
@@ -35,6 +37,12 @@ enum class finding : unsigned char {
 struct pool_stats {
     std::uint64_t started = 0, completed = 0;
     std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0;
+};
+
+/// For dump().
+struct pool_summary {
+    std::size_t idle, workers;
+    thread_refusals refused;
 };
 
 /// Letters as in worker.hpp; S here is the service thread.
@@ -124,6 +132,18 @@ public:
     void guard_blocks(worker& self) noexcept; ///< will_block begins
     void guard_ends(worker& self) noexcept;
 
+    // --- bottom halves: a pool without threads, whose items are run by whoever queues them ------------------------------
+
+    /// Before its first use. `first`: the pool whose items go before those of this one, or null. Throws std::bad_alloc.
+    void become_bottom_half(bh_thread& thread, worker_pool* first) CMWQ_EXCLUDES(lock_);
+    /// Runs what is pending, in order, unless somebody does. The calling thread runs no item of a bottom half, but of
+    /// the one that lets this one go first.
+    void run_bottom_half(bh_budget& budget) noexcept CMWQ_EXCLUDES(lock_);
+    /// Somebody has pushed and is not going to run it: its thread does.
+    void kick_bottom_half() noexcept;
+    /// No queue is left: returns when nobody drains any more.
+    void end_bottom_half() noexcept CMWQ_EXCLUDES(lock_);
+
     // --- the service thread ---------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
@@ -151,6 +171,7 @@ public:
     /// In a forked child: the threads do not exist.
     void forget_threads() noexcept CMWQ_NO_TSA;
 
+    [[nodiscard]] pool_summary summary() const noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] int limit() const noexcept { return limit_.load(relaxed); }
 
@@ -185,6 +206,8 @@ private:
     bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
     void settle(worker& self) noexcept;
 
+    void drain_bottom_half_locked(worker& self, bh_budget& budget, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+
     // Counting
     [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
     void count(worker& w) noexcept;
@@ -196,11 +219,13 @@ private:
     bool start_spare() noexcept;
     void raise_limit(int to) noexcept;
 
-    runtime_core& rt_;       // I
-    const std::uint64_t id_; // I
-    const pool_role role_;   // I
-    const unsigned number_;  // I
-    pool_spec spec_;         // I: while the pool has users
+    runtime_core& rt_;                  // I
+    const std::uint64_t id_;            // I
+    const pool_role role_;              // I
+    const unsigned number_;             // I
+    pool_spec spec_;                    // I: while the pool has users
+    bh_thread* bh_thread_ = nullptr;    // I: bottom_half: who does what is left
+    worker_pool* goes_first_ = nullptr; // I: bottom_half: the pool that goes before this one
 
     // A: what those read who may come late, when the record serves another pool already: harmless to find the other's.
     atomic<int> width_{1}; // CPUs of the pod, or fewer by the quota
@@ -210,6 +235,7 @@ private:
     const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
+    atomic<bool> draining_{false};                         // A: bottom_half: somebody runs what is pending
     inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
     alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
     atomic<worker*> watcher_{nullptr};                     // A: the idle worker to wake first; written under L
@@ -235,6 +261,7 @@ private:
     bool managing_ CMWQ_GUARDED_BY(lock_) = false;         // L: somebody makes a worker
     bool short_of_threads_ CMWQ_GUARDED_BY(lock_) = false; // L: the last attempt failed, and was reported
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
+    thread_refusals refused_ CMWQ_GUARDED_BY(lock_); // what the system refused to its last worker
     std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;
     atomic<std::uint64_t> nr_completed_{0}; // A: written under L
 };

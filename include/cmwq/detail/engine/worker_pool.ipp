@@ -61,6 +61,10 @@ inline bool worker_pool::push(work_base& w, bool was_queued_before) noexcept {
 }
 
 inline void worker_pool::after_push() noexcept {
+    if (role_ == pool_role::bottom_half) {
+        kick_bottom_half();
+        return;
+    }
     // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
     // are seq_cst, so one of the two sees the other.
     const int width = width_.load(relaxed);

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <initializer_list>
 #include <pthread.h>
+#include <sys/resource.h>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -83,6 +84,13 @@ inline void leave_inherited_attributes(const cpuset& cpus) noexcept {
     os::bind_to(cpus);
     os::become(SCHED_OTHER);
     os::set_nice(0);
+}
+
+/// How often the calling thread has given up its CPU because it had to wait for something.
+inline long nr_voluntary_switches() noexcept {
+    rusage u{};
+    ::getrusage(RUSAGE_THREAD, &u);
+    return u.ru_nvcsw;
 }
 
 /// Gives way to every other runnable thread of this CPU. For a SCHED_IDLE thread: until the CPU is idle again, or its

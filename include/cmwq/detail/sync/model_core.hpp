@@ -10,6 +10,7 @@
 #if CMWQ_SYNC == 2
 
 #include <cmwq/detail/sync/model_fiber.hpp>
+#include <cmwq/detail/sync/thread_slots.hpp>
 
 #include <array>
 #include <cstdarg>
@@ -23,18 +24,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-namespace cmwq::inline CMWQ_NS::detail {
-
-class blocking_observer;
-class worker;
-
-struct thread_slots {
-    blocking_observer* observer = nullptr;
-    worker* current_worker = nullptr;
-};
-
-} // namespace cmwq::inline CMWQ_NS::detail
 
 namespace cmwq::inline CMWQ_NS::detail::model {
 

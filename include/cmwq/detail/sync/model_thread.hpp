@@ -339,6 +339,8 @@ inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept
     return refused;
 }
 
+inline long nr_voluntary_switches() noexcept { return 0; }
+
 inline void yield_this_thread() noexcept {
     if (model::world* w = model::world::current()) w->yield();
 }

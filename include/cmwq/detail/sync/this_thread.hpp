@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the library keeps per thread. One record, so that the model backend can keep one per logical thread.
+// The calling thread: its slots, of which the model backend keeps one record per logical thread, and its CPU.
 #pragma once
 
 #include <cmwq/detail/config.hpp>
@@ -9,17 +9,11 @@
 #include <cmwq/detail/sync/model_thread.hpp>
 #else
 
+#include <cmwq/detail/sync/thread_slots.hpp>
+
 #include <sched.h>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-class blocking_observer;
-class worker;
-
-struct thread_slots {
-    blocking_observer* observer = nullptr; ///< whom a blocking_region tells; null outside workers
-    worker* current_worker = nullptr;      ///< the worker that this thread is, if any
-};
 
 inline thread_slots& this_thread_slots() noexcept {
     static constinit thread_local thread_slots slots;
