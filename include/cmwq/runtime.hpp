@@ -10,6 +10,7 @@
 #include <cmwq/workqueue.hpp>
 
 #include <memory>
+#include <string>
 
 namespace cmwq::inline CMWQ_NS {
 
@@ -68,6 +69,11 @@ public:
 
     /// Counters over all queues, taken pool by pool.
     [[nodiscard]] runtime_stats stats() const noexcept;
+
+    /// What there is right now, for people to read: the pods of all affinity scopes, the pools with what the system
+    /// refused to their threads, which pool serves which CPU of which queue, and the limits of the attribute-keyed
+    /// queues by node. The form is that of the kernel's wq_dump and may change. Errors: std::bad_alloc.
+    [[nodiscard]] std::string dump() const;
 
     [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; } ///< for the engine
 

@@ -128,6 +128,7 @@ inline void worker_pool::learn() noexcept {
 }
 
 inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
+    const scoped_lock e(ending_); // the service thread may be about to end the whole pool
     worker* ended = nullptr;
     std::int64_t again = 0;
     {
@@ -164,6 +165,7 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
 }
 
 inline void worker_pool::shut_down() noexcept {
+    const scoped_lock e(ending_); // a clock of the program's may be culling
     {
         const scoped_lock g(lock_);
         stopping_ = true;

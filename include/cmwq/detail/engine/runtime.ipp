@@ -37,6 +37,8 @@ inline const topology& runtime::machine() const { return core_->topology_of_mach
 
 inline void runtime::refresh_topology() { core_->check_cpus(); }
 
+inline std::string runtime::dump() const { return core_->dump(); }
+
 inline runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 
 } // namespace cmwq::inline CMWQ_NS

@@ -164,10 +164,10 @@ public:
     /// The CPU of a bound pool came or went. Without it the pool is not managed, and its workers run where they can.
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
     /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
-    std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
+    std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(ending_, lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
     /// No queue is left: ends and joins all workers. For good, or until `configure()`.
-    void shut_down() noexcept CMWQ_EXCLUDES(lock_);
+    void shut_down() noexcept CMWQ_EXCLUDES(ending_, lock_);
     /// In a forked child: the threads do not exist.
     void forget_threads() noexcept CMWQ_NO_TSA;
 
@@ -251,6 +251,7 @@ private:
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
+    mutex ending_; // before lock_: one at a time ends workers
     alignas(cache_line) mutable mutex lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
     intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_);    // L: the most recently idle first
