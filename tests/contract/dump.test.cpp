@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a runtime says about itself: every queue with its pools, every pool with its threads.
+#include "catch.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace {
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::string line_of(const std::string& text, std::string_view begin) {
+    const std::size_t at = text.find("\n" + std::string(begin));
+    if (at == std::string::npos) return {};
+    return text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
+} // namespace
+
+TEST_CASE("dump: pods, pools, the pools of each queue and its limits") {
+    const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
+    cmwq::runtime rt{{.default_scope = cmwq::affinity_scope::cache, .machine = machine}};
+    cmwq::workqueue<> events{rt, "events"};
+    cmwq::workqueue<cmwq::unbound> bulk{
+        rt, {.name = "bulk", .max_active = 6, .min_active = 2, .attrs = cmwq::attrs{}.nice(5)}};
+    cmwq::workqueue<cmwq::elastic> pool{rt, {.name = "pool", .attrs = cmwq::attrs{}.strict(true)}};
+    cmwq::workqueue<cmwq::ordered> journal{rt, "journal"};
+    cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    for (cmwq::workqueue_base* q :
+         {static_cast<cmwq::workqueue_base*>(&events), static_cast<cmwq::workqueue_base*>(&bulk)}) {
+        cmwq::work item{[] {}};
+        q->queue_on(0, item);
+        item.flush();
+    }
+    const std::string text = rt.dump();
+    INFO(text);
+    CHECK(text.starts_with(describe(machine, cmwq::affinity_scope::cache)));
+    // Queues: one column for each CPU. Those of a pod share a pool, and no pool serves two attribute sets.
+    CHECK(has(line_of(text, "events "), "percpu"));
+    CHECK(has(line_of(text, "fast "), "bh"));
+    const std::string of_bulk = line_of(text, "bulk "), of_pool = line_of(text, "pool "),
+                      of_journal = line_of(text, "journal ");
+    CHECK(has(of_bulk, "unbound"));
+    CHECK(has(of_pool, "elastic ,S"));
+    CHECK(has(of_journal, "ordered"));
+    CHECK(of_bulk.ends_with(" 20  20  21  21")); // four CPUs have five pools each
+    CHECK(of_pool.ends_with(" 22  22  23  23"));
+    CHECK(of_journal.ends_with(" 24  24  24  24"));
+    // Pools: those that have threads, and the shared ones.
+    CHECK(has(line_of(text, "pool[00] "), "cpu=  0"));
+    CHECK(line_of(text, "pool[05] ").empty());
+    CHECK(has(line_of(text, "pool[20] "), "ref=  1 nice=  5 idle/workers="));
+    CHECK(has(line_of(text, "pool[20] "), "cpus=0000000f pod_cpus=00000003"));
+    CHECK(has(line_of(text, "pool[21] "), "idle/workers=  0/  0 cpus=0000000f pod_cpus=0000000c"));
+    CHECK(has(line_of(text, "pool[23] "), "cpus=0000000c elastic"));
+    // Limits: half of six for each node, and all of it for pools that span nodes, of which this queue has none.
+    const std::string limits = text.substr(text.find("Unbound WQ -> active"));
+    CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  6"));
+}
+
+TEST_CASE("dump: two queues of equal attributes count as two users of a pool") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> a{rt, "a"};
+    const std::string one = rt.dump();
+    {
+        cmwq::workqueue<cmwq::unbound> b{rt, "b"};
+        CHECK(has(rt.dump(), "ref=  2"));
+    }
+    CHECK(rt.dump() == one);
+    CHECK_FALSE(has(one, "ref=  2"));
+}
+
+TEST_CASE("power_efficient: bound as a rule, elastic where the runtime saves power") {
+    cmwq::runtime frugal{{.power_efficient = true}}, fast;
+    const auto make = [](cmwq::runtime& rt, bool option) {
+        return std::make_unique<cmwq::workqueue<>>(
+            rt, cmwq::options<>{.name = "q", .priority = cmwq::priority::high, .power_efficient = option});
+    };
+    for (const bool option : {false, true}) {
+        const auto there = make(frugal, option), here = make(fast, option);
+        CHECK(has(line_of(frugal.dump(), "q "), option ? "elastic" : "percpu"));
+        CHECK(has(line_of(fast.dump(), "q "), "percpu"));
+        if (option) CHECK(has(frugal.dump(), "nice=-20"));
+        cmwq::work item{[] {}};
+        there->queue(item);
+        CHECK(item.flush());
+    }
+}
