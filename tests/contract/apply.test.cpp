@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Attributes of live queues: what runs where, and in which order, while they change; and what becomes of pools that
+// nobody uses any more.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "pool_name.hpp"
+#include "this_task.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using cmwq::affinity_scope;
+using cmwq::attrs;
+using cmwq::cpuset;
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+cmwq::runtime_options two_nodes() {
+    cmwq::runtime_options o;
+    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
+    return o;
+}
+
+/// An item that notes the nice value of its thread.
+struct noted {
+    std::atomic<long> nice{-100};
+    cmwq::work<std::function<void()>> item{[this] { nice = nice_of_this_task(); }};
+};
+
+std::vector<int> numbers(int n) {
+    std::vector<int> v;
+    for (int i = 0; i < n; ++i) v.push_back(i);
+    return v;
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("what is queued after apply() runs in the new pool, what was queued before in the old one", "",
+                        keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
+    for (int change = 1; change <= 3; ++change) {
+        gate<P> g;
+        g.hold(q, cpu);
+        std::vector<std::unique_ptr<noted>> before, after;
+        for (int i = 0; i < 10; ++i) {
+            before.push_back(std::make_unique<noted>());
+            q.queue_on(cpu, before.back()->item); // beyond the limit: waits
+        }
+        q.apply(attrs{}.nice(change)); // does not wait for them
+        for (int i = 0; i < 10; ++i) {
+            after.push_back(std::make_unique<noted>());
+            q.queue_on(cpu, after.back()->item);
+        }
+        CHECK(g.item.busy());
+        CHECK(q.stats().started - q.stats().completed == 1); // the limit is that of the queue, not of a pool
+        g.open();
+        q.flush();
+        for (const auto& one : before) CHECK(one->nice == change - 1);
+        for (const auto& one : after) CHECK(one->nice == change);
+    }
+    CHECK(q.stats().completed == 63);
+}
+
+TEMPLATE_LIST_TEST_CASE("changes under load lose nothing and run nothing twice", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<P> q{rt, at_most<P>(4, "q")};
+    std::atomic<bool> stop{false};
+    std::atomic<int> runs{0}, posted{0}, overlaps{0}, item_queued{0};
+    struct shared {
+        std::atomic<int> inside{0}, runs{0};
+    } one;
+    cmwq::work w{[&] {
+        if (one.inside.fetch_add(1) != 0) ++overlaps;
+        ++one.runs;
+        one.inside.fetch_sub(1);
+    }};
+    std::vector<std::thread> producers;
+    for (unsigned t = 0; t < 3; ++t) {
+        producers.emplace_back([&, t] {
+            for (unsigned i = t; !stop; ++i) {
+                if (q.post_on(i % 16, [&] { ++runs; }) == queue_status::queued) ++posted;
+                if (q.queue_on(i * 7 % 16, w) == queue_status::queued) ++item_queued;
+                if (i % 64 == 0) q.flush();
+            }
+        });
+    }
+    for (int i = 0; i < 200; ++i) {
+        const auto scope = cmwq::affinity_scopes[static_cast<std::size_t>(i) % std::size(cmwq::affinity_scopes)];
+        q.apply(attrs{}.nice(i % 3).affinity(scope).strict(i % 2 == 0));
+    }
+    stop = true;
+    for (auto& t : producers) t.join();
+    q.flush();
+    CHECK(runs == posted);
+    CHECK(one.runs == item_queued);
+    CHECK(overlaps == 0);
+    CHECK(q.stats().completed == static_cast<std::uint64_t>(runs + one.runs));
+}
+
+TEMPLATE_LIST_TEST_CASE("apply() from inside of the queue's own item", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    cmwq::workqueue<P> q{rt, "q"};
+    std::vector<long> nice; // plain: each item queues the next, as its last deed
+    std::function<void()> step = [&] {
+        nice.push_back(nice_of_this_task());
+        if (nice.size() == 5) return;
+        q.apply(attrs{}.nice(static_cast<int>(nice.size())));
+        q.post([&] { step(); });
+    };
+    q.post([&] { step(); });
+    q.drain();
+    CHECK(nice == std::vector<long>{0, 1, 2, 3, 4});
+}
+
+TEMPLATE_LIST_TEST_CASE("equal attributes change nothing: the pools stay, and what runs there", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    const attrs a = attrs{}.nice(1);
+    cmwq::options<P> o = at_most<P>(2, "q");
+    o.attrs = a;
+    cmwq::workqueue<P> q{rt, std::move(o)};
+    gate<P> g;
+    g.hold(q, cpu);
+    const std::size_t nr_pools = rt.core().pools().size();
+    for (int i = 0; i < 100; ++i) q.apply(a);
+    CHECK(rt.core().pools().size() == nr_pools);
+    std::string pool, other;
+    cmwq::work w{[&] { pool = this_pool(); }};
+    q.queue_on(cpu, w);
+    g.open();
+    w.flush();
+    q.apply(a);
+    other.swap(pool);
+    q.queue_on(cpu, w);
+    w.flush();
+    CHECK(other == pool);
+    q.flush();
+    CHECK(q.stats().completed == 3);
+}
+
+TEMPLATE_LIST_TEST_CASE("flush and drain cover what still runs in the old pools", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    const bool drain = GENERATE(false, true);
+    cmwq::workqueue<P> q{rt, "q"};
+    gate<P> g;
+    g.hold(q, *rt.cpus().begin());
+    q.apply(attrs{}.nice(1));
+    q.apply(attrs{}.nice(2));
+    std::atomic<bool> returned{false};
+    std::atomic<std::uint64_t> completed{0};
+    std::thread waiter([&] {
+        if (drain) q.drain();
+        else q.flush();
+        completed = q.stats().completed;
+        returned = true;
+    });
+    noted n;
+    if (drain) CHECK(eventually([&] { return q.queue(n.item) == queue_status::rejected; }));
+    CHECK_FALSE(returned);
+    g.open();
+    waiter.join();
+    CHECK(completed >= 1);
+    CHECK_FALSE(g.item.busy());
+}
+
+TEMPLATE_LIST_TEST_CASE("items that wait in an old pool can be cancelled and flushed", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
+    gate<P> g;
+    g.hold(q, cpu);
+    noted a, b, c, d;
+    q.queue_on(cpu, a.item);
+    q.queue_on(cpu, b.item);
+    q.apply(attrs{}.nice(1));
+    q.queue_on(cpu, c.item);
+    q.queue_on(cpu, d.item);
+    CHECK(q.queue_on(cpu, a.item) == queue_status::already_pending);
+    CHECK(a.item.cancel());
+    CHECK(c.item.cancel_sync());
+    CHECK(q.queue_on(cpu, a.item) == queue_status::queued); // now it is one of the new pool
+    std::thread opener([&] { g.open(); });
+    b.item.flush();
+    d.item.flush();
+    a.item.flush();
+    opener.join();
+    CHECK(a.nice == 1);
+    CHECK(b.nice == 0);
+    CHECK(c.nice == -100);
+    CHECK(d.nice == 1);
+}
+
+// --- order --------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("an ordered queue keeps its order across changes, however many items wait, and runs one at a time") {
+    cmwq::runtime rt{two_nodes()};
+    const int waiting = GENERATE(0, 1, 2, 3, 50);
+    const int changes = GENERATE(1, 2, 3, 5);
+    const bool unbound_cpus = GENERATE(false, true);
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    gate<cmwq::ordered> g;
+    std::vector<int> order; // plain: one at a time
+    std::atomic<int> inside{0}, overlaps{0};
+    int next = 0;
+    const auto post = [&](int n) {
+        for (; n > 0; --n) {
+            q.post_on(static_cast<unsigned>(next % 16), [&, i = next] {
+                if (inside.fetch_add(1) != 0) ++overlaps;
+                order.push_back(i);
+                inside.fetch_sub(1);
+            });
+            ++next;
+        }
+    };
+    g.hold(q, 3);
+    post(waiting);
+    for (int i = 0; i < changes; ++i) {
+        // 0, 1, 0, 1 ...: back to a pool in which older items still wait.
+        if (unbound_cpus) rt.set_unbound_cpus(i % 2 == 0 ? cpuset::range(0, 8) : cpuset::range(0, 16));
+        else q.apply(attrs{}.nice(1 - i % 2));
+        post(waiting);
+    }
+    CHECK(order.empty());
+    g.open();
+    q.flush();
+    CHECK(order == numbers(next));
+    CHECK(overlaps == 0);
+    post(10);
+    q.drain();
+    CHECK(order == numbers(next));
+}
+
+TEST_CASE("an ordered queue goes on when all that waited in a pool in between was cancelled") {
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    gate<cmwq::ordered> g;
+    g.hold(q, cpu);
+    noted a, b, c, d;
+    q.apply(attrs{}.nice(1));
+    q.queue_on(cpu, a.item);
+    q.queue_on(cpu, b.item);
+    q.apply(attrs{}.nice(2));
+    q.queue_on(cpu, c.item);
+    q.apply(attrs{}.nice(3));
+    q.queue_on(cpu, d.item);
+    CHECK(a.item.cancel());
+    CHECK(b.item.cancel());
+    CHECK(c.item.cancel());
+    g.open();
+    d.item.flush();
+    CHECK(d.nice == 3);
+    q.queue_on(cpu, a.item);
+    a.item.flush();
+    CHECK(a.nice == 3);
+}
+
+TEST_CASE("an ordered queue keeps the order of several producers' own items while its attributes change all the time") {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    constexpr int nr_producers = 3, each = 2000;
+    std::vector<int> last(nr_producers, -1); // plain: one at a time
+    std::atomic<int> wrong{0}, runs{0}, running{nr_producers};
+    std::vector<std::thread> producers;
+    for (int t = 0; t < nr_producers; ++t) {
+        producers.emplace_back([&, t] {
+            for (int i = 0; i < each; ++i) {
+                q.post([&, t, i] {
+                    int& before = last[static_cast<std::size_t>(t)];
+                    if (before != i - 1) ++wrong;
+                    before = i;
+                    ++runs;
+                });
+            }
+            --running;
+        });
+    }
+    for (int i = 0; running > 0; ++i) {
+        if (i % 5 == 4) rt.set_unbound_cpus(cpuset::range(0, i % 2 == 0 ? 16 : 4));
+        else q.apply(attrs{}.nice(i % 3));
+    }
+    for (auto& t : producers) t.join();
+    q.flush();
+    CHECK(runs == nr_producers * each);
+    CHECK(wrong == 0);
+}
+
+// --- the runtime's set of CPUs ------------------------------------------------------------------------------------------
+
+TEMPLATE_LIST_TEST_CASE("set_unbound_cpus moves live queues, and leaves what runs alone", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    if (rt.cpus().size() < 2) return; // nowhere to go
+    const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
+    cmwq::workqueue<P> q{rt, "q"};
+    cmwq::workqueue<cmwq::bound> b{rt, "bound"};
+    std::atomic<bool> right{true};
+    const auto runs_on = [&](const cpuset& wanted) {
+        return [&right, wanted] {
+            if (cpus_of_this_task() != wanted) right = false;
+        };
+    };
+    for (int round = 0; round < 10; ++round) {
+        for (const unsigned cpu : {first, second}) {
+            rt.set_unbound_cpus({cpu});
+            CHECK(rt.unbound_cpus() == cpuset{cpu});
+            q.post_on(first, runs_on({cpu}));
+            q.post_on(second, runs_on({cpu}));
+            b.post_on(first, runs_on({first}));
+            b.post_on(second, runs_on({second}));
+        }
+    }
+    q.flush();
+    b.flush();
+    CHECK(right);
+    CHECK(q.stats().completed == 40);
+}
+
+// --- a queue that goes --------------------------------------------------------------------------------------------------
+
+TEMPLATE_LIST_TEST_CASE("apply() on a queue that is being destroyed is refused, and nothing changes", "",
+                        keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    auto q = std::make_unique<cmwq::workqueue<P>>(rt, "q");
+    cmwq::workqueue<P>& alive = *q;
+    std::binary_semaphore entered{0}, go{0};
+    std::atomic<int> refused{0}, same{0};
+    alive.post([&] {
+        entered.release();
+        go.acquire();
+        try {
+            alive.apply(attrs{}.nice(1));
+        } catch (const std::invalid_argument&) {
+            ++refused;
+        }
+        if (alive.attributes() == attrs{}) ++same;
+        alive.post([&] {
+            if (nice_of_this_task() == 0) ++same;
+        });
+    });
+    entered.acquire();
+    std::thread destroyer([&] { q.reset(); });
+    cmwq::work w{[] {}};
+    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; })); // it has begun
+    go.release();
+    destroyer.join();
+    CHECK(refused == 1);
+    CHECK(same == 2);
+}
+
+TEMPLATE_LIST_TEST_CASE("a queue may be destroyed right after a change, and while the runtime changes", "",
+                        keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt{two_nodes()};
+    constexpr int rounds = 300;
+    std::atomic<int> round{0};
+    std::thread changer([&] {
+        for (int i = 0; round < rounds; ++i) {
+            // In step with the other thread: it would hardly ever get the lock.
+            while (round < std::min(i, rounds)) std::this_thread::yield();
+            rt.set_unbound_cpus(cpuset::range(0, i % 2 == 0 ? 16 : 8));
+            rt.set_default_scope(i % 3 == 0 ? affinity_scope::cpu : affinity_scope::numa);
+        }
+    });
+    std::atomic<int> runs{0};
+    for (; round < rounds; ++round) {
+        cmwq::workqueue<P> q{rt, "q"};
+        q.post([&] { ++runs; });
+        q.apply(attrs{}.nice(round % 2));
+        q.post([&] { ++runs; });
+    }
+    changer.join();
+    CHECK(runs == 2 * rounds);
+}
+
+TEMPLATE_LIST_TEST_CASE("the threads of a pool end soon after its last user has gone", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    {
+        cmwq::options<P> o;
+        o.attrs = attrs{}.nice(7);
+        cmwq::workqueue<P> a{rt, std::move(o)};
+        std::counting_semaphore<> entered{0}, leave{0};
+        constexpr int many = runs_one_at_a_time<P> ? 1 : 20;
+        for (int i = 0; i < many; ++i) {
+            a.post([&] {
+                entered.release();
+                leave.acquire();
+            });
+        }
+        for (int i = 0; i < many; ++i) entered.acquire();
+        CHECK(rt.stats().threads > many);
+        leave.release(many);
+        a.flush();
+        {
+            cmwq::options<P> same;
+            same.attrs = attrs{}.nice(7);
+            cmwq::workqueue<P> b{rt, std::move(same)};
+        }
+        noted n; // b has gone, a has not
+        a.queue(n.item);
+        n.item.flush();
+        CHECK(n.nice == 7);
+    }
+    CHECK(eventually([&] { return rt.stats().threads == 0; }));
+    // Its record serves others: pools that come and go leave nothing behind.
+    cmwq::workqueue<P> q{rt, "q"};
+    for (int i = 0; i < 100; ++i) {
+        noted n;
+        q.apply(attrs{}.nice(1 + i % 10).affinity(affinity_scope::system));
+        q.queue(n.item);
+        n.item.flush();
+        CHECK(n.nice == 1 + i % 10);
+    }
+    CHECK(eventually([&] { return rt.stats().threads <= 2; }));
+    CHECK(rt.stats().items_completed == q.stats().completed + (runs_one_at_a_time<P> ? 2 : 21));
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What attributes mean: which pools there are, whom they serve, and what their threads are.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "pool_name.hpp"
+#include "this_task.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+#include <linux/capability.h>
+#include <memory>
+#include <sched.h>
+#include <semaphore>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+using cmwq::affinity_scope;
+using cmwq::attrs;
+using cmwq::cpuset;
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+cmwq::runtime_options simulated(std::string_view machine) {
+    cmwq::runtime_options o;
+    o.machine = cmwq::topology::synthetic(machine);
+    return o;
+}
+
+template <class P>
+cmwq::options<P> with(attrs a) {
+    cmwq::options<P> o;
+    o.name = "with attributes";
+    o.attrs = std::move(a);
+    return o;
+}
+
+/// What `f` finds out on a worker that serves callers on that CPU.
+template <class P, class F>
+auto seen_on(cmwq::workqueue<P>& q, unsigned cpu, F f) {
+    decltype(f()) result{};
+    cmwq::work w{[&] { result = f(); }};
+    if (q.queue_on(cpu, w) == queue_status::queued) w.flush();
+    return result;
+}
+template <class P, class F>
+auto seen(cmwq::workqueue<P>& q, F f) {
+    return seen_on(q, *cmwq::runtime::global().cpus().begin(), f);
+}
+
+template <class F>
+std::string message_of(F f) {
+    try {
+        f();
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return "";
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("a thousand queues of three sets of attributes have the pools of three", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
+    std::set<std::string> pools;
+    for (int i = 0; i < 1000; ++i) {
+        const attrs a = attrs{}.nice(i % 3).affinity(affinity_scope::system);
+        queues.push_back(std::make_unique<cmwq::workqueue<P>>(rt, with<P>(a)));
+        pools.insert(seen(*queues.back(), this_pool));
+    }
+    CHECK(pools.size() == 3);
+    CHECK(rt.core().pools().size() == 3);
+    CHECK(rt.stats().threads <= 20);
+}
+
+TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever words", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt{simulated("numa:1 l3:1 core:4 pu:1")};
+    cmwq::workqueue<P> q{rt, "q"};
+    const std::string pool = seen(q, this_pool);
+    // One cache, one node, one machine.
+    for (const affinity_scope s : {affinity_scope::cache, affinity_scope::cache_shard, affinity_scope::numa,
+                                   affinity_scope::system, affinity_scope::default_}) {
+        cmwq::workqueue<P> other{rt, with<P>(attrs{}.affinity(s))};
+        CHECK(seen(other, this_pool) == pool);
+        cmwq::workqueue<P> named{rt, with<P>(attrs{}.affinity(s).cpus(cpuset::range(0, 100)).strict(true))};
+        CHECK(seen(named, this_pool) == pool); // confined to what it may use anyway
+    }
+    for (const attrs& a : {attrs{}.nice(1), attrs{}.scheduling(cmwq::scheduling::batch), attrs{}.cpus({0, 1, 2})}) {
+        cmwq::workqueue<P> other{rt, with<P>(a)};
+        CHECK(seen(other, this_pool) != pool);
+    }
+}
+
+TEST_CASE("managed and unmanaged queues do not share a pool; unbound and ordered ones do") {
+    cmwq::runtime rt;
+    const attrs a = attrs{}.affinity(affinity_scope::system);
+    cmwq::workqueue<cmwq::unbound> u{rt, with<cmwq::unbound>(a)};
+    cmwq::workqueue<cmwq::ordered> o{rt, with<cmwq::ordered>(a)};
+    cmwq::workqueue<cmwq::elastic> e{rt, with<cmwq::elastic>(a)};
+    CHECK(seen(u, this_pool) == seen(o, this_pool));
+    CHECK(seen(u, this_pool) != seen(e, this_pool));
+}
+
+TEMPLATE_LIST_TEST_CASE("the nice value is that of the threads", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    for (const int n : {0, 1, 5, 19}) {
+        cmwq::workqueue<P> q{rt, with<P>(attrs{}.nice(n))};
+        CHECK(seen(q, nice_of_this_task) == n);
+        CHECK(seen(q, [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); }) == n);
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed_policies) {
+    using P = TestType;
+    using cmwq::scheduling;
+    std::atomic<bool> refused{false};
+    cmwq::runtime_options o;
+    o.on_event = [&](const cmwq::event& e) { refused = refused || e.what == cmwq::event::kind::priority_refused; };
+    cmwq::runtime rt{std::move(o)};
+    const auto class_of = [&](scheduling s) {
+        cmwq::workqueue<P> q{rt, with<P>(attrs{}.scheduling(s))};
+        return seen(q, sched_class_of_this_task);
+    };
+    CHECK(class_of(scheduling::normal) == SCHED_OTHER);
+    CHECK(class_of(scheduling::batch) == SCHED_BATCH);
+    CHECK(class_of(scheduling::idle) == SCHED_IDLE);
+    CHECK_FALSE(refused);
+    CHECK(class_of(scheduling::fifo) == (refused ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
+}
+
+TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere else", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    for (const unsigned cpu : rt.cpus()) {
+        cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({cpu}))};
+        for (const unsigned from : rt.cpus()) {
+            CHECK(seen_on(q, from, cpus_of_this_task) == cpuset{cpu});
+            CHECK(seen_on(q, from, cmwq::detail::current_cpu) == cpu);
+        }
+        cpuset more{cpu, 4000}; // some of which is not there
+        cmwq::workqueue<P> partly{rt, with<P>(attrs{}.cpus(more))};
+        CHECK(seen_on(partly, cpu, cpus_of_this_task) == cpuset{cpu});
+        CHECK(partly.attributes().cpus() == more); // as given
+    }
+    cmwq::workqueue<P> all{rt, "all"};
+    CHECK(seen(all, cpus_of_this_task) == rt.unbound_cpus());
+}
+
+TEMPLATE_LIST_TEST_CASE("strict pools are confined to their pod, the others are not", "", parallel_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    const cmwq::topology& machine = rt.machine();
+    for (const affinity_scope scope : cmwq::affinity_scopes) {
+        cmwq::workqueue<P> strict{rt, with<P>(attrs{}.affinity(scope).strict(true))};
+        cmwq::workqueue<P> loose{rt, with<P>(attrs{}.affinity(scope))};
+        for (const unsigned cpu : rt.cpus()) {
+            const cpuset& pod = machine.pods(scope)[machine.pod_of(scope, cpu)].cpus;
+            CHECK(seen_on(strict, cpu, cpus_of_this_task) == pod);
+            CHECK(seen_on(loose, cpu, cpus_of_this_task) == rt.cpus());
+        }
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in one pod of the scope", "",
+                        keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt{simulated("pack:2 numa:1 l3:2 core:4 pu:2")}; // 32 CPUs
+    const cmwq::topology& machine = rt.machine();
+    for (const affinity_scope scope : cmwq::affinity_scopes) {
+        CAPTURE(to_string(scope));
+        cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(scope))};
+        std::vector<std::string> pool;
+        for (const unsigned cpu : rt.cpus()) pool.push_back(seen_on(q, cpu, this_pool));
+        int wrong = 0;
+        for (const unsigned a : rt.cpus()) {
+            for (const unsigned b : rt.cpus()) {
+                const bool together = runs_one_at_a_time<P> || machine.pod_of(scope, a) == machine.pod_of(scope, b);
+                wrong += (pool[a] == pool[b]) == together ? 0 : 1;
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served by turns", "", parallel_policies) {
+    using P = TestType;
+    cmwq::runtime_options o = simulated("numa:2 l3:2 core:4 pu:1");
+    o.unbound_cpus = cpuset::range(0, 8);
+    cmwq::runtime rt{std::move(o)};
+    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
+    std::set<std::string> pools, own;
+    for (unsigned i = 0; i < 8; ++i) {
+        pools.insert(seen_on(q, 12, this_pool));
+        own.insert(seen_on(q, i, this_pool));
+    }
+    CHECK(pools.size() == 8);
+    CHECK(pools == own);
+    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // whose CPUs are all there
+    CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
+}
+
+TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that changes", "", parallel_policies) {
+    using P = TestType;
+    cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
+    CHECK(rt.default_scope() == affinity_scope::cache_shard);
+    cmwq::workqueue<P> q{rt, "default"};
+    cmwq::workqueue<P> fixed{rt, with<P>(attrs{}.affinity(affinity_scope::numa))};
+    const auto nr_pools = [&](cmwq::workqueue<P>& one) {
+        std::set<std::string> pools;
+        for (const unsigned cpu : rt.cpus()) pools.insert(seen_on(one, cpu, this_pool));
+        return pools.size();
+    };
+    CHECK(nr_pools(q) == 4);
+    for (const auto& [scope, pods] : {std::pair{affinity_scope::cpu, 16u},
+                                      {affinity_scope::system, 1u},
+                                      {affinity_scope::numa, 2u},
+                                      {affinity_scope::default_, 4u}}) {
+        rt.set_default_scope(scope);
+        CHECK(rt.default_scope() == scope);
+        CHECK(nr_pools(q) == pods);
+        CHECK(nr_pools(fixed) == 2);
+        CHECK(q.attributes() == attrs{});
+        cmwq::workqueue<P> fresh{rt, "made later"};
+        CHECK(nr_pools(fresh) == pods);
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("an item that still runs for one pod is not run in another: it runs there again", "",
+                        parallel_policies) {
+    using P = TestType;
+    cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
+    cmwq::workqueue<P> q{rt, "q"};
+    std::binary_semaphore entered{0}, leave{0};
+    std::atomic<int> runs{0}, inside{0}, overlaps{0};
+    std::string pool;
+    cmwq::work<std::function<void()>> w{[&] {
+        if (inside.fetch_add(1) != 0) ++overlaps;
+        pool = this_pool();
+        if (++runs == 1) {
+            entered.release();
+            leave.acquire();
+        }
+        inside.fetch_sub(1);
+    }};
+    CHECK(q.queue_on(0, w) == queue_status::queued);
+    entered.acquire();
+    const std::string first = pool;
+    CHECK(q.queue_on(15, w) == queue_status::queued);
+    const std::string second = seen_on(q, 15, this_pool); // queued behind it, and runs: w does not wait there
+    CHECK(second != first);
+    CHECK(w.pending());
+    CHECK(runs == 1);
+    leave.release();
+    w.flush();
+    CHECK(runs == 2);
+    CHECK(overlaps == 0);
+    CHECK(pool == first);
+    CHECK(q.queue_on(15, w) == queue_status::queued); // idle now: the CPU counts
+    w.flush();
+    CHECK(pool == second);
+}
+
+TEMPLATE_LIST_TEST_CASE("attributes() returns what was given", "", keyed_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    cmwq::workqueue<P> plain{rt, "plain"};
+    CHECK(plain.attributes() == attrs{});
+    const attrs a = attrs{}
+                        .nice(3)
+                        .cpus({first_cpu()})
+                        .affinity(affinity_scope::numa)
+                        .strict(true)
+                        .scheduling(cmwq::scheduling::batch);
+    cmwq::workqueue<P> q{rt, with<P>(a)};
+    CHECK(q.attributes() == a);
+    q.apply(attrs{}.nice(4));
+    CHECK(q.attributes() == attrs{}.nice(4));
+    q.apply({});
+    CHECK(q.attributes() == attrs{});
+}
+
+TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", "", keyed_policies) {
+    using P = TestType;
+    using queue = cmwq::workqueue<P>;
+    cmwq::runtime rt;
+    const attrs given = attrs{}.nice(2).affinity(affinity_scope::system);
+    queue q{rt, with<P>(given)};
+    const std::string pool = seen(q, this_pool);
+    const std::size_t nr_pools = rt.core().pools().size();
+    struct one {
+        attrs a;
+        std::string_view says;
+    };
+    for (const auto& [bad, says] :
+         {one{attrs{}.nice(20), "nice is 20, it must be -20 to 19"}, one{attrs{}.nice(-21), "nice is -21"},
+          one{attrs{}.nice(1'000'000), "nice is 1000000"}, one{attrs{}.cpus({}), "may use none"},
+          one{attrs{}.cpus({4000, 4001}), "of the CPUs '4000-4001' unbound items may use none"}}) {
+        CAPTURE(says);
+        CHECK(contains(message_of([&] { queue(rt, with<P>(bad)); }), says));
+        CHECK(contains(message_of([&] { q.apply(bad); }), says));
+        CHECK(q.attributes() == given);
+        CHECK(seen(q, this_pool) == pool);
+        CHECK(seen(q, nice_of_this_task) == 2);
+    }
+    CHECK(rt.core().pools().size() == nr_pools);
+    const auto counted = std::make_shared<int>(0);
+    {
+        cmwq::options<P> o = with<P>(attrs{}.cpus({}));
+        o.on_exception = [counted](std::exception_ptr) {};
+        CHECK_THROWS_AS(queue(rt, std::move(o)), std::invalid_argument);
+    }
+    CHECK(counted.use_count() == 1);
+}
+
+TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothing changes") {
+    cmwq::runtime rt{simulated("numa:2 core:4 pu:1")};
+    const attrs given = attrs{}.affinity(affinity_scope::cpu).strict(true);
+    cmwq::workqueue<cmwq::unbound> q{rt, with<cmwq::unbound>(given)};
+    const std::string before = seen_on(q, 5, this_pool);
+    CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
+    CHECK_THROWS_AS(rt.set_unbound_cpus({}), std::invalid_argument);
+    CHECK_THROWS_AS(rt.set_unbound_cpus({8, 9, 4000}), std::invalid_argument);
+    CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
+    CHECK(seen_on(q, 5, this_pool) == before);
+    rt.set_unbound_cpus({5, 4000});
+    CHECK(rt.unbound_cpus() == cpuset{5}); // of those it uses the ones that it has
+    CHECK(seen_on(q, 5, this_pool) == before);
+    CHECK(seen_on(q, 0, this_pool) == before);
+    CHECK_THROWS_AS(q.apply(attrs{}.cpus({0})), std::invalid_argument); // not now
+    CHECK(q.attributes() == given);
+    rt.set_unbound_cpus(cpuset::range(0, 8));
+    q.apply(attrs{}.cpus({0}));
+}
+
+TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that there are, is told of, and returns", "",
+                        keyed_policies) {
+    using P = TestType;
+    std::atomic<int> told{0};
+    std::string message; // written before `told`
+    cmwq::runtime_options o;
+    o.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::cpus_unavailable) return;
+        message = e.message;
+        ++told;
+    };
+    cmwq::runtime rt{std::move(o)};
+    if (rt.cpus().size() < 2) return; // nothing to lose
+    const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
+    cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({first}))};
+    CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
+    rt.set_unbound_cpus({second});
+    CHECK(seen_on(q, first, cpus_of_this_task) == cpuset{second});
+    CHECK(q.attributes() == attrs{}.cpus({first}));
+    CHECK(eventually([&] { return told == 1; }));
+    CHECK(contains(message, "with attributes"));
+    rt.set_unbound_cpus(rt.cpus());
+    CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
+    rt.set_unbound_cpus({second});
+    CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{second});
+    CHECK(told == 1); // once
+}
+
+// --- what the system does not permit ----------------------------------------------------------------------------------
+
+namespace {
+
+// For good, for the whole process: one thread so far.
+void give_up_the_right_to_priorities() {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_NICE, &none);
+    ::setrlimit(RLIMIT_RTPRIO, &none);
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2] = {};
+    if (::syscall(SYS_capget, &header, data) != 0) return;
+    for (__u32* set : {&data[0].effective, &data[0].permitted, &data[0].inheritable}) *set &= ~(1u << CAP_SYS_NICE);
+    ::syscall(SYS_capset, &header, data);
+}
+
+// This program again, as a child that runs one hidden test case.
+int run_hidden(const char* test_case) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::execl("/proc/self/exe", "child", test_case, static_cast<char*>(nullptr));
+        ::_exit(127);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+}
+
+template <class P>
+void expect_refusal(const attrs& a, int refused_error) {
+    std::atomic<int> told{0}, error{0};
+    std::string message; // written before `told`
+    cmwq::runtime_options o;
+    o.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::priority_refused) return;
+        message = e.message;
+        error = e.error;
+        ++told;
+    };
+    cmwq::runtime rt{std::move(o)};
+    cmwq::workqueue<P> q{rt, with<P>(a)};
+    CHECK(q.attributes() == a);
+    CHECK(seen(q, nice_of_this_task) == 0); // and it runs
+    CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
+    CHECK(eventually([&] { return told == 1; }));
+    CHECK(error == refused_error);
+    CHECK(contains(message, "refused"));
+    // Later, on a live queue, with CPUs that are permitted: those take effect all the same.
+    cmwq::workqueue<P> later{rt, "later"};
+    attrs b = a;
+    b.cpus({first_cpu()});
+    later.apply(b);
+    CHECK(seen(later, cpus_of_this_task) == cpuset{first_cpu()});
+    CHECK(seen(later, nice_of_this_task) == 0);
+    CHECK(later.attributes() == b);
+    later.apply(attrs{}.nice(3));
+    CHECK(seen(later, nice_of_this_task) == 3);
+    CHECK(told == 1); // once per runtime
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_policies) {
+    give_up_the_right_to_priorities();
+    expect_refusal<TestType>(attrs{}.nice(-20), EACCES);
+    expect_refusal<TestType>(attrs{}.nice(-1), EACCES);
+    expect_refusal<TestType>(attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
+}
+
+TEST_CASE("a priority that the system refuses is none: items run, it is told once, the rest takes effect") {
+    CHECK(run_hidden("hidden: without the right to priorities*") == 0);
+}
