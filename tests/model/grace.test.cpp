@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// grace_period and stable_vector by themselves: nothing is freed that somebody reads, nothing is read that is not there
+// yet.
+//
+// To free a value is to write it here: a race, if a reader is still at it, and what it reads is wrong.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/ds/stable_vector.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+namespace model = cmwq::detail::model;
+using cmwq::detail::acquire;
+using cmwq::detail::atomic;
+using cmwq::detail::grace_period;
+using cmwq::detail::relaxed;
+using cmwq::detail::release;
+using cmwq::detail::seq_cst;
+using cmwq::detail::stable_vector;
+using cmwq_test::search;
+
+namespace {
+
+/// A value that is exchanged, as the map of a queue is.
+class exchanged {
+public:
+    exchanged() {
+        for (auto& v : versions_) v = std::make_unique<model::checked<int>>(1);
+        now_.store(versions_[0].get(), relaxed);
+    }
+
+    void read(unsigned stripe) {
+        const grace_period::reader r(grace_, stripe);
+        const model::checked<int>& v = *now_.load(seq_cst); // [GRACE-1]
+        model::require(v == 1, "it is there");
+        static_cast<void>(pause_.load(relaxed)); // a step: the reader may be interrupted here
+        model::require(v == 1, "it is still there");
+    }
+    void replace() {
+        const cmwq::detail::scoped_lock g(writers_);
+        model::checked<int>* const old = versions_[at_].get();
+        now_.store(versions_[++at_].get(), seq_cst); // [GRACE-2]
+        grace_.wait();
+        *old = 0;
+    }
+
+private:
+    grace_period grace_{2};
+    atomic<model::checked<int>*> now_{nullptr};
+    atomic<int> pause_{0};
+    cmwq::detail::mutex writers_;
+    std::array<std::unique_ptr<model::checked<int>>, 4> versions_;
+    std::size_t at_ = 0;
+};
+
+struct element {
+    model::checked<int> number{-1};
+};
+
+} // namespace
+
+TEST_CASE("grace: a reader on each stripe, a writer that replaces and frees") {
+    CHECK(model::explore(search("replace", 2, 3), [] {
+        exchanged x;
+        auto a = model::spawn([&] { x.read(0); });
+        auto b = model::spawn([&] { x.read(1); });
+        x.replace();
+        a.join();
+        b.join();
+    }));
+}
+
+TEST_CASE("grace: a reader that took its turn two changes ago") {
+    CHECK(model::explore(search("replace-twice", 2, 3), [] {
+        exchanged x;
+        auto a = model::spawn([&] { x.read(0); });
+        x.replace();
+        x.replace();
+        a.join();
+    }));
+}
+
+TEST_CASE("grace: readers that come again, two writers by turns") {
+    CHECK(model::explore(search("writers", 3), [] {
+        exchanged x;
+        auto a = model::spawn([&] {
+            x.read(0);
+            x.read(0);
+        });
+        auto b = model::spawn([&] { x.replace(); });
+        x.replace();
+        x.read(1);
+        a.join();
+        b.join();
+    }));
+}
+
+TEST_CASE("grace: elements of a stable_vector are whole when they are counted") {
+    CHECK(model::explore(search("vector", 1, 3), [] {
+        stable_vector<element> v;
+        model::unsearched quiet;
+        const auto append = [&] {
+            auto e = std::make_unique<element>();
+            e->number = static_cast<int>(v.size());
+            v.append(std::move(e));
+        };
+        for (int i = 0; i < 7; ++i) append(); // the next segment begins with the second one from here
+        quiet.end();
+        const auto read = [&] {
+            for (std::size_t i = 5, n = v.size(); i < n; ++i)
+                model::require(v[i].number == static_cast<int>(i), "the element is whole");
+        };
+        auto a = model::spawn(read);
+        auto b = model::spawn(read);
+        append();
+        append();
+        append();
+        a.join();
+        b.join();
+        model::require(v.size() == 10, "all are there");
+    }));
+}
