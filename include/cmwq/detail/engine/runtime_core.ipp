@@ -106,10 +106,15 @@ inline runtime_core::~runtime_core() {
         queue_core* q = nullptr;
         {
             const scoped_lock g(queues_lock_);
-            q = orphans_.pop_front();
+            q = orphans_.front();
         }
         if (q == nullptr) break;
-        wait_until_drained(*q);
+        wait_until_drained(*q); // still on its list, where the service thread finds it: what is plugged waits for that
+        {
+            const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
+            const scoped_lock g(queues_lock_);
+            orphans_.remove(*q);
+        }
         q->give_back_pools();
         delete q;
     }
