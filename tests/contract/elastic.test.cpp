@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What elastic queues promise beyond what unbound ones do: as many runnable items as there are CPUs, whatever blocks.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "policy_list.hpp"
+#include "stress/stress.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+using cmwq::affinity_scope;
+using cmwq::attrs;
+using cmwq::cpuset;
+using cmwq::queue_status;
+using namespace cmwq_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+cmwq::options<cmwq::elastic> with(attrs a) {
+    cmwq::options<cmwq::elastic> o;
+    o.name = "elastic";
+    o.max_active = 1000;
+    o.attrs = std::move(a);
+    return o;
+}
+
+/// Items of which none ends before all have started.
+int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool announced) {
+    std::atomic<int> arrived{0}, done{0};
+    std::counting_semaphore<> all_there{0};
+    for (int i = 0; i < n; ++i) {
+        q.post_on(cpu, [&, n] {
+            if (++arrived == n) all_there.release(n);
+            if (announced) {
+                const cmwq::blocking_region region;
+                all_there.acquire();
+            } else {
+                all_there.acquire();
+            }
+            ++done;
+        });
+    }
+    q.flush();
+    return done;
+}
+
+/// How many items of a stream that only computes run at once, at most, while so many of them end.
+int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
+    std::atomic<int> inside{0}, most{0};
+    for (int i = 0; i < n; ++i) {
+        q.post_on(cpu, [&] {
+            const int now = ++inside;
+            int seen = most;
+            while (seen < now && !most.compare_exchange_weak(seen, now)) {}
+            stress::burn(20'000);
+            --inside;
+        });
+    }
+    q.flush();
+    return most;
+}
+
+} // namespace
+
+TEST_CASE("items that wait for each other, un-annotated, are replaced until all have started") {
+    const int n = GENERATE(8, 200);
+    const bool sentinel = GENERATE(true, false);
+    cmwq::runtime rt{{.sentinel = sentinel}};
+    for (const affinity_scope scope : {affinity_scope::system, affinity_scope::cpu}) {
+        cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(scope))};
+        CHECK(mutual_waiters(q, *rt.cpus().begin(), n, false) == n);
+    }
+    const cmwq::runtime_stats s = rt.stats();
+    CHECK(s.blocks_by_guard == 0);
+    CHECK(s.blocks_by_sentinel + s.blocks_by_monitor > 0);
+    if (!sentinel) CHECK(s.blocks_by_sentinel == 0);
+}
+
+TEST_CASE("items that announce that they block are replaced at once, by whoever announces it") {
+    const int n = GENERATE(8, 200);
+    cmwq::runtime rt{{.sentinel = false}};
+    cmwq::workqueue<cmwq::elastic> q{rt, with({})};
+    CHECK(mutual_waiters(q, *rt.cpus().begin(), n, true) == n);
+    CHECK(rt.stats().blocks_by_guard > 0);
+}
+
+TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
+    cmwq::runtime_options o;
+    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
+    cmwq::runtime rt{std::move(o)};
+    for (const bool announced : {false, true}) {
+        cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
+        for (const unsigned cpu : {0u, 15u}) CHECK(mutual_waiters(q, cpu, 40, announced) == 40);
+    }
+}
+
+// On a busy machine a detector may take for blocked what waits for a lock; the pool learns better. So this asks for one
+// run without, of many.
+TEST_CASE("items that only compute get no more threads than there are CPUs, and spares") {
+    const bool one_cpu = GENERATE(false, true);
+    CHECK(eventually([&] {
+        cmwq::runtime rt;
+        const int width = one_cpu ? 1 : rt.core().width_of(rt.cpus());
+        const attrs a =
+            one_cpu ? attrs{}.affinity(affinity_scope::cpu).strict(true) : attrs{}.affinity(affinity_scope::system);
+        cmwq::workqueue<cmwq::elastic> q{rt, with(a)};
+        return most_at_once(q, *rt.cpus().begin(), 3000) <= width &&
+               rt.stats().peak_threads <= static_cast<unsigned>(width) + 2;
+    }));
+}
+
+TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    const int width = rt.core().width_of(rt.cpus());
+    cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::system))};
+    CHECK(mutual_waiters(q, cpu, 100, false) == 100);
+    CHECK(rt.stats().threads >= 100);
+    std::atomic<int> inside{0}, most{0};
+    std::atomic<bool> stop{false};
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks, never runs dry
+    for (int i = 0; i < 4 * width + 20; ++i) {
+        stream.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
+            const int now = ++inside;
+            int seen = most;
+            while (seen < now && !most.compare_exchange_weak(seen, now)) {}
+            stress::burn(20'000);
+            --inside;
+            if (!stop) q.queue_on(cpu, *stream[static_cast<std::size_t>(i)]);
+        }));
+    }
+    for (const auto& w : stream) q.queue_on(cpu, *w);
+    CHECK(eventually([&] { return rt.core().pools().at(0).limit() == width; }));
+    CHECK(eventually([&] {
+        most = 0;
+        const std::uint64_t before = q.stats().completed;
+        return eventually([&] { return q.stats().completed > before + 1000; }) && most <= width;
+    }));
+    stop = true;
+    q.drain();
+}
+
+TEST_CASE("a CPU of the queue that would idle helps another pod") {
+    cmwq::runtime rt;
+    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // nobody to help
+    const unsigned cpu = *rt.cpus().begin();
+    const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
+    cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};
+    // The first computes until the second has run: only a thread on another CPU can run that.
+    std::atomic<bool> second{false}, started{false};
+    q.post_on(cpu, [&] {
+        started = true;
+        while (!second) stress::burn(100);
+    });
+    CHECK(eventually([&] { return started.load(); }));
+    q.post_on(cpu, [&] { second = true; });
+    CHECK(eventually([&] { return second.load(); }));
+    second = true;
+    q.flush();
+}
