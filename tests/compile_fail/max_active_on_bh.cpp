@@ -1,5 +1,5 @@
 // expect: (named|designator) 'max_active'
-// A bottom-half context runs one item at a time.
+// Bottom halves run one at a time for each CPU and priority.
 #include <cmwq/cmwq.hpp>
 
 cmwq::options<cmwq::bh> misuse{.name = "q", .max_active = 2};

@@ -13,7 +13,7 @@
 namespace cmwq_test {
 
 /// A promise of every queue is tested for each of these.
-using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered>;
+using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered, cmwq::bh>;
 
 /// Items may wait for each other, or for the test.
 template <class P>

@@ -37,6 +37,7 @@ void use(cmwq::workqueue<>& queue, const const_owner& constant) {
     queue.drain();
     cmwq::system_wq().queue(item);
     cmwq::blocking_region region;
+    cmwq::bh_disable_guard hold;
 }
 
 int main() {

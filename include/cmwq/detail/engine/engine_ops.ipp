@@ -220,13 +220,15 @@ inline bool grab_pending(work_base& w) noexcept {
 
 /// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
 inline bool wait_for_work(work_base& w, bool running_only) noexcept {
+    bool was_armed = false;
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // An armed timer is brought forward, also one that was armed while this looked.
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
                 const directory::pin at(home);
                 if (at.dead) return false;
-                if (at.runtime != nullptr) at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
+                if (at.runtime != nullptr)
+                    was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
             }
         }
         const bool pending = work_access::pending(w);
@@ -246,7 +248,7 @@ inline bool wait_for_work(work_base& w, bool running_only) noexcept {
                 return true;
             }
         }
-        if (running_only || !pending) return false;
+        if (running_only || !pending) return was_armed; // if it was, it has run since
     }
 }
 

@@ -25,8 +25,8 @@ public:
         CMWQ_EXCLUDES(lock_);
     /// True: it was armed here, and the caller owns PENDING now.
     [[nodiscard]] bool disarm(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
-    /// flush(): the item is queued now, if it is armed here.
-    void expedite(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// flush(): the item is queued now, if it is armed here. Whether it was.
+    bool expedite(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
     /// drain(): all armed items of the queue are queued now.
     void expedite_all(queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
     /// Queues what is due. Returns the next deadline, or 0 if nothing is armed.

@@ -48,13 +48,16 @@ inline bool timer_service::disarm(delayed_work_base& w) noexcept {
     return true;
 }
 
-inline void timer_service::expedite(delayed_work_base& w) noexcept {
+inline bool timer_service::expedite(delayed_work_base& w) noexcept {
+    bool armed = false;
     const auto fire = [&]() -> pushed {
         const scoped_lock g(lock_);
         work_timer& t = work_access::timer(w);
-        return t.home.load(acquire) == rt_.id() ? fire_locked(t) : pushed{};
+        armed = t.home.load(acquire) == rt_.id();
+        return armed ? fire_locked(t) : pushed{};
     };
     tell(fire());
+    return armed;
 }
 
 inline void timer_service::expedite_all(queue_core& q) noexcept {

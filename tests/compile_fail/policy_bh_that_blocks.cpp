@@ -1,0 +1,8 @@
+// expect: (execution_policy|constraint)
+// Items of a dispatcher run in their caller, who must not be kept waiting.
+#include <cmwq/cmwq.hpp>
+
+struct slow : cmwq::bh {
+    static constexpr bool may_block = true;
+};
+void misuse(cmwq::workqueue<slow>& q, cmwq::work_base& w) { q.queue(w); }

@@ -1,0 +1,835 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What bottom halves promise beyond what all queues do: where items run, in which order, within which budget, and what
+// is an error inside of them. What ends the program is in tests/death/.
+#include "catch.hpp"
+#include "eventually.hpp"
+
+#include <cmwq/cmwq.hpp>
+#include <cmwq/testing/manual_clock.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using cmwq::queue_status;
+using cmwq_test::eventually;
+using namespace std::chrono_literals;
+using item = cmwq::work<std::function<void()>>;
+
+namespace {
+
+/// The calling thread stays on one CPU while this lives. Threads that it starts meanwhile do, too.
+class pinned {
+public:
+    explicit pinned(unsigned cpu) {
+        cmwq::detail::for_each_allowed_cpu([this](unsigned c) { before_.insert(c); });
+        static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}));
+    }
+    ~pinned() { static_cast<void>(cmwq::detail::bind_this_thread(before_)); }
+    pinned(const pinned&) = delete;
+    pinned& operator=(const pinned&) = delete;
+
+private:
+    cmwq::cpuset before_;
+};
+
+unsigned cpu_a() { return *cmwq::runtime::global().cpus().begin(); }
+unsigned cpu_b() {
+    const cmwq::cpuset& cpus = cmwq::runtime::global().cpus();
+    const unsigned second = cpus.next(cpu_a() + 1);
+    return cpus.contains(second) ? second : cpu_a();
+}
+
+/// Stays in the CPU until `done`, as a bottom half has to that waits for another thread.
+template <class F>
+void spin_until(F done) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+/// An item that runs on another thread until it is let go.
+class held {
+public:
+    held(cmwq::workqueue<cmwq::bh>& q, unsigned cpu)
+        : w_([this] {
+              inside_ = true;
+              spin_until([this] { return leave_.load(); });
+          }),
+          t_([this, &q, cpu] {
+              const pinned here(cpu);
+              q.queue(w_);
+          }) {
+        spin_until([this] { return inside_.load(); });
+    }
+    ~held() { let_go(); }
+    void let_go() {
+        leave_ = true;
+        if (t_.joinable()) t_.join();
+    }
+    item& work() { return w_; }
+
+private:
+    std::atomic<bool> inside_{false}, leave_{false};
+    item w_;
+    std::thread t_;
+};
+
+std::errc code_of(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const std::system_error& e) {
+        return static_cast<std::errc>(e.code().value());
+    }
+    return {};
+}
+
+} // namespace
+
+// --- where and in which order -----------------------------------------------------------------------------------------
+
+TEST_CASE("bh: the item has run before queue() returns, on the calling thread") {
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::thread::id where;
+    item w{[&] { where = std::this_thread::get_id(); }};
+    CHECK(q.queue(w) == queue_status::queued);
+    CHECK(where == std::this_thread::get_id());
+    CHECK_FALSE(w.busy());
+    CHECK(q.stats().completed == 1);
+
+    int posted = 0;
+    q.post([&] { ++posted; });
+    CHECK(posted == 1);
+    auto answer = q.async([] { return 42; });
+    CHECK(answer.wait_for(0s) == std::future_status::ready);
+    CHECK(answer.get() == 42);
+    cmwq::delayed_work at_once{[&] { ++posted; }};
+    q.queue_after(0s, at_once);
+    CHECK(posted == 2);
+    q.modify(0s, at_once);
+    CHECK(posted == 3);
+}
+
+TEST_CASE("bh: the item knows itself and its queue, and the caller what it was before") {
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    cmwq::workqueue<> events{"events"};
+    cmwq::work_base* seen = nullptr;
+    cmwq::workqueue_base* seen_queue = nullptr;
+    bool busy = false, pending = true;
+    std::optional<item> w;
+    w.emplace([&] {
+        seen = cmwq::this_work::current();
+        seen_queue = cmwq::this_work::queue();
+        busy = w->busy();
+        pending = w->pending();
+    });
+    q.queue(*w);
+    CHECK(seen == &*w);
+    CHECK(seen_queue == &q);
+    CHECK(busy);
+    CHECK_FALSE(pending);
+    CHECK(cmwq::this_work::current() == nullptr);
+
+    // From inside of a bound item: its worker is the bottom half for that time, and then itself again.
+    seen = nullptr;
+    cmwq::work_base* after = nullptr;
+    cmwq::workqueue_base* queue_after = nullptr;
+    std::thread::id inside, outside;
+    item bottom{[&] { inside = std::this_thread::get_id(); }};
+    item outer{[&] {
+        outside = std::this_thread::get_id();
+        q.queue(*w);
+        q.queue(bottom);
+        after = cmwq::this_work::current();
+        queue_after = cmwq::this_work::queue();
+        const cmwq::blocking_region allowed; // here, again
+    }};
+    events.queue(outer);
+    outer.flush();
+    CHECK(seen == &*w);
+    CHECK(inside == outside);
+    CHECK(after == &outer);
+    CHECK(queue_after == &events);
+}
+
+TEST_CASE("bh: what an item queues runs after it, in order, and before the outermost queue() returns") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
+    std::vector<int> order;
+    item b{[&] { order.push_back(2); }};
+    item c{[&] { order.push_back(3); }};
+    item a{[&] {
+        CHECK(q.queue(b) == queue_status::queued);
+        CHECK(b.pending());
+        CHECK(other.queue(c) == queue_status::queued); // one order for all queues of a CPU and priority
+        order.push_back(1);
+    }};
+    q.queue(a);
+    CHECK(order == std::vector<int>{1, 2, 3});
+}
+
+TEST_CASE("bh: a chain of 10,000 items does not grow the stack, and runs in order") {
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    constexpr int length = 10'000;
+    std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+    std::vector<int> order;
+    std::vector<std::unique_ptr<item>> items;
+    std::thread::id first_thread;
+    std::uintptr_t first_depth = 0;
+    for (int i = 0; i < length; ++i) {
+        items.push_back(std::make_unique<item>([&, i] {
+            char here;
+            const auto depth = reinterpret_cast<std::uintptr_t>(&here);
+            // The rest of the chain is beyond the budget: it has another stack, which is looked at on its own.
+            if (i == 0) first_thread = std::this_thread::get_id();
+            if (i == 0) first_depth = depth;
+            if (std::this_thread::get_id() != first_thread) {
+                lowest = std::min(lowest, depth);
+                highest = std::max(highest, depth);
+            } else if (depth != first_depth) {
+                order.push_back(-1); // deeper, or less deep
+            }
+            order.push_back(i);
+            if (i + 1 < length) q.queue(*items[static_cast<std::size_t>(i) + 1]);
+        }));
+    }
+    q.queue(*items[0]);
+    q.drain();
+    REQUIRE(order.size() == std::size_t{length});
+    CHECK(std::is_sorted(order.begin(), order.end()));
+    CHECK(highest == lowest);
+}
+
+TEST_CASE("bh: high goes before normal, right after the item that queues it") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> normal{"normal"};
+    cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
+    std::string order;
+    bool from_high = false;
+    item n3{[&] { order += '3'; }};
+    item h{[&] {
+        order += 'h';
+        if (from_high) normal.queue(n3);
+    }};
+    item n2{[&] { order += '2'; }};
+    item n1{[&] {
+        normal.queue(n2);
+        high.queue(h);
+        order += '1';
+    }};
+    normal.queue(n1);
+    CHECK(order == "1h2");
+
+    order.clear();
+    from_high = true; // an item of `high` raises a normal one: run by the same thread, after it
+    high.queue(h);
+    CHECK(order == "h3");
+
+    order.clear();
+    from_high = false;
+    {
+        const cmwq::bh_disable_guard hold;
+        normal.queue(n2);
+        high.queue(h);
+    }
+    CHECK(order == "h2");
+}
+
+TEST_CASE("bh: one at a time for each CPU and priority, with several threads") {
+    constexpr int nr_threads = 4, rounds = 3000;
+    const unsigned cpu = cpu_a();
+    cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
+    std::atomic<int> inside{0}, overlaps{0};
+    std::uint64_t runs = 0; // plain on purpose
+    const auto body = [&] {
+        if (inside.fetch_add(1) != 0) ++overlaps;
+        ++runs;
+        inside.fetch_sub(1);
+    };
+    std::atomic<std::uint64_t> queued{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < nr_threads; ++t) {
+        threads.emplace_back([&, t] {
+            item w{body};
+            for (int i = 0; i < rounds; ++i) {
+                if ((t % 2 == 0 ? q : other).queue_on(cpu, w) == queue_status::queued) ++queued;
+            }
+            w.flush();
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    CHECK(overlaps == 0);
+    CHECK(runs == queued);
+    CHECK(runs == q.stats().completed + other.stats().completed);
+}
+
+TEST_CASE("bh: while somebody drains the context, queue() returns at once and that thread runs the item") {
+    const unsigned cpu = cpu_a();
+    const pinned here(cpu);
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::atomic<bool> ran{false};
+    std::thread::id where, drainer;
+    item note{[&] { drainer = std::this_thread::get_id(); }};
+    item w{[&] {
+        where = std::this_thread::get_id();
+        ran = true;
+    }};
+    held h(q, cpu);
+    q.queue(note);
+    CHECK(q.queue(w) == queue_status::queued);
+    CHECK_FALSE(ran);
+    CHECK(w.pending());
+    h.let_go();
+    q.flush();
+    CHECK(ran);
+    CHECK(where == drainer);
+    CHECK(where != std::this_thread::get_id());
+}
+
+TEST_CASE("bh: another CPU's items run there") {
+    const unsigned a = cpu_a(), b = cpu_b();
+    if (a == b) return; // a machine with one CPU cannot show it
+    const pinned here(a);
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
+    std::vector<std::string> where;
+    const auto note = [&] {
+        char name[16] = {};
+        ::pthread_getname_np(::pthread_self(), name, sizeof name);
+        where.push_back(std::to_string(cmwq::detail::current_cpu()) + ' ' + name);
+    };
+    item w{note}, v{note}, from_item{[&] { q.queue_on(b, v); }};
+    const std::string expected = std::to_string(b) + " cmwq/" + std::to_string(b) + ":B";
+    q.queue_on(b, w);
+    w.flush();
+    CHECK(where == std::vector<std::string>{expected});
+    high.queue_on(b, w);
+    w.flush();
+    q.queue(from_item); // from inside of a bottom half of this CPU
+    v.flush();
+    CHECK(where == std::vector<std::string>(3, expected));
+    // The caller's own CPU, by name: here.
+    std::thread::id own;
+    item on_a{[&] { own = std::this_thread::get_id(); }};
+    q.queue_on(a, on_a);
+    CHECK(own == std::this_thread::get_id());
+    CHECK(q.queue_on(99'999, on_a) == queue_status::rejected);
+}
+
+// --- the budget -------------------------------------------------------------------------------------------------------
+
+TEST_CASE("bh: after ten rounds the rest goes to the thread of the CPU") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::atomic<int> here_runs{0}, there_runs{0};
+    const std::thread::id me = std::this_thread::get_id();
+    item* self = nullptr;
+    item w{[&] {
+        ++(std::this_thread::get_id() == me ? here_runs : there_runs);
+        if (here_runs + there_runs < 25) q.queue(*self);
+    }};
+    self = &w;
+    q.queue(w);
+    q.drain();
+    CHECK(here_runs == 10);
+    CHECK(there_runs == 15);
+}
+
+TEST_CASE("bh: a round is what was pending at its beginning, so a long list is no chain") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    int runs = 0;
+    std::vector<std::unique_ptr<item>> items;
+    for (int i = 0; i < 30; ++i) items.push_back(std::make_unique<item>([&] { ++runs; }));
+    {
+        const cmwq::bh_disable_guard hold;
+        for (auto& w : items) q.queue(*w);
+        CHECK(runs == 0);
+    }
+    CHECK(runs == 30);
+}
+
+TEST_CASE("bh: after two milliseconds the rest goes to the thread of the CPU") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::atomic<int> here_runs{0}, there_runs{0};
+    const std::thread::id me = std::this_thread::get_id();
+    const auto body = [&] {
+        const auto end = std::chrono::steady_clock::now() + 3ms;
+        while (std::chrono::steady_clock::now() < end) {}
+        ++(std::this_thread::get_id() == me ? here_runs : there_runs);
+    };
+    item a{body}, b{body}, c{body}, d{body};
+    {
+        const cmwq::bh_disable_guard hold;
+        q.queue(a);
+        q.queue(b);
+        q.queue(c);
+        q.queue(d);
+    }
+    q.flush();
+    CHECK(here_runs == 2); // counted from the end of the first
+    CHECK(there_runs == 2);
+}
+
+// --- the guard --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("bh_disable_guard: the end of the outermost runs what was queued inside, in order, on the thread") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
+    std::string order;
+    bool elsewhere = false;
+    const std::thread::id me = std::this_thread::get_id();
+    const auto letter = [&](char c) {
+        return [&, c] {
+            order += c;
+            elsewhere = elsewhere || std::this_thread::get_id() != me;
+        };
+    };
+    item a{letter('a')}, b{letter('b')}, h{letter('h')};
+    {
+        const cmwq::bh_disable_guard outer;
+        q.queue(a);
+        {
+            const cmwq::bh_disable_guard inner;
+            CHECK(q.queue(b) == queue_status::queued);
+            CHECK(q.queue(b) == queue_status::already_pending);
+            high.queue(h);
+        }
+        CHECK(order.empty());
+        CHECK(a.pending());
+    }
+    CHECK(order == "hab");
+    CHECK_FALSE(elsewhere);
+
+    // Nothing queued, nothing run; what was cancelled does not run.
+    order.clear();
+    {
+        const cmwq::bh_disable_guard hold;
+        q.queue(a);
+        CHECK(a.cancel());
+    }
+    CHECK(order.empty());
+
+    // Inside of a bottom half a guard changes nothing.
+    item with_guard{[&] {
+        {
+            const cmwq::bh_disable_guard hold;
+            q.queue(a);
+        }
+        order += 'g';
+    }};
+    q.queue(with_guard);
+    CHECK(order == "ga");
+}
+
+TEST_CASE("bh_disable_guard: it holds back the calling thread only") {
+    const unsigned cpu = cpu_a();
+    const pinned here(cpu);
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::string order;
+    item a{[&] { order += 'a'; }}, b{[&] { order += 'b'; }};
+    const cmwq::bh_disable_guard hold;
+    q.queue(a);
+    std::thread([&] {
+        const pinned there(cpu);
+        q.queue(b);
+    }).join();
+    CHECK(order == "ab"); // the other thread has run both
+}
+
+TEST_CASE("bh_disable_guard: waiting inside does not wait for its end") {
+    const pinned here(cpu_a());
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    cmwq::workqueue<> events{"events"};
+    std::atomic<int> runs{0};
+    std::thread::id where;
+    item w{[&] {
+        ++runs;
+        where = std::this_thread::get_id();
+    }};
+    const std::thread::id me = std::this_thread::get_id();
+    {
+        const cmwq::bh_disable_guard hold;
+        q.queue(w);
+        w.flush();
+        CHECK(runs == 1);
+        CHECK(where != me); // this thread runs none while it has the guard
+        q.queue(w);
+        q.flush();
+        CHECK(runs == 2);
+        q.queue(w);
+        q.drain();
+        CHECK(runs == 3);
+        q.queue(w);
+        CHECK(w.cancel_sync()); // nothing to wait for
+        CHECK(runs == 3);
+        {
+            cmwq::workqueue<cmwq::bh> gone{"gone"};
+            gone.queue(w);
+        }
+        CHECK(runs == 4);
+        item through_another{[&] { q.flush(); }}; // waits for what this thread holds back
+        q.queue(w);
+        events.queue(through_another);
+        events.flush();
+        CHECK(runs == 5);
+        CHECK(where != me);
+    }
+    CHECK(runs == 5);
+}
+
+TEST_CASE("bh_disable_guard: more contexts than it can hold back go to their threads, and none is lost") {
+    const pinned here(cpu_a());
+    std::atomic<int> runs{0};
+    std::vector<std::unique_ptr<cmwq::runtime>> runtimes;
+    std::vector<std::unique_ptr<cmwq::workqueue<cmwq::bh>>> queues;
+    std::vector<std::unique_ptr<item>> items;
+    for (int i = 0; i < 12; ++i) {
+        runtimes.push_back(std::make_unique<cmwq::runtime>());
+        queues.push_back(std::make_unique<cmwq::workqueue<cmwq::bh>>(*runtimes.back(), "q"));
+        items.push_back(std::make_unique<item>([&] { ++runs; }));
+    }
+    {
+        const cmwq::bh_disable_guard hold;
+        for (std::size_t i = 0; i < items.size(); ++i) queues[i]->queue(*items[i]);
+        CHECK(eventually([&] { return runs == 4; }));
+    }
+    CHECK(runs == 12);
+}
+
+TEST_CASE("bh_disable_guard: queue and runtime may be gone when it ends") {
+    int runs = 0;
+    item w{[&] { ++runs; }};
+    const cmwq::bh_disable_guard hold;
+    {
+        cmwq::runtime rt;
+        cmwq::workqueue<cmwq::bh> q{rt, "q"};
+        q.queue(w);
+        CHECK(w.cancel());
+        std::thread([&] { q.drain(); }).join();
+    }
+    CHECK(runs == 0);
+}
+
+// --- timers, waiting, taking away -------------------------------------------------------------------------------------
+
+TEST_CASE("bh: a delayed item runs when its time has come, on the thread of its CPU") {
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.clock = &clock}};
+    cmwq::workqueue<cmwq::bh> q{rt, "q"};
+    std::atomic<int> runs{0};
+    std::string name(16, '\0');
+    cmwq::delayed_work d{[&] {
+        ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+        ++runs;
+    }};
+    const unsigned cpu = cpu_b();
+    CHECK(q.queue_after_on(cpu, 50ms, d) == queue_status::queued);
+    clock.advance(49ms);
+    q.flush();
+    CHECK(runs == 0);
+    CHECK(q.modify(10ms, d) == queue_status::modified);
+    clock.advance(9ms);
+    q.flush();
+    CHECK(runs == 0);
+    CHECK(d.pending());
+    clock.advance(1ms);
+    q.flush();
+    CHECK(runs == 1);
+    CHECK(name.substr(0, 5) == "cmwq/");
+    CHECK(name.find(":B") != std::string::npos);
+
+    CHECK(q.queue_after(1h, d) == queue_status::queued);
+    CHECK(d.flush()); // brought forward, also if it has run before flush() could look
+    CHECK(runs == 2);
+    q.queue_after(1h, d);
+    CHECK(d.cancel());
+    q.queue_after(1h, d);
+    q.drain();
+    CHECK(runs == 3);
+}
+
+TEST_CASE("bh: flush waits for what another thread runs, cancel_sync as well, cancel does not") {
+    const unsigned cpu = cpu_a();
+    const pinned here(cpu);
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::atomic<int> runs{0};
+    item w{[&] { ++runs; }};
+    {
+        held h(q, cpu);
+        q.queue(w);
+        CHECK(h.work().busy());
+        CHECK_FALSE(h.work().cancel()); // it runs: nothing to take away
+        CHECK(w.cancel());
+        CHECK(runs == 0);
+        q.queue(w);
+        std::atomic<bool> flushed{false}, cancelled{false};
+        std::thread flusher([&] {
+            q.flush();
+            flushed = true;
+        });
+        std::thread canceller([&] {
+            h.work().cancel_sync();
+            cancelled = true;
+        });
+        CHECK_FALSE(flushed);
+        CHECK_FALSE(cancelled);
+        h.let_go();
+        flusher.join();
+        canceller.join();
+        CHECK(runs == 1);
+        CHECK_FALSE(h.work().busy());
+    }
+    CHECK_FALSE(w.flush());
+    CHECK_FALSE(w.cancel_sync());
+    CHECK(w.disable() == false);
+    CHECK(q.queue(w) == queue_status::disabled);
+    CHECK(w.enable());
+    CHECK(q.queue(w) == queue_status::queued);
+    CHECK(runs == 2);
+}
+
+TEST_CASE("bh: an item may destroy itself, and the item beneath it") {
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    cmwq::workqueue<> events{"events"};
+    auto* self = new std::optional<item>;
+    std::atomic<int> runs{0};
+    self->emplace([&, self] {
+        ++runs;
+        self->reset();
+        delete self;
+    });
+    q.queue(**self);
+    CHECK(runs == 1);
+
+    // The bottom half is run by a worker in the middle of a bound item, and destroys that one.
+    std::optional<item> outer;
+    std::binary_semaphore done{0};
+    item inner{[&] { outer.reset(); }};
+    outer.emplace([&q, &inner, &runs, &done] {
+        auto& i = inner;
+        auto& r = runs;
+        auto& d = done; // the closure is gone after the next call
+        q.queue(i);
+        ++r;
+        d.release();
+    });
+    events.queue(*outer);
+    done.acquire();
+    events.flush();
+    CHECK(runs == 2);
+}
+
+TEST_CASE("bh: drain and destruction run what is pending, and reject what comes from outside") {
+    const unsigned cpu = cpu_a();
+    const pinned here(cpu);
+    int runs = 0;
+    item w{[&] { ++runs; }};
+    auto q = std::make_unique<cmwq::workqueue<cmwq::bh>>("q");
+    auto h = std::make_unique<held>(*q, cpu);
+    q->queue(w);
+    std::atomic<bool> gone{false};
+    std::thread t([&] {
+        q->drain();
+        gone = true;
+    });
+    item late{[&] { ++runs; }};
+    CHECK(eventually([&] { return q->queue(late) == queue_status::rejected; }));
+    const int before = runs;
+    CHECK_FALSE(gone);
+    h->let_go();
+    t.join();
+    CHECK(runs >= before);
+    CHECK_FALSE(w.busy());
+    CHECK_FALSE(late.busy());
+    CHECK(q->queue(late) == queue_status::queued);
+    h.reset();
+    q.reset();
+}
+
+// --- exceptions and errors --------------------------------------------------------------------------------------------
+
+TEST_CASE("bh: an exception goes to the handler, and the queue goes on") {
+    std::string what;
+    cmwq::workqueue<cmwq::bh> q{{.name = "q", .on_exception = [&](std::exception_ptr e) {
+                                     try {
+                                         std::rethrow_exception(std::move(e));
+                                     } catch (const std::exception& x) {
+                                         what += x.what();
+                                     }
+                                 }}};
+    item bad{[] { throw std::runtime_error("bad"); }};
+    CHECK(q.queue(bad) == queue_status::queued);
+    CHECK(what == "bad");
+    CHECK(cmwq::this_work::current() == nullptr);
+    q.queue(bad);
+    CHECK(what == "badbad");
+    auto f = q.async([]() -> int { throw std::logic_error("carried"); });
+    CHECK_THROWS_AS(f.get(), std::logic_error);
+}
+
+TEST_CASE("bh: impossible options are refused") {
+    using q = cmwq::workqueue<cmwq::bh>;
+    CHECK_THROWS_AS(q({.name = "q", .priority = cmwq::priority::fifo}), std::invalid_argument);
+    q one{"one"};
+    CHECK_THROWS_AS(static_cast<cmwq::workqueue_base&>(one).set_max_active(2), std::invalid_argument);
+    CHECK(one.max_active() == 1);
+}
+
+TEST_CASE("bh: what waits is refused inside of an item, and nothing changed") {
+    cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
+    cmwq::workqueue<> events{"events"};
+    std::vector<std::errc> codes;
+    int other_runs = 0;
+    item idle{[&] { ++other_runs; }};
+    item probe{[&] {
+        CHECK(other.queue(idle) == queue_status::queued);
+        for (const std::function<void()>& f :
+             {std::function<void()>([&] { other.flush(); }), std::function<void()>([&] { other.drain(); }),
+              std::function<void()>([&] { events.flush(); }), std::function<void()>([&] { idle.flush(); }),
+              std::function<void()>([&] { idle.cancel_sync(); }), std::function<void()>([&] { idle.disable_sync(); })})
+            codes.push_back(code_of(f));
+        CHECK(idle.pending());
+    }};
+    q.queue(probe);
+    CHECK(codes == std::vector<std::errc>(6, std::errc::operation_not_permitted));
+    CHECK(other_runs == 1);
+    CHECK(other.queue(idle) == queue_status::queued); // not disabled
+    CHECK(other_runs == 2);
+
+    // Oneself is a deadlock, as everywhere.
+    codes.clear();
+    item* self = nullptr;
+    item own{[&] {
+        codes.push_back(code_of([&] { q.flush(); }));
+        codes.push_back(code_of([&] { q.drain(); }));
+        codes.push_back(code_of([&] { self->flush(); }));
+        codes.push_back(code_of([&] { self->cancel_sync(); }));
+    }};
+    self = &own;
+    q.queue(own);
+    CHECK(codes == std::vector<std::errc>(4, std::errc::resource_deadlock_would_occur));
+}
+
+TEST_CASE("bh: a queue that is destroyed inside of an item must have nothing to wait for") {
+    const pinned here(cpu_a());
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::bh> q{rt, "q"};
+    int runs = 0;
+    item w{[&] { ++runs; }};
+    std::errc code{}, empty_code{};
+    auto busy = std::make_unique<cmwq::workqueue<cmwq::bh>>(rt, "busy");
+    auto empty = std::make_unique<cmwq::workqueue<>>(rt, "empty");
+    item probe{[&] {
+        busy->queue(w); // waits for the end of this item
+        auto* b = busy.release();
+        code = code_of([&] { b->~workqueue(); });
+        ::operator delete(b);
+        auto* e = empty.release();
+        empty_code = code_of([&] { delete e; });
+    }};
+    q.queue(probe);
+    CHECK(code == std::errc::operation_not_permitted);
+    CHECK(runs == 1); // what it had accepted still ran
+    CHECK(empty_code == std::errc{});
+}
+
+TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when that is possible") {
+    struct refusing final : cmwq::thread_source {
+        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+            if (refuse && nr_started > 0) return EAGAIN;
+            ++nr_started;
+            return t.start(body, arg);
+        }
+        std::atomic<bool> refuse{true};
+        std::atomic<int> nr_started{0};
+    } threads;
+    std::atomic<int> events{0};
+    cmwq::runtime rt{{.on_event =
+                          [&](const cmwq::event& e) {
+                              if (e.what == cmwq::event::kind::no_thread) ++events;
+                          },
+                      .threads = &threads}};
+    cmwq::workqueue<cmwq::bh> q{rt, "q"};
+    const unsigned a = cpu_a(), b = cpu_b();
+    if (a == b) return;
+    const pinned here(a);
+    std::atomic<int> runs{0};
+    item w{[&] { ++runs; }}, v{[&] { ++runs; }};
+    q.queue_on(b, w);
+    CHECK(eventually([&] { return events == 1; }));
+    CHECK(runs == 0);
+    {
+        const pinned there(b); // whoever queues on that CPU runs what is there
+        q.queue(v);
+    }
+    CHECK(runs == 2);
+    q.queue_on(b, w);
+    CHECK(w.pending());
+    threads.refuse = false;
+    w.flush();
+    CHECK(runs == 3);
+    CHECK(events == 1);
+}
+
+TEST_CASE("bh: an item that blocks unannounced is reported, once, in builds with assertions") {
+    std::atomic<int> events{0};
+    std::string message;
+    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::bh_blocked) return;
+        message = e.message;
+        ++events;
+    }}};
+    cmwq::workqueue<cmwq::bh> q{rt, "quick"};
+    std::counting_semaphore<> ask{0}, answer{0};
+    cmwq::detail::thread_probe me;
+    me.open_own(true);
+    std::thread t([&] {
+        for (int i = 0; i < 2; ++i) {
+            ask.acquire();
+            static_cast<void>(eventually([&] { return me.blocked(); })); // it is asleep, waiting for the answer
+            answer.release();
+        }
+    });
+    item w{[&] {
+        ask.release();
+        answer.acquire();
+    }};
+    q.queue(w);
+    q.queue(w);
+    t.join();
+#if CMWQ_ASSERTS
+    CHECK(events == 1);
+    CHECK(message.find("\"quick\"") != std::string::npos);
+#else
+    CHECK(events == 0);
+#endif
+}
+
+TEST_CASE("bh: counters count, and a thread is there only when it was needed") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::bh> q{rt, "q"};
+    item w{[] {}};
+    const pinned here(cpu_a());
+    for (int i = 0; i < 100; ++i) q.queue(w);
+    CHECK(rt.stats().items_completed == 100);
+    CHECK(rt.stats().threads == 0);
+    q.queue_on(cpu_b(), w);
+    w.flush();
+    CHECK(rt.stats().items_completed == 101);
+    CHECK(rt.stats().threads == (cpu_a() == cpu_b() ? 0u : 1u));
+}

@@ -1,0 +1,12 @@
+// expect: cmwq: an item of the bottom-half queue "late" blocks
+// On the bottom-half thread of a CPU it is the same.
+#include <cmwq/cmwq.hpp>
+
+#include <chrono>
+
+int main() {
+    cmwq::workqueue<cmwq::bh> late{"late"};
+    cmwq::delayed_work item{[] { cmwq::blocking([] {}); }};
+    late.queue_after(std::chrono::milliseconds{1}, item);
+    late.drain();
+}

@@ -1,0 +1,14 @@
+// expect: nobody handles this
+// An exception without a handler ends the program, in the caller of queue().
+#include <cmwq/cmwq.hpp>
+
+#include <stdexcept>
+
+int main() {
+    cmwq::workqueue<cmwq::bh> fast{"fast"};
+    try {
+        fast.post([] { throw std::runtime_error("nobody handles this"); });
+    } catch (const std::exception&) { // it does not get here
+        return 0;
+    }
+}

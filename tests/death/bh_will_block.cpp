@@ -1,0 +1,9 @@
+// expect: cmwq: an item of the bottom-half queue "fast" blocks
+// A bottom half must not block, announced or not.
+#include <cmwq/cmwq.hpp>
+
+int main() {
+    cmwq::workqueue<cmwq::bh> fast{"fast"};
+    cmwq::work item{[] { const cmwq::blocking_region region; }};
+    fast.queue(item);
+}

@@ -1,0 +1,12 @@
+// expect: a bottom-half queue
+// What the cases misuse, used as it is meant.
+#include <cmwq/cmwq.hpp>
+
+int main() {
+    cmwq::workqueue<cmwq::bh> fast{"fast"};
+    int runs = 0;
+    cmwq::work item{[&] { ++runs; }};
+    const cmwq::blocking_region region; // outside of the item
+    fast.queue(item);
+    return runs == 1 ? 0 : 1;
+}

@@ -1,0 +1,4 @@
+// expect: a bottom-half queue
+#include <cstdlib>
+
+int main() { std::abort(); }

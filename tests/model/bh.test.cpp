@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bottom halves: whoever pushes against whoever drains. Every item runs, one at a time, in order, also when a guard
+// holds one producer back, when others take items away or wait, and when the rest goes to the thread.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <cmwq/detail/sync/atomic.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace model = cmwq::detail::model;
+using cmwq::queue_status;
+using cmwq_test::search;
+using item = cmwq::work<std::function<void()>>;
+
+namespace {
+
+struct kind {
+    bool thread = false;       ///< the bottom-half thread of each CPU is there when the search begins
+    bool end_searched = false; ///< the destructors of queues and runtime are part of the search
+};
+
+/// A runtime with bottom-half queues of both priorities. The first thing in a body.
+class machine {
+public:
+    explicit machine(kind k = {}) : kind_(k), rt(options()) {
+        if (k.thread) {
+            for (const unsigned cpu : rt.cpus()) {
+                item first{[] {}};
+                const cmwq::bh_disable_guard hold;
+                q.queue_on(cpu, first);
+                first.flush();
+            }
+        }
+        model::sleep(1'000'000'000);
+        quiet_.end();
+        began_ = model::elapsed();
+    }
+    ~machine() {
+        model::require(model::elapsed() == began_, "nobody waited for time to pass");
+        if (!kind_.end_searched) quiet_.begin();
+    }
+    machine(const machine&) = delete;
+    machine& operator=(const machine&) = delete;
+
+private:
+    static cmwq::runtime_options options() {
+        cmwq::runtime_options o;
+        o.sentinel = false;
+        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus()));
+        return o;
+    }
+
+    kind kind_;
+    model::unsearched quiet_;
+    std::int64_t began_ = 0;
+
+public:
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::bh> q{rt, "q"};
+    cmwq::workqueue<cmwq::bh> high{rt, {.name = "high", .priority = cmwq::priority::high}};
+};
+
+/// Items that write down their letter. A race, unless one runs at a time and each sees what the last one did.
+class diary {
+public:
+    std::string text() { return text_; }
+    std::function<void()> write(char c) {
+        return [this, c] {
+            std::string s = text_;
+            s += c;
+            text_ = s;
+        };
+    }
+
+private:
+    model::checked<std::string> text_{std::string()};
+};
+
+model::options on_two_cpus(std::string name, double seconds, unsigned preemptions = 2) {
+    model::options o = search(std::move(name), seconds, preemptions);
+    o.around.cpus = 2;
+    return o;
+}
+
+bool same_letters(std::string a, std::string b) {
+    for (const char c : b) {
+        const auto at = a.find(c);
+        if (at == std::string::npos) return false;
+        a.erase(at, 1);
+    }
+    return a.empty();
+}
+
+bool before(const std::string& text, char first, char second) { return text.find(first) < text.find(second); }
+
+} // namespace
+
+TEST_CASE("bh: two producers on one context: when both have returned, both items have run") {
+    CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
+        t.join();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: two producers with two items each: in the order of their queueing") {
+    CHECK(model::explore(search("bh-order", 4), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')}, x{d.write('x')}, y{d.write('y')};
+        auto t = model::spawn([&] {
+            m.q.queue(x);
+            m.q.queue(y);
+        });
+        m.q.queue(a);
+        m.q.queue(b);
+        t.join();
+        const std::string s = d.text();
+        model::require(same_letters(s, "abxy"), "nothing lost, nothing twice");
+        model::require(before(s, 'a', 'b') && before(s, 'x', 'y'), "in queueing order");
+    }));
+}
+
+TEST_CASE("bh: items that queue items, both priorities, beside another producer") {
+    CHECK(model::explore(search("bh-priorities", 4), [] {
+        machine m;
+        diary d;
+        item h{d.write('h')}, n{d.write('n')}, x{d.write('x')};
+        // A race on the diary would say that both contexts run at once; these two are apart from each other.
+        diary other;
+        item hh{[&, w = other.write('H')] {
+            w();
+            m.q.queue(n);
+        }};
+        item a{[&, w = d.write('a')] {
+            w();
+            m.high.queue(hh);
+        }};
+        auto t = model::spawn([&] { m.q.queue(x); });
+        m.q.queue(a);
+        t.join();
+        m.q.flush(); // x's thread may have been told by nobody that n came
+        model::require(same_letters(d.text(), "anx") && other.text() == "H", "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: a guard holds one producer back, not the other one") {
+    CHECK(model::explore(search("bh-guard", 4, 3), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        {
+            const cmwq::bh_disable_guard hold;
+            m.q.queue(a);
+        }
+        t.join();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+    CHECK(model::explore(search("bh-two-guards", 4), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] {
+            const cmwq::bh_disable_guard hold;
+            m.q.queue(b);
+        });
+        {
+            const cmwq::bh_disable_guard hold;
+            m.q.queue(a);
+        }
+        t.join();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains finds it there") {
+    CHECK(model::explore(search("bh-flush", 5, 3), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        auto f = model::spawn([&] { m.q.flush(); });
+        m.q.queue(a);
+        m.q.flush();
+        t.join();
+        f.join();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: waiting inside of a guard") {
+    CHECK(model::explore(search("bh-guard-flush", 4), [] {
+        machine m({.thread = true});
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        {
+            const cmwq::bh_disable_guard hold;
+            m.q.queue(a);
+            a.flush();
+        }
+        t.join();
+        m.q.flush();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and draining") {
+    CHECK(model::explore(search("bh-cancel", 4), [] {
+        machine m;
+        model::checked<int> runs{0};
+        cmwq::detail::atomic<int> queued{0};
+        item w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] {
+            for (int i = 0; i < 2; ++i)
+                if (m.q.queue(w) == queue_status::queued) queued.fetch_add(1, cmwq::detail::relaxed);
+        });
+        const int cancelled = w.cancel();
+        t.join();
+        model::require(runs + cancelled == queued.load(cmwq::detail::relaxed), "nothing lost, nothing twice");
+    }));
+    CHECK(model::explore(search("bh-cancel-sync", 4), [] {
+        machine m;
+        model::checked<int> runs{0}; // a race, unless the run happens before the return
+        item w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] { m.q.queue(w); });
+        const bool cancelled = w.cancel_sync();
+        t.join();
+        model::require(runs + int{cancelled} <= 1 && !w.busy(), "nothing twice");
+        w.disable_sync();
+        model::require(m.q.queue(w) == queue_status::disabled, "disabled");
+        w.enable();
+        const int before = runs;
+        m.q.queue(w);
+        model::require(runs == before + 1, "it can be queued again, and runs");
+    }));
+    CHECK(model::explore(search("bh-cancel-between", 4), [] {
+        machine m; // the one behind it runs, whether or not the first is taken away
+        diary d;
+        item a{d.write('a')}, b{d.write('b')}, c{d.write('c')};
+        bool without_b = false;
+        auto t = model::spawn([&] { without_b = b.cancel_sync(); });
+        bool refused = false;
+        {
+            const cmwq::bh_disable_guard hold;
+            m.q.queue(a);
+            refused = m.q.queue(b) != queue_status::queued;
+            m.q.queue(c);
+        }
+        t.join();
+        model::require(d.text() == (without_b || refused ? "ac" : "abc"), "the others have run, in order");
+    }));
+}
+
+TEST_CASE("bh: drain against a producer") {
+    CHECK(model::explore(search("bh-drain", 4), [] {
+        machine m;
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }};
+        queue_status s = queue_status::rejected;
+        auto t = model::spawn([&] { s = m.q.queue(w); });
+        m.q.drain();
+        t.join();
+        model::require(runs == (s == queue_status::queued ? 1 : 0), "it has run, or was rejected");
+    }));
+}
+
+TEST_CASE("bh: queued to another CPU while that one is just being left") {
+    CHECK(model::explore(on_two_cpus("bh-elsewhere", 5, 3), [] {
+        machine m({.thread = true});
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        auto t = model::spawn([&] {
+            model::set_current_cpu(1);
+            m.q.queue(b);
+        });
+        m.q.queue_on(1, a);
+        t.join();
+        m.q.flush();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+    CHECK(model::explore(on_two_cpus("bh-elsewhere-cold", 3), [] {
+        machine m; // the thread has to be made first
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        m.q.queue_on(1, a);
+        m.high.queue_on(1, b);
+        a.flush();
+        b.flush();
+        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
+    CHECK(model::explore(search("bh-budget", 5), [] {
+        machine m({.thread = true});
+        model::checked<int> runs{0}, others{0};
+        item* self = nullptr;
+        item a{[&] {
+            runs = runs + 1;
+            if (runs < 12) m.q.queue(*self);
+        }};
+        self = &a;
+        item b{[&] { others = others + 1; }};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
+        m.q.drain();
+        t.join();
+        m.q.flush();
+        model::require(runs == 12 && others <= 1, "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("bh: an item that runs in one context is queued in another: it runs again in the first") {
+    CHECK(model::explore(on_two_cpus("bh-moves", 4), [] {
+        machine m;
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }}; // a race, if it ran twice at once
+        queue_status s = queue_status::rejected;
+        auto t = model::spawn([&] {
+            model::set_current_cpu(1);
+            s = m.q.queue(w);
+        });
+        const queue_status mine = m.q.queue(w);
+        t.join();
+        m.q.flush();
+        model::require(runs == int{s == queue_status::queued} + int{mine == queue_status::queued}, "once for each");
+    }));
+}
+
+TEST_CASE("bh: the end of queue and runtime right behind an item on the thread") {
+    CHECK(model::explore(search("bh-end", 4), [] {
+        std::optional<machine> m;
+        m.emplace(kind{.end_searched = true});
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }};
+        {
+            const cmwq::bh_disable_guard hold;
+            m->q.queue(w);
+            w.flush();
+        }
+        m.reset();
+        model::require(runs == 1, "it has run");
+    }));
+    CHECK(model::explore(search("bh-end-in-guard", 3), [] {
+        std::optional<machine> m;
+        m.emplace(kind{.end_searched = true});
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }};
+        {
+            const cmwq::bh_disable_guard hold;
+            m->q.queue(w);
+            m.reset(); // hands it over, and waits
+            model::require(runs == 1, "it has run");
+        }
+    }));
+    CHECK(model::explore(search("bh-end-behind-guard", 3), [] {
+        auto m = std::make_unique<machine>(kind{.end_searched = true});
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }};
+        model::semaphore queued{0};
+        auto t = model::spawn([&] {
+            const cmwq::bh_disable_guard hold;
+            m->q.queue(w);
+            queued.release();
+        }); // ends at any time, also when all is gone
+        queued.acquire();
+        w.cancel();
+        m.reset();
+        t.join();
+        model::require(runs <= 1, "once at most");
+    }));
+}
