@@ -28,7 +28,8 @@ inline void sentinel::watch(worker_pool& pool, bool in_pod) {
 }
 
 inline void sentinel::stop_watching(worker_pool& pool) noexcept {
-    for (watched* w = watched_.load(relaxed); w != nullptr; w = w->next) {
+    // [WATCH-1] Acquire: others add to the list just now, under a lock that this caller does not hold.
+    for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
         if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
     }
 }
