@@ -202,13 +202,17 @@ inline void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->
 
 inline void bh_thread::serve() noexcept {
     thread_attributes a;
+    unsigned binding = rt_.binding();
     if (rt_.binds_threads()) a.cpus = &cpus_;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);
     rt_.report_refusals(apply_to_this_thread(a), a);
     while (!stop_.load(acquire)) {
         sleep_.park();
         // Its CPU may have gone, and come back.
-        if (rt_.binds_threads() && current_cpu() != cpu_) static_cast<void>(bind_this_thread(cpus_));
+        if (rt_.binds_threads() && (current_cpu() != cpu_ || binding != rt_.binding())) {
+            binding = rt_.binding();
+            static_cast<void>(bind_this_thread(cpus_));
+        }
         run_bottom_halves(high_, bh_budget::limit::none);
         run_bottom_halves(normal_, bh_budget::limit::none);
     }

@@ -192,6 +192,7 @@ inline void runtime_core::check_cpus() {
             for (worker_pool& p : s->pools) p.associate(there);
         }
         std::swap(usable_, now);
+        binding_.store(((binding() | 1) + 1) | (usable_ == cpus_ ? 0u : 1u), relaxed);
         try {
             complaints = remap_locked();
         } catch (...) {
@@ -199,6 +200,7 @@ inline void runtime_core::check_cpus() {
             throw;
         }
     }
+    request_topology_check(); // the service thread binds itself again, too
     report_unavailable(complaints);
 }
 
@@ -208,7 +210,9 @@ inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
     if (!binds_threads_) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == cpus_ ? cpuset{} : unbound_cpus_;
-        if (housekeeping == service_cpus_) return;
+        const unsigned now = binding();
+        if (housekeeping == service_cpus_ && (housekeeping.empty() || service_binding_ == now)) return;
+        service_binding_ = now;
         if (bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping) == 0) service_cpus_ = housekeeping;
     } catch (const std::bad_alloc&) {}
 }

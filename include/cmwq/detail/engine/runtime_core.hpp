@@ -101,6 +101,9 @@ public:
     [[nodiscard]] bool has_node(int node) const { return topology_of_machine().has_node(node); }
     /// Threads stay where they belong; false for a machine that is only simulated.
     [[nodiscard]] bool binds_threads() const noexcept { return binds_threads_; }
+    /// Another number each time when CPUs have come or gone; odd while some are missing. Threads bind themselves again
+    /// when it changes: the kernel may have let them go.
+    [[nodiscard]] unsigned binding() const noexcept { return binding_.load(relaxed); }
     /// How many workers keep these CPUs busy: fewer than there are if the process's quota of CPU time is smaller.
     [[nodiscard]] int width_of(const cpuset& pod) const noexcept;
     /// Loaded at its first use: programs that only use bound queues do without.
@@ -239,6 +242,8 @@ private:
     cpuset usable_ CMWQ_GUARDED_BY(config_lock_); // of cpus_, those that are there
     affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
     cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the service thread keeps to; empty: to none
+    unsigned service_binding_ CMWQ_GUARDED_BY(config_lock_) = 0; // binding() when it was bound to them
+    atomic<unsigned> binding_{0};                                // A, written under CF
 
     timer_service timers_{*this};
     thread service_; // I

@@ -57,6 +57,7 @@ private:
     static void thread_main(void* self);
     void watch_cpu() noexcept;
     void guard_cpu() noexcept;
+    void settle() noexcept;
     [[nodiscard]] bool disarm() noexcept;
     void nap(std::int64_t nanoseconds) noexcept;
 
@@ -65,6 +66,7 @@ private:
     const cpuset cpus_;                 // I
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
     thread thread_;                     // the service thread's
+    unsigned binding_ = 0;              // S: the runtime's when it bound itself
     parker sleep_;
     atomic<bool> armed_{false};
     atomic<bool> works_{false};

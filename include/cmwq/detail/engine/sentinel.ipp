@@ -52,6 +52,7 @@ inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->wa
 
 inline void sentinel::watch_cpu() noexcept {
     thread_attributes a;
+    binding_ = rt_.binding();
     a.cpus = &cpus_;
     a.sched = sched_class::idle;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", cpu_);
@@ -65,10 +66,16 @@ inline void sentinel::watch_cpu() noexcept {
     while (!stop_.load(acquire)) {
         sleep_.park();
         if (!armed_.load(acquire)) continue;
-        // Its CPU may have gone and come back: it watches that one, or none.
-        if (current_cpu() != cpu_) works_.store(bind_this_thread(cpus_) == 0, relaxed);
         guard_cpu();
     }
+}
+
+// Its CPU may have gone and come back: it watches that one. While there is none it looks after its pools from another.
+inline void sentinel::settle() noexcept {
+    const unsigned binding = rt_.binding();
+    if (binding == binding_ && (current_cpu() == cpu_ || !works())) return;
+    binding_ = binding;
+    works_.store(bind_this_thread(cpus_) == 0, relaxed);
 }
 
 // Runs whenever the CPU has nothing better to do, until nothing is pending there.
@@ -80,6 +87,7 @@ inline void sentinel::guard_cpu() noexcept {
     constexpr std::int64_t moment = 100'000, nap_length = 1'000'000;
     int fruitless = 0;
     while (!stop_.load(acquire)) {
+        settle();
         bool pending = false, no_spare = false, hold = false;
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             worker_pool* pool = w->pool.load(acquire);

@@ -64,7 +64,8 @@ public:
     bool out_of_pod = false;               // L: it went idle on a CPU outside of the pod
     worker* next_ended = nullptr;          // whoever ends it
     worker* beneath = nullptr;             // K: bottom half: the worker that the thread is otherwise, if any
-    std::int64_t go_home_at = 0;           // S: away from its CPU: when it tries again to get there; steady clock
+    std::int64_t go_home_at = 0;           // S: away from its CPUs: when it tries again to get there; steady clock
+    unsigned binding = 0;                  // S: the runtime's when it bound itself
 
     thread_times last_times{};   // monitor only
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample

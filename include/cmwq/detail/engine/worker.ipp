@@ -24,6 +24,7 @@ inline void worker_pool::thread_main(void* self) {
 
 inline void worker_pool::worker_main(worker& self) noexcept {
     thread_attributes a;
+    self.binding = rt_.binding(); // before it binds itself: what changes meanwhile is seen
     if (rt_.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;
     a.nice = spec_.nice;
@@ -127,7 +128,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     lock_.unlock();
     d.perform();
     if (more) arm();
-    if (role_ == pool_role::per_cpu) settle(self);
+    if (role_ != pool_role::bottom_half) settle(self);
     const wait_watch watch(role_ == pool_role::bottom_half);
 
     if (sink.call == nullptr) {
@@ -176,15 +177,22 @@ inline void worker_pool::leave_idle_locked(worker& w) noexcept {
     publish_watcher_locked();
 }
 
-// The kernel moves the threads of a CPU that goes away, and does not move them back.
+// Threads do not stay where they were bound. The kernel moves those of a CPU that goes away, and does not move them back;
+// before Linux 6.2 it also forgets what they were bound to when a cpuset changes. And it is the workers that find out
+// about such changes in a runtime that nobody monitors. While CPUs are missing that costs each a look at the clock.
 inline void worker_pool::settle(worker& self) noexcept {
-    if (!rt_.binds_threads() || current_cpu() == number_) return;
-    constexpr std::int64_t patience = 10'000'000;
+    if (!rt_.binds_threads()) return;
+    const unsigned binding = rt_.binding();
+    const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
+    if (!outside && !some_missing && self.binding == binding) return;
     const std::int64_t now = steady_now();
-    if (now < self.go_home_at) return;
-    self.go_home_at = now + patience;
+    if (self.binding == binding && now < self.go_home_at) return;
+    self.binding = binding;
+    self.go_home_at = now + (some_missing ? 100'000'000 : 10'000'000);
     const bool there = bind_this_thread(spec_.cpus) == 0;
-    if (there != associated_.load(relaxed)) rt_.request_topology_check();
+    if (some_missing || there != associated_.load(relaxed) || (outside && role_ == pool_role::attrs_keyed)) {
+        rt_.request_topology_check();
+    }
 }
 
 // --- counting ---------------------------------------------------------------------------------------------------------
