@@ -81,8 +81,10 @@ inline void worker_pool::learn() noexcept {
     }
     worker* sample[sample_size];
     int n = 0;
+    bool roams = false;
     {
-        const scoped_lock g(lock_);
+        const scoped_lock g(lock_); // the record of a pool that has ended may just be configured for the next one
+        roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) sample[n++] = w;
     }
     const std::int64_t now = steady_now();
@@ -116,7 +118,7 @@ inline void worker_pool::learn() noexcept {
     int target =
         others < 0.02 * width ? width : width + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
     // CPUs outside of the pod may have joined in. As long as nobody has to wait for one, they are not too many.
-    if (spec_.pod.size() < spec_.cpus.size() && sum_waited_ * 20 < sum_cpu_)
+    if (roams && sum_waited_ * 20 < sum_cpu_)
         target = std::max(target, limit_.load(relaxed));
     int seen = limit_.load(relaxed);
     while (seen != target) {

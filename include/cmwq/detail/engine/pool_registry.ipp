@@ -32,6 +32,8 @@ inline worker_pool& pool_registry::get(pool_spec spec) {
         stop_watching(r.pool);
         throw;
     }
+    // In its last life it may have ended before its sentinels fell asleep, and now none of them is armed for it.
+    r.pool.disarmed();
     free_ = r.next;
     r.hash = hash;
     r.users = 1;
