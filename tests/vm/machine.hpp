@@ -207,12 +207,15 @@ private:
 
 // --- what others than the main thread have to say ---------------------------------------------------------------------
 
-/// Collects it as text; empty is good.
+/// Collects it as text; empty is good. With a file descriptor it writes it there at once.
 class notes {
 public:
+    explicit notes(int fd = -1) : fd_(fd) {}
     void add(const std::string& what) {
         const std::lock_guard g(lock_);
-        if (++nr_ <= 10) text_ += what + '\n';
+        if (++nr_ > 10) return;
+        text_ += what + '\n';
+        if (fd_ >= 0 && ::write(fd_, (what + '\n').data(), what.size() + 1) < 0) fd_ = -1;
     }
     void expect(bool holds, const std::string& what) {
         if (!holds) add(what);
@@ -229,6 +232,7 @@ private:
     mutable std::mutex lock_;
     std::string text_;
     unsigned nr_ = 0;
+    int fd_;
 };
 
 // --- control groups ---------------------------------------------------------------------------------------------------
@@ -266,17 +270,11 @@ inline std::string in_child(const std::function<void(notes&)>& f) {
         ::close(ends[0]);
         ::signal(SIGALRM, SIG_DFL);
         ::alarm(40);
-        notes n;
+        notes n(ends[1]);
         try {
             f(n);
         } catch (const std::exception& e) {
             n.add(std::string("exception: ") + e.what());
-        }
-        const std::string text = n.text();
-        for (std::size_t at = 0; at < text.size();) {
-            const ssize_t written = ::write(ends[1], text.data() + at, text.size() - at);
-            if (written <= 0) break;
-            at += static_cast<std::size_t>(written);
         }
         ::_exit(0);
     }

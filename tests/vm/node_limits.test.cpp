@@ -219,8 +219,8 @@ TEST_CASE("node limits: a chain of min_active items that wait for each other com
         g.invite(0, 12);
         CHECK(eventually([&] { return g.who.here(0) >= static_cast<int>(length); }));
         // Each waits for the next one.
-        std::vector<std::unique_ptr<std::binary_semaphore>> started;
-        for (unsigned i = 0; i <= length; ++i) started.push_back(std::make_unique<std::binary_semaphore>(0));
+        std::vector<std::unique_ptr<std::counting_semaphore<>>> started;
+        for (unsigned i = 0; i <= length; ++i) started.push_back(std::make_unique<std::counting_semaphore<>>(0));
         std::atomic<unsigned> done{0};
         for (unsigned i = 0; i < length; ++i) {
             w.q->post_on(8 + i % 8, [&, i] {
