@@ -17,6 +17,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -55,21 +56,20 @@ inline void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
 inline void worker_pool::run_bottom_half(bh_budget& budget) noexcept {
     thread_slots& slots = this_thread_slots();
     const std::uint64_t id = id_;
-    // [BH-1] pushed, then the attempt to become the one who drains; pairs [BH-2], who gives that up and then looks at
-    // the inbox. All seq_cst: one of the two sees the other.
-    if (!draining_.exchange(true, seq_cst)) {
-        worker& self = *all_.load(relaxed);
-        blocking_observer* const observer = slots.observer;
-        worker* const beneath = slots.current_worker;
-        slots.observer = slots.current_worker = &self;
-        {
-            deferred d;
-            const scoped_lock g(lock_);
-            self.beneath = beneath;
+    // [BH-1] pushed, then the look whether somebody drains; pairs [BH-2], who gives that up and then looks at the inbox.
+    // All seq_cst: one of the two sees the other.
+    if (!draining_.load(seq_cst)) {
+        deferred d;
+        const scoped_lock g(lock_);
+        if (!draining_.load(relaxed)) { // becomes true under the lock only
+            draining_.store(true, relaxed);
+            worker& self = *all_.load(relaxed);
+            blocking_observer* const observer = std::exchange(slots.observer, &self);
+            self.beneath = std::exchange(slots.current_worker, &self);
             drain_bottom_half_locked(self, budget, d);
+            slots.observer = observer;
+            slots.current_worker = self.beneath;
         }
-        slots.observer = observer;
-        slots.current_worker = beneath;
     }
     forget_raised(slots, id); // all that this thread has pushed is done, or another one sees to it
 }
@@ -90,7 +90,8 @@ inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budge
             round = worklist_.size();
             if (round == 0) {
                 draining_.store(false, seq_cst); // [BH-2]
-                if (inbox_.empty() || draining_.exchange(true, seq_cst)) return;
+                if (inbox_.empty()) return;
+                draining_.store(true, relaxed);
                 continue;
             }
             if (!budget.begin_round()) break;

@@ -187,7 +187,8 @@ private:
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
-        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1]
+        // [ARM-1], if there is somebody to arm
+        nr_pending_.store(static_cast<unsigned>(worklist_.size()), role_ == pool_role::bottom_half ? relaxed : seq_cst);
     }
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     template <class F>
