@@ -30,9 +30,10 @@ inline pool_summary worker_pool::summary() const noexcept {
 inline void dump_pool(std::string& to, std::size_t number, const worker_pool& pool, const pool_registry& registry) {
     const pool_summary now = pool.summary();
     const bool shared = pool.role() == pool_role::attrs_keyed;
-    const unsigned users = shared ? registry.users_of(pool) : 1;
+    pool_spec spec;
+    const unsigned users = shared ? registry.users_of(pool, spec) : 1;
     if (users == 0 || (!shared && now.workers == 0)) return;
-    const pool_spec& spec = pool.spec();
+    if (!shared) spec = pool.spec();
     print(to, "pool[%02zu] ref=%3u ", number, users);
     switch (spec.sched) {
     case sched_class::normal: print(to, "nice=%3d", spec.nice); break;

@@ -21,8 +21,8 @@ public:
     /// The pool of that kind, kept until `put()`. Makes it if there is none, without a thread. Throws std::bad_alloc.
     [[nodiscard]] worker_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
     void put(worker_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
-    /// How many keep it.
-    [[nodiscard]] unsigned users_of(const worker_pool& pool) const noexcept CMWQ_EXCLUDES(lock_);
+    /// How many keep it, for callers who do not; if any, its attributes, too. Throws std::bad_alloc.
+    [[nodiscard]] unsigned users_of(const worker_pool& pool, pool_spec& spec) const CMWQ_EXCLUDES(lock_);
 
     /// The service thread: ends the threads of the pools that nobody keeps any more.
     void end_unused() noexcept CMWQ_EXCLUDES(lock_);

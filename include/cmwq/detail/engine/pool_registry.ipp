@@ -56,9 +56,11 @@ inline void pool_registry::put(worker_pool& pool) noexcept {
     rt_.request_cleaning();
 }
 
-inline unsigned pool_registry::users_of(const worker_pool& pool) const noexcept {
-    const scoped_lock g(lock_);
-    return records_[pool.number()].users;
+inline unsigned pool_registry::users_of(const worker_pool& pool, pool_spec& spec) const {
+    const scoped_lock g(lock_); // without a user the record may serve another pool as soon as this is dropped
+    const unsigned users = records_[pool.number()].users;
+    if (users != 0) spec = pool.spec();
+    return users;
 }
 
 inline void pool_registry::end_unused() noexcept {
