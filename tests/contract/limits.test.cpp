@@ -121,20 +121,28 @@ TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its sh
 TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never nothing", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 CPUs and 2
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(5, 1, a)};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
     crowd<TestType> first(q), second(q);
     first.add(0, 10);
     second.add(8, 10);
-    CHECK(first.grows_to(4));  // ceil(5 * 8 / 10)
-    CHECK(second.grows_to(1)); // ceil(5 * 2 / 10)
+    CHECK(first.grows_to(5));  // ceil(6 * 8 / 10)
+    CHECK(second.grows_to(2)); // ceil(6 * 2 / 10)
     look_at_all<TestType>(rt, a);
-    CHECK(first.inside() == 4);
+    CHECK(first.inside() == 5);
+    CHECK(second.inside() == 2);
+    q.set_max_active(1); // 0.8 and 0.2
+    first.let_go(4);
+    second.let_go(1);
+    CHECK(eventually([&] { return q.stats().completed == 5; }));
+    look_at_all<TestType>(rt, a);
+    CHECK(first.inside() == 1);
     CHECK(second.inside() == 1);
-    first.let_go(10);
-    second.let_go(10);
+    first.let_go(6);
+    second.let_go(9);
     q.flush();
-    CHECK(first.most() == 4);
-    CHECK(second.most() == 1);
+    CHECK(first.most() == 5);
+    CHECK(second.most() == 2);
+    CHECK(q.stats().completed == 20);
 }
 
 TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", parallel_policies) {

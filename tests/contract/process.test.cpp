@@ -3,6 +3,8 @@
 // What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
 // Each case is a forked child that says by its exit status what it saw.
 #include "catch.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -18,6 +20,7 @@
 
 using namespace std::chrono_literals;
 using cmwq::queue_status;
+using namespace cmwq_test;
 
 namespace {
 
@@ -56,19 +59,17 @@ outcome in_child(F body) {
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new global runtime works") {
-    cmwq::workqueue<> q{"parent"};
-    std::binary_semaphore entered{0}, leave{0};
-    cmwq::work running{[&] {
-        entered.release();
-        leave.acquire();
-    }};
+TEMPLATE_LIST_TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new global runtime works", "",
+                        every_policy) {
+    using P = TestType;
+    cmwq::workqueue<P> q{"parent"};
+    gate<P> g;
+    auto& running = g.item;
     cmwq::work idle{[] {}};
     cmwq::delayed_work armed{[] {}};
     auto* system = &cmwq::system_wq();
     cmwq::runtime& parent_runtime = cmwq::runtime::global();
-    q.queue(running);
-    entered.acquire();
+    g.hold(q);
     q.queue_after(1h, armed);
 
     const outcome o = in_child([&] {
@@ -81,10 +82,19 @@ TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new 
         expect(2, !armed.flush());
         expect(4, armed.pending() && armed.cancel() && !armed.pending());
         expect(8, q.post([] {}) == queue_status::rejected);
-        cmwq::workqueue<> fresh{"child"};
+        if constexpr (has_attributes<P>) {
+            bool refused = false;
+            try {
+                q.apply(cmwq::attrs{}.nice(1));
+            } catch (const std::invalid_argument&) {
+                refused = true;
+            }
+            expect(8, refused && q.queue_on_node(0, idle) == queue_status::rejected);
+        }
+        cmwq::workqueue<P> fresh{"child"};
         int answer = 0;
         cmwq::work w{[&] { answer = 42; }};
-        expect(16, fresh.queue(w) == queue_status::queued && w.flush() && answer == 42);
+        expect(16, fresh.queue(w) == queue_status::queued && (w.flush(), answer == 42));
         expect(32, fresh.queue(idle) == queue_status::queued); // an idle item of the parent is an item
         idle.flush();
         expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
@@ -94,30 +104,32 @@ TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new 
                         fresh.queue(armed) == queue_status::queued);
         armed.flush();
         // The parent's runtime takes queues, and they accept nothing.
-        cmwq::workqueue<> late{parent_runtime, "late"};
+        cmwq::workqueue<P> late{parent_runtime, "late"};
         expect(128, late.queue(idle) == queue_status::rejected && parent_runtime.stats().threads == 0);
         return wrong;
     });
     INFO(o.stderr_text);
     CHECK(o.exited_with(0));
 
-    leave.release(); // the parent goes on as before
+    g.open(); // the parent goes on as before
     running.flush();
     CHECK(q.queue(idle) == queue_status::queued);
     idle.flush();
     CHECK(armed.cancel());
 }
 
-TEST_CASE("a forked child may destroy what it has inherited") {
+TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", every_policy) {
+    using P = TestType;
     const outcome o = in_child([] { // a child of its own: the objects are this one's
         auto* rt = new cmwq::runtime;
-        auto* q = new cmwq::workqueue<>(*rt, "parent");
-        std::binary_semaphore entered{0}, leave{0};
+        auto* q = new cmwq::workqueue<P>(*rt, "parent");
+        std::binary_semaphore entered{0};
+        std::counting_semaphore<> leave{0};
         auto* w = new cmwq::work<std::function<void()>>([&] {
             entered.release();
-            leave.acquire();
+            wait_in_item<P>(leave);
         });
-        q->queue(*w);
+        call_from_aside<P> caller([&] { q->queue(*w); });
         entered.acquire();
         const pid_t grandchild = ::fork();
         if (grandchild == 0) {
