@@ -299,6 +299,30 @@ TEST_CASE("hotplug: the runtime's own thread goes back to the unbound CPUs when 
     CHECK(eventually([&] { return service_on({7}); }));
 }
 
+TEST_CASE("hotplug: a CPU comes back that was not there when the runtime's own thread was sent somewhere") {
+    const vm::cpus_come_back all;
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = by_cpu}};
+    const auto send = [&](const cpuset& cpus) {
+        rt.set_unbound_cpus(cpus);
+        // Those of them that are online: the kernel may forget the others.
+        CHECK(eventually([&] {
+            const auto service = vm::threads_named("cmwq/service");
+            return service.size() == 1 && service[0].second - cpuset{9} == cpus - cpuset{9};
+        }));
+    };
+    REQUIRE(go_offline(9));
+    send({0, 9});
+    REQUIRE(go_online(9));
+    rt.refresh_topology();
+    CHECK(vm::see_on(q, 9).mask == cpuset{9});
+    REQUIRE(go_offline(9));
+    send(vm::all_cpus);
+    REQUIRE(go_online(9));
+    rt.refresh_topology();
+    CHECK(vm::see_on(q, 9).mask == cpuset{9});
+}
+
 TEST_CASE("hotplug: threads of pools that are not needed any more end") {
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();

@@ -167,14 +167,16 @@ inline affinity_scope runtime_core::default_scope() const {
 
 // --- CPUs that come and go --------------------------------------------------------------------------------------------
 
-// The service thread has the process's own mask, of which the kernel shows the CPUs that are there. Where it keeps to
-// the unbound CPUs, the others are judged by whether they are online.
-inline cpuset runtime_core::usable_now() const {
+// The service thread has the process's own mask, of which the kernel shows the CPUs that are there. Once it was bound, to
+// the unbound CPUs for instance, its mask tells of no others, and a kernel before 6.2 forgets those that were not online
+// at the time: it is let go for a moment.
+inline cpuset runtime_core::usable_now() {
     const long tid = service_tid_.load(acquire);
     if (!binds_threads_ || tid == 0) return usable_;
+    if (service_was_bound_) static_cast<void>(bind_thread(tid, allowed_));
     cpuset mask;
     for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid);
-    if (!service_cpus_.empty()) mask = mask | (online_cpus() - service_cpus_);
+    if (!service_cpus_.empty()) static_cast<void>(bind_thread(tid, service_cpus_));
     cpuset now = cpus_ & mask;
     return now.empty() ? usable_ : now;
 }
@@ -200,7 +202,6 @@ inline void runtime_core::check_cpus() {
             throw;
         }
     }
-    request_topology_check(); // the service thread binds itself again, too
     report_unavailable(complaints);
 }
 
@@ -210,10 +211,10 @@ inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
     if (!binds_threads_) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == cpus_ ? cpuset{} : unbound_cpus_;
-        const unsigned now = binding();
-        if (housekeeping == service_cpus_ && (housekeeping.empty() || service_binding_ == now)) return;
-        service_binding_ = now;
-        if (bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping) == 0) service_cpus_ = housekeeping;
+        if (housekeeping == service_cpus_) return;
+        static_cast<void>(bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping));
+        service_cpus_ = housekeeping; // if they are not there now, the next look binds it
+        service_was_bound_ = true;
     } catch (const std::bad_alloc&) {}
 }
 

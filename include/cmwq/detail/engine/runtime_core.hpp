@@ -215,7 +215,7 @@ private:
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
     [[nodiscard]] unsigned place_on_node(unsigned place, int node, const pwq_map& m) const noexcept;
     void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
-    [[nodiscard]] cpuset usable_now() const CMWQ_REQUIRES(config_lock_);
+    [[nodiscard]] cpuset usable_now() CMWQ_REQUIRES(config_lock_);
     // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);
     void report_unavailable(const std::vector<std::string>& complaints) noexcept;
@@ -242,8 +242,8 @@ private:
     cpuset usable_ CMWQ_GUARDED_BY(config_lock_); // of cpus_, those that are there
     affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
     cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the service thread keeps to; empty: to none
-    unsigned service_binding_ CMWQ_GUARDED_BY(config_lock_) = 0; // binding() when it was bound to them
-    atomic<unsigned> binding_{0};                                // A, written under CF
+    bool service_was_bound_ CMWQ_GUARDED_BY(config_lock_) = false;
+    atomic<unsigned> binding_{0}; // A, written under CF
 
     timer_service timers_{*this};
     thread service_; // I

@@ -45,7 +45,7 @@ inline runtime_core::runtime_core(runtime_options o)
     : options_(std::move(o)), first_pool_id_(directory::get().reserve_ids(nr_pool_ids)), registry_(*this) {
     if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
         allowed_ = self->pool.runtime().allowed_; // a worker is bound to some CPUs: that says nothing of the process
-        made_on_worker_ = true;
+        service_was_bound_ = made_on_worker_ = true;
     } else {
         for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); });
     }

@@ -79,6 +79,9 @@ inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept
 /// 0, or the errno with which the system refused.
 inline int bind_this_thread(const cpuset& cpus) noexcept { return os::bind_to(cpus); }
 
+/// Another one of this process, by the number that the system gave it.
+inline int bind_thread(long tid, const cpuset& cpus) noexcept { return os::bind_to(cpus, tid); }
+
 /// For a thread that was started by a worker and is to serve the whole process.
 inline void leave_inherited_attributes(const cpuset& cpus) noexcept {
     os::bind_to(cpus);

@@ -29,7 +29,8 @@ inline int set_nice(int nice) noexcept {
     return ::setpriority(PRIO_PROCESS, tid, nice) == 0 ? 0 : errno;
 }
 
-inline int bind_to(const cpuset& cpus) noexcept {
+/// The thread of this process with that number, by default the calling one.
+inline int bind_to(const cpuset& cpus, long tid = 0) noexcept {
     // A set of the size that these CPUs need: machines may have more CPUs than cpu_set_t has bits.
     unsigned end = 1;
     for (const unsigned cpu : cpus) end = cpu + 1;
@@ -38,7 +39,7 @@ inline int bind_to(const cpuset& cpus) noexcept {
     if (set == nullptr) return ENOMEM;
     CPU_ZERO_S(bytes, set);
     for (const unsigned cpu : cpus) CPU_SET_S(cpu, bytes, set);
-    const int r = ::sched_setaffinity(0, bytes, set) == 0 ? 0 : errno;
+    const int r = ::sched_setaffinity(static_cast<pid_t>(tid), bytes, set) == 0 ? 0 : errno;
     CPU_FREE(set);
     return r;
 }

@@ -322,6 +322,8 @@ inline int bind_this_thread(const cpuset& cpus) noexcept {
     return 0;
 }
 
+inline int bind_thread(long /*tid*/, const cpuset& /*cpus*/) noexcept { return 0; } // nobody asks where it may run
+
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     model::world* w = model::world::current();
     if (w == nullptr) return {};

@@ -20,7 +20,6 @@ void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
 }
 
 inline long this_thread_id() noexcept { return 1; }
-inline cpuset online_cpus() { return {}; }
 inline cpuset isolated_cpus() { return {}; }
 inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
 
@@ -41,7 +40,6 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 using os::cpu_quota;
 using os::isolated_cpus;
-using os::online_cpus;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 
