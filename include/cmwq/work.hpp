@@ -27,10 +27,9 @@ using item_node = list_node<item_tag>;
 /// A work item: a function that runs on a worker once for each time it was made pending. 48 bytes, neither copied nor
 /// moved. What to run comes from a derived class: `work<F>`, `work_member<&C::f>`, `delayed_work<F>`.
 ///
-/// An item never runs twice at the same time, whichever bound queue of a runtime and priority it is queued on, and
-/// every successful `queue()` is followed by a run that sees what was written before the call; several calls before
-/// that run are one run. Except for `queue*()`, `cancel()` and the queries, do not use an item on two runtimes, or on
-/// queues of two priorities, at the same time: it could then run in both.
+/// An item never runs twice at the same time on one queue, nor on bound queues of one runtime and priority, and every
+/// successful `queue()` is followed by a run that sees what was written before the call; several calls before that run
+/// are one run. Queued on another queue while it runs, it may run in both.
 ///
 /// All members may be called from any thread, concurrently, also from work functions. None of them allocates.
 class work_base : private detail::item_node {
@@ -43,7 +42,8 @@ public:
     /// the item is queued at once.
     ///
     /// Returns whether there was anything to wait for. Ordering: the run happens before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
+    /// std::system_error(operation_not_permitted) from inside a bottom half.
     bool flush() { return detail::flush_work(*this); }
 
     /// Takes a pending instance away, armed timers included; does not wait for a running one. Returns whether there
@@ -53,8 +53,9 @@ public:
     /// `cancel()`, then waits for the running instance. While inside, nobody can queue the item (they get
     /// `disabled`), so on return it is neither pending nor running, unless somebody queued it since. Returns whether an
     /// instance was pending. Ordering: a run that had begun happens before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself, std::length_error at a
-    /// disable depth of 65535, of which it needs one; nothing was changed then.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
+    /// std::system_error(operation_not_permitted) from inside a bottom half, std::length_error at a disable depth of
+    /// 65535, of which it needs one; nothing was changed then.
     bool cancel_sync() { return detail::cancel_work_sync(*this); }
 
     /// Counts up a depth; while it is not zero, nobody can queue the item. Takes a pending instance away, as `cancel()`

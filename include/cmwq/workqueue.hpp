@@ -55,7 +55,9 @@ public:
     workqueue_base(const workqueue_base&) = delete;
     workqueue_base& operator=(const workqueue_base&) = delete;
 
-    /// Makes `w` pending on the calling thread's CPU, or in its pod. Never allocates, never throws, never takes the pool lock.
+    /// Makes `w` pending on the calling thread's CPU, or in its pod; with `bh` it runs here, as a rule. Never allocates,
+    /// never throws. Takes no lock, but for an item of an unbound or elastic queue that still runs in another pool: it is
+    /// put behind that run under the lock of that pool.
     ///
     /// Ordering: everything written before the call happens before the run that follows, also when the call returns
     /// `already_pending`, whoever made it pending. Progress: lock-free but for the item itself. Blocks: no.
@@ -208,7 +210,8 @@ public:
     /// Waits until everything queued on this queue before the call has run or was cancelled. What is queued meanwhile,
     /// also by the items waited for, and timers that are armed, are not waited for. Any number of threads may flush at
     /// once. Ordering: the runs happen before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue,
+    /// std::system_error(operation_not_permitted) from inside a bottom half.
     void flush() { detail::flush_queue(core()); }
 
     /// Waits until the queue is empty. Meanwhile only its own items can queue on it, without delay; others get
