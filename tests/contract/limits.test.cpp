@@ -338,6 +338,35 @@ TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed 
     CHECK(runs == 11);
 }
 
+TEMPLATE_LIST_TEST_CASE("a slot that is handed to a pod whose item is being cancelled at that moment is not lost", "",
+                        parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
+    std::atomic<int> started{0}, go{0}, runs{0};
+    cmwq::work first{[&] {
+        const int round = ++started;
+        while (go < round) {}
+    }};
+    cmwq::work second{[&] { ++runs; }};
+    int cancelled = 0;
+    stress::random r(2000);
+    bool all_done = true;
+    for (int round = 1; round <= 5000 && all_done; ++round) {
+        q.queue_on(0, first);
+        all_done = eventually([&] { return started == round; }); // fails if the only slot is gone
+        q.queue_on(5, second);
+        if (r.one_in(2)) static_cast<void>(q.stats()); // sees the second one accepted, or not
+        go = round;
+        stress::burn(r.below(300));
+        if (second.cancel()) ++cancelled;
+        else all_done = all_done && eventually([&] { return runs == round - cancelled; });
+    }
+    go = 1'000'000;
+    CHECK(all_done);
+    if (all_done) q.flush();
+    CHECK(runs == 5000 - cancelled);
+}
+
 TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instant, and loses nothing", "",
                         parallel_policies) {
     using P = TestType;
