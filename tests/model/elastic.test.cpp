@@ -87,8 +87,8 @@ TEST_CASE("elastic: width 2, two that run side by side") {
 }
 
 TEST_CASE("elastic: width 2, whoever blocks is replaced") {
-    CHECK(model::explore(search_on(2, "guard", 4), [] { wait_for_another({}, 2, cmwq::will_block, 0); }));
-    CHECK(model::explore(systematic(2, "sentinels", 4),
+    CHECK(model::explore(search_on(2, "guard", 3), [] { wait_for_another({}, 2, cmwq::will_block, 0); }));
+    CHECK(model::explore(systematic(2, "sentinels", 3),
                          [] { wait_for_another({.sentinel = true}, 2, {}, before_the_monitor); }));
     CHECK(model::explore(search_on(2, "sentinels-at-random", 2),
                          [] { wait_for_another({.sentinel = true}, 2, {}, 20 * ms); }));
@@ -105,7 +105,7 @@ TEST_CASE("elastic: pools of one CPU each") {
 // [ARM-3]: the pool says whether its sentinels are armed. They have just been, for something that is over now, and fall
 // asleep one after the other while the next item comes.
 TEST_CASE("elastic: sentinels that fall asleep against the next item") {
-    CHECK(model::explore(systematic(2, "asleep", 5), [] {
+    CHECK(model::explore(systematic(2, "asleep", 4), [] {
         machine m({.sentinel = true});
         model::unsearched quiet;
         model::semaphore first{0}, second{0}, done{0};
