@@ -190,8 +190,7 @@ TEST_CASE("bh: a chain of 10,000 items does not grow the stack, and runs in orde
     std::uintptr_t first_depth = 0;
     for (int i = 0; i < length; ++i) {
         items.push_back(std::make_unique<item>([&, i] {
-            char here;
-            const auto depth = reinterpret_cast<std::uintptr_t>(&here);
+            const auto depth = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
             // The rest of the chain is beyond the budget: it has another stack, which is looked at on its own.
             if (i == 0) first_thread = std::this_thread::get_id();
             if (i == 0) first_depth = depth;

@@ -2,6 +2,11 @@
 //
 // Bottom halves: whoever pushes against whoever drains. Every item runs, one at a time, in order, also when a guard
 // holds one producer back, when others take items away or wait, and when the rest goes to the thread.
+//
+// Seen to find: no look at the inbox behind giving up the context, or one outside of the lock; either side of that
+// relaxed; two threads that drain at once; only the push that finds the inbox empty sees to its item; a guard that
+// forgets what it held back, or does not hand it over before waiting; nobody kicked beyond the budget, or before the
+// context was given up; a kick that is lost while the thread is being made.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -165,6 +170,16 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
         }
         t.join();
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+    }));
+    CHECK(model::explore(search("bh-behind-a-guard", 2), [] {
+        machine m;
+        diary d;
+        item a{d.write('a')}, b{d.write('b')};
+        const cmwq::bh_disable_guard hold;
+        m.q.queue(a);
+        auto t = model::spawn([&] { m.q.queue(b); });
+        t.join();
+        model::require(d.text() == "ab", "the push that did not find the inbox empty has seen to both");
     }));
     CHECK(model::explore(search("bh-two-guards", 4), [] {
         machine m;

@@ -11,7 +11,6 @@
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
-#include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -107,14 +106,6 @@ inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budge
     }
     draining_.store(false, seq_cst);
     bh_thread_->kick(); // after the store, or it might find somebody draining, and go back to sleep
-}
-
-inline void worker_pool::end_bottom_half() noexcept {
-    // The last one who drained may not have left yet.
-    for (backoff b;; b.pause()) {
-        const scoped_lock g(lock_);
-        if (!draining_.load(relaxed)) return;
-    }
 }
 
 // --- the calling thread -----------------------------------------------------------------------------------------------

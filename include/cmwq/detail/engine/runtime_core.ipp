@@ -134,7 +134,6 @@ inline runtime_core::~runtime_core() {
         s->left_over.stop();
     }
     for_each_pool([](worker_pool& p) { p.shut_down(); });
-    for_each_bottom_half([](worker_pool& p) { p.end_bottom_half(); });
     directory::get().remove(*this);
 }
 
@@ -218,13 +217,14 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
     if (last != 0 && last != pwq->pool->id() && owns(last) && !(q.keyed() && q.fifo)) {
         worker_pool& before = pool(last);
         if (before.runs(w)) {
-            if (q.keyed()) {
-                if (before.push_behind_own_run(w, q)) return result;
-            } else {
-                for (pool_workqueue* there : m.of_place) {
-                    if (there->pool == &before) pwq = there;
-                }
+            bool serves = false;
+            for (pool_workqueue* there : m.of_place) {
+                if (there == nullptr || there->pool != &before) continue;
+                pwq = there;
+                serves = true;
             }
+            // A pool that apply() has replaced since, or one of another queue.
+            if (!serves && q.keyed() && before.push_behind_own_run(w, q)) return result;
         }
     }
     work_access::set_pwq(w, pwq);
@@ -417,24 +417,23 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
         return [&a, what] { return std::string("cmwq: ") + a.name + ": " + what; };
     };
     if (r.sched != 0) {
-        switch (a.sched) {
-        case sched_class::idle:
-            report(event::kind::sentinel_refused, r.sched, cpu,
-                   says("SCHED_IDLE refused, blocked workers are noticed by the monitor"));
-            break;
-        case sched_class::batch:
-            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_BATCH refused, runs as SCHED_OTHER"));
-            break;
-        default:
-            report(event::kind::priority_refused, r.sched, cpu, says("SCHED_FIFO refused, runs at normal priority"));
-            break;
-        }
+        const char* const wanted = a.sched == sched_class::idle    ? "SCHED_IDLE"
+                                   : a.sched == sched_class::batch ? "SCHED_BATCH"
+                                                                   : "SCHED_FIFO";
+        report(event::kind::priority_refused, r.sched, cpu,
+               says(std::string(wanted) + " refused, runs at normal priority"));
     }
     if (r.nice != 0) {
         report(event::kind::priority_refused, r.nice, cpu,
                says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"));
     }
     if (r.cpus != 0) report(event::kind::binding_refused, r.cpus, cpu, says("cannot be bound to its CPUs"));
+}
+
+inline void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
+    report(event::kind::sentinel_refused, error, cpu, [cpu] {
+        return "cmwq: CPU " + std::to_string(cpu) + ": SCHED_IDLE refused, blocked workers are noticed by the monitor";
+    });
 }
 
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {

@@ -141,8 +141,6 @@ public:
     void run_bottom_half(bh_budget& budget) noexcept CMWQ_EXCLUDES(lock_);
     /// Somebody has pushed and is not going to run it: its thread does.
     void kick_bottom_half() noexcept;
-    /// No queue is left: returns when nobody drains any more.
-    void end_bottom_half() noexcept CMWQ_EXCLUDES(lock_);
 
     // --- the service thread ---------------------------------------------------------------------------------------------
 
