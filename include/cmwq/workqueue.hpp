@@ -56,8 +56,8 @@ public:
     workqueue_base& operator=(const workqueue_base&) = delete;
 
     /// Makes `w` pending on the calling thread's CPU, or in its pod; with `bh` it runs here, as a rule. Never allocates,
-    /// never throws. Takes no lock, but for an item of an unbound or elastic queue that still runs in another pool: it is
-    /// put behind that run under the lock of that pool.
+    /// never throws. Takes no lock, but for an item that still runs in a pool which `apply()`, or a change of CPUs, has
+    /// taken from the queue since: it is put behind that run under the lock of that pool.
     ///
     /// Ordering: everything written before the call happens before the run that follows, also when the call returns
     /// `already_pending`, whoever made it pending. Progress: lock-free but for the item itself. Blocks: no.

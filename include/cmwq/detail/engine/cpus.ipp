@@ -215,7 +215,9 @@ inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
         static_cast<void>(bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping));
         service_cpus_ = housekeeping; // if they are not there now, the next look binds it
         service_was_bound_ = true;
-    } catch (const std::bad_alloc&) {}
+    } catch (const std::bad_alloc&) {
+        // It is a matter of manners: the next look tries again.
+    }
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -110,8 +110,10 @@ CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept { return q.max
 CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept { return q.min_active(); }
 
 CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
-    if (q.is_dying())
-        throw std::invalid_argument("cmwq: attributes for queue \"" + q.name + "\", which is being destroyed");
+    if (q.is_dying()) {
+        throw std::invalid_argument("cmwq: attributes for queue \"" + q.name +
+                                    "\", which is being destroyed, or was made before a fork()");
+    }
     q.rt.apply(q, wanted);
 }
 

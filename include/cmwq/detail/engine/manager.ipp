@@ -118,8 +118,7 @@ inline void worker_pool::learn() noexcept {
     int target =
         others < 0.02 * width ? width : width + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
     // CPUs outside of the pod may have joined in. As long as nobody has to wait for one, they are not too many.
-    if (roams && sum_waited_ * 20 < sum_cpu_)
-        target = std::max(target, limit_.load(relaxed));
+    if (roams && sum_waited_ * 20 < sum_cpu_) target = std::max(target, limit_.load(relaxed));
     int seen = limit_.load(relaxed);
     while (seen != target) {
         // One up, and only if all that there may be are active; down by halves.

@@ -179,6 +179,7 @@ public:
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;
     void report_no_thread(const worker_pool& pool, int error) noexcept;
     void report_no_thread(unsigned cpu, int error) noexcept;
+    void report_no_sentinel(unsigned cpu, int error) noexcept;
     void report_blocked(const queue_core& q, unsigned cpu) noexcept;
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] std::string dump() const CMWQ_EXCLUDES(config_lock_, queues_lock_);

@@ -57,7 +57,8 @@ inline void sentinel::watch_cpu() noexcept {
     a.sched = sched_class::idle;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", cpu_);
     const thread_refusals refused = apply_to_this_thread(a);
-    rt_.report_refusals(refused, a);
+    if (refused.sched != 0) rt_.report_no_sentinel(cpu_, refused.sched);
+    else rt_.report_refusals(refused, a);
     // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
     if (refused.sched != 0 || refused.cpus != 0) {
         works_.store(false, relaxed);
