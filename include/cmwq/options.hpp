@@ -88,8 +88,9 @@ struct options_for<pool_kind::attrs_keyed, false, Policy> {
     /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
     std::string_view name = {};
 
-    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*, shared
-    /// out to its NUMA nodes by their CPUs. 1 ... 2048; anything else makes the constructor throw std::invalid_argument.
+    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*. Each NUMA
+    /// node gets its share by its CPUs, rounded up and no less than `min_active`, so on several nodes the sum may be
+    /// more. 1 … 2048; anything else makes the constructor throw std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
     /// What each NUMA node gets at least: chains of so many items that wait for each other always complete. The sum over
