@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Live queues whose pools are exchanged: apply() and set_unbound_cpus() against everything that uses the queue.
+//
+// Seen to find: a map published with release, or read with acquire; no grace period before the old pwqs are
+// detached, or before the pools are given back; a pwq reaped before it has drained, or never; a pool that ends while
+// it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, is unplugged
+// too early, never, or starts nothing then; a queue that goes while somebody has a plan for it, or that leaves its
+// list before it has drained; a pool looked up by an id without an order.
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
@@ -73,7 +79,7 @@ void ordered_across(int nr, int changes) {
 
 } // namespace
 
-// --- unbound ----------------------------------------------------------------------------------------------------------
+// --- unbound ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("apply: against queue()") {
     CHECK(model::explore(search_on(1, "queue", 2), [] {
@@ -216,7 +222,22 @@ TEST_CASE("apply: two at once") {
     }));
 }
 
-// --- pools that nobody keeps any more -----------------------------------------------------------------------------------
+TEST_CASE("apply: an item is taken away from a pool that has just been made") {
+    CHECK(model::explore(search_on(1, "new-pool", 2), [] {
+        unbound_machine m;
+        model::checked<int> runs{0};
+        cmwq::work w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] { m.q().queue(w); });
+        auto u = model::spawn([&] { m.q().apply(other()); }); // also after the claim, which then does not know the pool
+        const bool cancelled = w.cancel();
+        t.join();
+        u.join();
+        m.q().flush();
+        model::require(runs == (cancelled ? 0 : 1), "it has run, or was cancelled");
+    }));
+}
+
+// --- pools that nobody keeps any more --------------------------------------------------------------------------------
 
 TEST_CASE("apply: a pool ends, and its record serves the next one") {
     CHECK(model::explore(search_on(1, "retired", 3), [] {
@@ -246,7 +267,7 @@ TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
     }));
 }
 
-// --- ordered ----------------------------------------------------------------------------------------------------------
+// --- ordered ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
     CHECK(model::explore(search_on(1, "ordered-0", 1), [] { ordered_across(0, 1); }));
@@ -322,7 +343,7 @@ TEST_CASE("apply: an ordered queue changes and is then destroyed by its own item
     }));
 }
 
-// --- all queues at once -------------------------------------------------------------------------------------------------
+// --- all queues at once ----------------------------------------------------------------------------------------------
 
 TEST_CASE("apply: set_unbound_cpus() against queues that come, work and go") {
     CHECK(model::explore(search_on(2, "unbound-cpus", 3), [] {

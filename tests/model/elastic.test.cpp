@@ -2,6 +2,12 @@
 //
 // Concurrency management of pools that serve several CPUs: as many run as there are CPUs, whoever blocks is replaced,
 // and all sentinels of the pool see to it.
+//
+// Seen to find: a push behind running workers, or a guard, that starts and arms nobody; a pool that nobody watches;
+// a pool's flag that is not taken back, is taken back or looked at relaxed, is taken back after the look at what is
+// pending, or is left over from the last life of its record; a sentinel without a second look; a CPU that is not
+// lent. A sentinel that takes back its own flag last is not found: it takes two preemptions in a few steps of long
+// executions.
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
@@ -137,6 +143,58 @@ TEST_CASE("elastic: sentinels that fall asleep against the next item") {
         model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
         m.q().flush();
     }));
+}
+
+// [ARM-3] Something was pending for a moment only, while a sentinel was falling asleep: it must not stay asleep for
+// what comes next because the pool takes it for armed.
+TEST_CASE("elastic: sentinels that fall asleep against an item that is taken away again") {
+    enum class searched : bool { while_they_fall_asleep, next_item };
+    const auto body_of = [](searched what) {
+        machine m({.sentinel = true});
+        model::unsearched quiet;
+        model::semaphore gate{0}, done{0};
+        atomic<bool> enough{false};
+        const auto body = [&] { // computes, then waits
+            for (backoff wait; !enough.load(acquire);) wait.pause();
+            gate.acquire();
+            done.release();
+        };
+        cmwq::work a{body}, b{body};
+        const auto nothing = [] {};
+        cmwq::work c{nothing}, d{nothing};
+        cmwq::work opens{[&] {
+            gate.release();
+            gate.release();
+        }};
+        m.q().queue(a);
+        m.q().queue(b);
+        model::sleep(1);
+        m.q().queue(c); // behind both
+        model::sleep(1);
+        if (what == searched::while_they_fall_asleep) quiet.end();
+        c.cancel();
+        m.q().queue(d);
+        d.cancel();
+        quiet.begin();
+        model::sleep(200 * ms); // everybody sleeps who has nothing to do
+        enough.store(true, release);
+        model::sleep(100 * ms); // both wait
+        const std::int64_t before = m.waited();
+        if (what == searched::next_item) quiet.end();
+        m.q().queue(opens);
+        quiet.begin();
+        done.acquire();
+        done.acquire();
+        model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
+        m.q().flush();
+        quiet.end();
+    };
+    auto o = systematic(2, "taken-away", 4);
+    o.stale_reads = 0;
+    CHECK(model::explore(o, [&] { body_of(searched::while_they_fall_asleep); }));
+    o = systematic(2, "after-taken-away", 2);
+    o.preemptions = 0; // stale reads only
+    CHECK(model::explore(o, [&] { body_of(searched::next_item); }));
 }
 
 // The record of a pool that has ended serves the next one. It ends here while its sentinels are awake for another pool,

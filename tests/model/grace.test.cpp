@@ -4,6 +4,10 @@
 // yet.
 //
 // To free a value is to write it here: a race, if a reader is still at it, and what it reads is wrong.
+//
+// Seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts with acquire
+// only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed. An element
+// that is counted before its pointer is stored is not found: that pointer is a plain one.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

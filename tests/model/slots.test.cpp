@@ -5,6 +5,11 @@
 //
 // The pools of an unbound queue are not managed: no detector comes along to find what was lost, the search ends in a
 // deadlock.
+//
+// Seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after waiting was noted; a count
+// that is raised without comparing; a pwq with more to do that does not wait again; a slot that came too late and is
+// not given back; a waiter that is not forgotten; a pool that is not told of its slot, or looks for it only when its
+// inbox is not empty; a limit that rises and grants nothing, or tells nobody.
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
@@ -66,7 +71,7 @@ void two_producers(int behind) {
 
 } // namespace
 
-// --- node_slots alone: the lists of what was granted stay where they are ------------------------------------------------
+// --- node_slots alone: the lists of what was granted stay where they are ---------------------------------------------
 
 namespace {
 
@@ -194,7 +199,7 @@ TEST_CASE("slots: by themselves, a slot that comes back against those who want o
     }));
 }
 
-// --- through the engine -------------------------------------------------------------------------------------------------
+// --- through the engine ----------------------------------------------------------------------------------------------
 
 TEST_CASE("slots: one slot, two pools") {
     CHECK(model::explore(search_on(2, "one-each", 3), [] { two_producers(0); }));

@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/ds/stable_vector.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,12 @@ public:
     // All records, also those of pools that have ended and wait for the next use: stale ids find something harmless.
     [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
     [[nodiscard]] worker_pool& at(std::size_t i) const noexcept { return records_[i].pool; }
+    /// The one that an id names. A relaxed load may have told the id, and nothing of the record: [VEC-1] the size that
+    /// counts it does.
+    [[nodiscard]] worker_pool& named(std::size_t i) const noexcept {
+        for (backoff b; records_.size() <= i;) b.pause();
+        return at(i);
+    }
 
 private:
     struct record {

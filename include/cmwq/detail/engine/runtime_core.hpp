@@ -66,7 +66,7 @@ public:
     [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
     [[nodiscard]] worker_pool& pool(std::uint64_t pool_id) noexcept {
         const std::uint64_t n = pool_id - first_pool_id_;
-        if (n >= nr_cpu_pools()) return registry_.at(static_cast<std::size_t>(n - nr_cpu_pools()));
+        if (n >= nr_cpu_pools()) return registry_.named(static_cast<std::size_t>(n - nr_cpu_pools()));
         cpu_slot& s = *slots_[n / nr_pools_of_cpu];
         const std::uint64_t i = n % nr_pools_of_cpu;
         return i < nr_priorities ? s.pools[i] : s.bottom_halves[i - nr_priorities];
