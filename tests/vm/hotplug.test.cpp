@@ -138,6 +138,20 @@ TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online i
     }
 }
 
+TEST_CASE("hotplug: what waits behind a running item when the CPU goes waits no more") {
+    const vm::cpus_come_back all;
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    vm::crowd both(2);
+    q.post_on(5, [&] { both.join(); });
+    CHECK(eventually([&] { return both.here() == 1; }));
+    q.post_on(5, [&] { both.join(); });
+    REQUIRE(go_offline(5));
+    rt.refresh_topology();
+    CHECK(eventually([&] { return both.complete(); }));
+    both.give_up();
+}
+
 TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to it again, its sentinel, too") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
@@ -359,6 +373,37 @@ TEST_CASE("hotplug: threads of pools that are not needed any more end") {
         CHECK(vm::nr_threads() <= threads_before + kept + vm::nr_cpus + 1);
     }
     CHECK(vm::nr_threads() == threads_before);
+}
+
+TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
+    const vm::cgroup group("idle");
+    REQUIRE(group.set("cpuset.cpus", "0-11"));
+    CHECK(vm::in_child([&](vm::notes& n) {
+              n.expect(group.enter(), "cannot enter the group");
+              cmwq::runtime rt;
+              cmwq::workqueue<> bound{rt, "b"};
+              cmwq::workqueue<cmwq::unbound> strict{rt, {.name = "s", .attrs = by_cpu}};
+              cmwq::workqueue<cmwq::elastic> caches{
+                  rt, {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
+              // At once: threads are where they were, and may be anywhere, if nobody has told them.
+              const auto fits = [&](const std::string& when) {
+                  for (const unsigned cpu : {0u, 1u, 2u, 3u, 8u}) {
+                      const std::string number = std::to_string(cpu);
+                      n.same(when + ": bound on " + number, vm::see_on(bound, cpu).mask.to_string(), number);
+                      n.same(when + ": strict on " + number, vm::see_on(strict, cpu).mask.to_string(), number);
+                      if (cpu < 4)
+                          n.same(when + ": cache on " + number, vm::see_on(caches, cpu).mask.to_string(), "0-3");
+                  }
+              };
+              fits("at first");
+              n.expect(group.set("cpuset.cpus", "0-3,8"), "cannot cut the set");
+              rt.refresh_topology();
+              fits("cut");
+              n.expect(group.set("cpuset.cpus", "0-11"), "cannot give it back");
+              rt.refresh_topology();
+              fits("given back");
+              n.same("strict on 9", vm::see_on(strict, 9).mask.to_string(), "9");
+          }) == "");
 }
 
 TEST_CASE("hotplug: a cpuset is cut while the process is busy, and given back") {

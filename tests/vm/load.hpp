@@ -156,6 +156,7 @@ private:
             complaints.expect(expected_ == number,
                               "ordered: " + std::to_string(number) + " instead of " + std::to_string(expected_));
             expected_ = number + 1;
+            if (number % 4 == 0) stress::block_for(std::chrono::microseconds{200}); // some always wait
             ++nr_ran_in_order_;
         };
         const unsigned cpu = cpus_[r.below(static_cast<unsigned>(cpus_.size()))];
