@@ -124,7 +124,7 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
         m.q().drain();
         model::require(runs == queued.load(relaxed), "one run for each claim");
     }));
-    CHECK(model::explore(search_on(1, "from-inside", 2), [] {
+    CHECK(model::explore(search_on(1, "from-inside", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         model::semaphore done{0};
@@ -148,7 +148,7 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
 }
 
 TEST_CASE("apply: against cancel, flush and drain") {
-    CHECK(model::explore(search_on(1, "cancel", 2), [] {
+    CHECK(model::explore(search_on(1, "cancel", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
@@ -161,7 +161,7 @@ TEST_CASE("apply: against cancel, flush and drain") {
         m.q().flush();
         model::require(runs == (cancelled ? 1 : 2), "and runs");
     }));
-    CHECK(model::explore(search_on(1, "flush", 2), [] {
+    CHECK(model::explore(search_on(1, "flush", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         cmwq::work a{[&] { runs = runs + 1; }};
@@ -174,7 +174,7 @@ TEST_CASE("apply: against cancel, flush and drain") {
         model::require(runs == 2, "what was queued before the flush has run");
         t.join();
     }));
-    CHECK(model::explore(search_on(1, "drain", 2), [] {
+    CHECK(model::explore(search_on(1, "drain", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> length{0};
         cmwq::work second{[&] { length = length + 1; }};
@@ -191,7 +191,7 @@ TEST_CASE("apply: against cancel, flush and drain") {
 }
 
 TEST_CASE("apply: from an item, while the queue is being destroyed") {
-    CHECK(model::explore(search_on(1, "destroyed", 2), [] {
+    CHECK(model::explore(search_on(1, "destroyed", 1), [] {
         unbound_machine m({.others = other(), .end_searched = true});
         model::checked<int> runs{0};
         m.q().post([&] {
@@ -223,7 +223,7 @@ TEST_CASE("apply: two at once") {
 }
 
 TEST_CASE("apply: an item is taken away from a pool that has just been made") {
-    CHECK(model::explore(search_on(1, "new-pool", 2), [] {
+    CHECK(model::explore(search_on(1, "new-pool", 3), [] {
         unbound_machine m;
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
@@ -240,7 +240,7 @@ TEST_CASE("apply: an item is taken away from a pool that has just been made") {
 // --- pools that nobody keeps any more --------------------------------------------------------------------------------
 
 TEST_CASE("apply: a pool ends, and its record serves the next one") {
-    CHECK(model::explore(search_on(1, "retired", 3), [] {
+    CHECK(model::explore(search_on(1, "retired", 2), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
         const auto body = [&] { done.release(); };
@@ -256,7 +256,7 @@ TEST_CASE("apply: a pool ends, and its record serves the next one") {
 }
 
 TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
-    CHECK(model::explore(search_on(1, "leaving", 3), [] {
+    CHECK(model::explore(search_on(1, "leaving", 1), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
         cmwq::work a{[&] { done.release(); }};
@@ -271,14 +271,14 @@ TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
 
 TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
     CHECK(model::explore(search_on(1, "ordered-0", 1), [] { ordered_across(0, 1); }));
-    CHECK(model::explore(search_on(1, "ordered-1", 2), [] { ordered_across(1, 1); }));
+    CHECK(model::explore(search_on(1, "ordered-1", 1), [] { ordered_across(1, 1); }));
     CHECK(model::explore(search_on(1, "ordered-2", 2), [] { ordered_across(2, 1); }));
-    CHECK(model::explore(search_on(1, "ordered-3", 2), [] { ordered_across(3, 1); }));
+    CHECK(model::explore(search_on(1, "ordered-3", 1), [] { ordered_across(3, 1); }));
     CHECK(model::explore(search_on(1, "ordered-back", 2), [] { ordered_across(2, 2); }));
 }
 
 TEST_CASE("apply: an ordered queue's item changes it while others wait") {
-    CHECK(model::explore(search_on(1, "ordered-inside", 2), [] {
+    CHECK(model::explore(search_on(1, "ordered-inside", 1), [] {
         ordered_machine m(with_others());
         sequence in_order;
         m.q().post([&] {
@@ -295,7 +295,7 @@ TEST_CASE("apply: an ordered queue's item changes it while others wait") {
 }
 
 TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
-    CHECK(model::explore(search_on(1, "ordered-cancel", 2), [] {
+    CHECK(model::explore(search_on(1, "ordered-cancel", 1), [] {
         ordered_machine m(with_others());
         model::semaphore gate{0};
         model::checked<int> runs{0};
@@ -315,7 +315,7 @@ TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
 }
 
 TEST_CASE("apply: an ordered queue changes and is then destroyed by its own item") {
-    CHECK(model::explore(search_on(1, "ordered-orphan", 2), [] {
+    CHECK(model::explore(search_on(1, "ordered-orphan", 0.5), [] {
         model::checked<int> runs{0};
         {
             model::unsearched quiet;

@@ -202,13 +202,13 @@ TEST_CASE("slots: by themselves, a slot that comes back against those who want o
 // --- through the engine ----------------------------------------------------------------------------------------------
 
 TEST_CASE("slots: one slot, two pools") {
-    CHECK(model::explore(search_on(2, "one-each", 3), [] { two_producers(0); }));
+    CHECK(model::explore(search_on(2, "one-each", 2), [] { two_producers(0); }));
     CHECK(model::explore(search_on(2, "one-more-behind", 2), [] { two_producers(1); }));
     CHECK(model::explore(search_on(2, "one-more-on-the-other", 2), [] { two_producers(2); }));
 }
 
 TEST_CASE("slots: what waits for one is taken away") {
-    CHECK(model::explore(search_on(2, "cancel", 3), [] {
+    CHECK(model::explore(search_on(2, "cancel", 2), [] {
         machine m(two_pools());
         gauge g;
         model::semaphore done{0};
