@@ -1,6 +1,6 @@
 // expect: deleted
 // An item is pinned: queues hold its address.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse() {
     cmwq::work item{[] {}};

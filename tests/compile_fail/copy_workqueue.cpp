@@ -1,4 +1,4 @@
 // expect: deleted
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<>& queue) { cmwq::workqueue<> copy{queue}; }

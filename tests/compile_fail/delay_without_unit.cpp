@@ -1,6 +1,6 @@
 // expect: no matching (member )?function.*queue_after
 // 50 what?
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<>& queue) {
     cmwq::delayed_work item{[] {}};

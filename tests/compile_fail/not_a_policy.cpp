@@ -1,4 +1,4 @@
 // expect: does not satisfy cmwq::execution_policy|constraints not satisfied|constraint failure
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 cmwq::workqueue<int> misuse{"q"};

@@ -1,6 +1,6 @@
 // expect: (execution_policy|constraint)
 // Items of a dispatcher run in their caller, who must not be kept waiting.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct slow : cmwq::bh {
     static constexpr bool may_block = true;

@@ -1,6 +1,6 @@
 // expect: static assertion failed.*: in order and in parallel
 // In strict order and several at once exclude each other.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct contradiction : cmwq::bound {
     static constexpr bool fifo = true;

@@ -1,6 +1,6 @@
 // expect: static assertion failed.*: an ordered queue with management
 // With one item at a time there is nothing to manage.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct managed : cmwq::ordered {
     static constexpr bool concurrency_managed = true;

@@ -1,5 +1,5 @@
 // expect: does not satisfy cmwq::execution_policy|constraints not satisfied|constraint failure
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct half {
     static constexpr std::string_view name = "half";

@@ -1,6 +1,6 @@
 // expect: static assertion failed.*: a bound queue without management
 // The pools of a CPU always manage their concurrency.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct unmanaged : cmwq::bound {
     static constexpr bool concurrency_managed = false;

@@ -1,5 +1,5 @@
 // expect: static assertion failed.*: a queue that runs nothing
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct never : cmwq::bound {
     static constexpr unsigned default_max_active = 0;

@@ -1,5 +1,5 @@
 // expect: no matching (function|constructor)
 // Options have names.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 cmwq::workqueue<> misuse{"q", 8, true};

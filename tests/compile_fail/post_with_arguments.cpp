@@ -1,5 +1,5 @@
 // expect: no matching (member )?function.*post
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<>& queue) {
     queue.post([](int) {});

@@ -1,5 +1,5 @@
 // expect: set_max_active
 // Its limit is part of its promise.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<cmwq::bh>& q) { q.set_max_active(2); }

@@ -1,6 +1,8 @@
 // expect: delayed_work_base
 // Only a delayed_work has a timer.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
+
+#include <chrono>
 
 void misuse(cmwq::workqueue<>& queue) {
     cmwq::work item{[] {}};

@@ -1,5 +1,5 @@
 // expect: protected
 // An item without a function.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse() { cmwq::work_base item{nullptr}; }

@@ -1,6 +1,6 @@
 // expect: const owner|discards qualifiers|drops 'const' qualifier
 // A function that changes the owner cannot be reached through a const one.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct owner {
     void run() {}

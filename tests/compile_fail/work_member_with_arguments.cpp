@@ -1,5 +1,5 @@
 // expect: member_class
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 struct owner {
     void run(int) {}

@@ -1,5 +1,5 @@
 // expect: the callable must be callable without arguments
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 void misuse() {
     cmwq::work item{[](int) {}};
