@@ -98,7 +98,7 @@ TEST_CASE("apply: against queue()") {
         done.acquire();
         t.join();
         u.join();
-            m.q().flush();
+        m.q().flush();
         model::require(runs == 1, "it has run");
     }));
 }
@@ -291,7 +291,7 @@ TEST_CASE("apply: an ordered queue's item changes it while others wait") {
         });
         m.q().drain();
         model::require(in_order.last() == 4, "all have run");
-        }));
+    }));
 }
 
 TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {

@@ -18,8 +18,8 @@
 
 namespace model = cmwq::detail::model;
 using cmwq::block_kind;
-using cmwq::detail::atomic;
 using cmwq::detail::acquire;
+using cmwq::detail::atomic;
 using cmwq::detail::backoff;
 using cmwq::detail::release;
 using cmwq_test::keyed_setup;

@@ -31,9 +31,7 @@ struct keyed_setup {
 };
 
 /// Each CPU has a pool of its own; a few searches need several on one node.
-inline cmwq::attrs pool_for_each_cpu() {
-    return cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true);
-}
+inline cmwq::attrs pool_for_each_cpu() { return cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true); }
 
 /// A runtime with a queue. The first thing in a body.
 template <class Policy>

@@ -26,9 +26,7 @@ namespace {
 
 using machine = cmwq_test::keyed_machine<cmwq::unbound>;
 
-keyed_setup two_pools(unsigned max_active = 1) {
-    return {.attributes = pool_for_each_cpu(), .max_active = max_active};
-}
+keyed_setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
 
 /// How many run at once. Nothing but the slots keeps the items apart, and orders their effects.
 class gauge {

@@ -31,8 +31,15 @@ CMWQ_DOOR attrs& attrs::cpus(const cpuset& set) {
 }
 
 CMWQ_DOOR const cpuset& attrs::cpus() const noexcept {
-    static const auto& none = *new cpuset; // never destroyed: queues may be made at any time
-    return cpus_ == nullptr ? none : *cpus_;
+    struct immortal { // queues may be made at any time, also while static objects go
+        union {
+            cpuset set;
+        };
+        immortal() noexcept : set() {}
+        ~immortal() {} // NOLINT(modernize-use-equals-default): a defaulted one would not compile
+    };
+    static const immortal none;
+    return cpus_ == nullptr ? none.set : *cpus_;
 }
 
 CMWQ_DOOR bool attrs::same_cpus(const attrs& other) const noexcept {

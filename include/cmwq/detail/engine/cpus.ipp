@@ -216,7 +216,7 @@ inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
         service_cpus_ = housekeeping; // if they are not there now, the next look binds it
         service_was_bound_ = true;
     } catch (const std::bad_alloc&) {
-        // It is a matter of manners: the next look tries again.
+        check_wanted_.store(true, relaxed); // at the next opportunity
     }
 }
 

@@ -189,8 +189,10 @@ public:
     void lock_for_fork() noexcept CMWQ_NO_TSA {
         config_lock_.lock();
         queues_lock_.lock();
+        topology_lock_.lock();
     }
     void unlock_after_fork() noexcept CMWQ_NO_TSA {
+        topology_lock_.unlock();
         queues_lock_.unlock();
         config_lock_.unlock();
     }
@@ -221,7 +223,7 @@ private:
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);
     void report_unavailable(const std::vector<std::string>& complaints) noexcept;
     template <class Describe>
-    void report(event::kind what, int error, unsigned cpu, Describe describe) noexcept;
+    void report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
 
     runtime_options options_;                      // I
     cpuset allowed_;                               // I: what the process may use, as far as it could be told

@@ -79,7 +79,8 @@ inline runtime_core::runtime_core(runtime_options o)
     quota_ = cpu_quota();
     for (const unsigned cpu : cpus_) {
         const auto place = static_cast<unsigned>(slots_.size());
-        slots_.push_back(std::make_unique<cpu_slot>(*this, first_pool_id_ + place * nr_pools_of_cpu, cpu, place));
+        slots_.push_back(
+            std::make_unique<cpu_slot>(*this, first_pool_id_ + std::uint64_t{place} * nr_pools_of_cpu, cpu, place));
         slot_of_cpu_.resize(cpu + 1, no_slot);
         slot_of_cpu_[cpu] = place;
     }
@@ -397,7 +398,7 @@ inline runtime_stats runtime_core::stats() const noexcept {
 
 // Builds the event only if somebody wants it, and gives it up without memory: what is reported may be just that.
 template <class Describe>
-void runtime_core::report(event::kind what, int error, unsigned cpu, Describe describe) noexcept {
+void runtime_core::report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept {
     const unsigned bit = 1u << static_cast<unsigned>(what);
     if (!options_.on_event || (reported_.load(relaxed) & bit) != 0 || (reported_.fetch_or(bit, relaxed) & bit) != 0)
         return;
@@ -413,7 +414,7 @@ void runtime_core::report(event::kind what, int error, unsigned cpu, Describe de
 
 inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
     const unsigned cpu = a.cpus == nullptr ? 0 : a.cpus->next(0);
-    const auto says = [&](std::string what) {
+    const auto says = [&](const std::string& what) {
         return [&a, what] { return std::string("cmwq: ") + a.name + ": " + what; };
     };
     if (r.sched != 0) {
