@@ -100,13 +100,17 @@ private:
         return last_cpu_.exchange(now, relaxed) == now;
     }
 
+    // The kernel reads such a file under a mutex of the open file, and may put the reader to sleep meanwhile: if that is
+    // an idle-class thread whose CPU has just found other work, for seconds. So a descriptor has one reader at a time;
+    // who comes second opens the file again, and waits for nobody.
     bool read_into(char* text, std::size_t size, const atomic<int>& slot, const char* file) const noexcept {
-        const int kept = kept_.load(acquire) ? slot.load(acquire) : -1;
         const long tid = tid_.load(acquire);
         if (tid == 0) return false;
+        const int kept = kept_.load(acquire) && !being_read_.exchange(true, acquire) ? slot.load(acquire) : -1;
         const int fd = kept >= 0 ? kept : open_file(tid, file);
         const ssize_t n = fd < 0 ? -1 : ::pread(fd, text, size - 1, 0);
-        if (kept < 0 && fd >= 0) ::close(fd);
+        if (kept >= 0) being_read_.store(false, release);
+        else if (fd >= 0) ::close(fd);
         if (n <= 0) return false;
         text[n] = 0;
         return true;
@@ -114,6 +118,7 @@ private:
 
     atomic<long> tid_{0};
     atomic<bool> kept_{false}; // the descriptors below are this thread's
+    mutable atomic<bool> being_read_{false};
     mutable atomic<std::int64_t> last_cpu_{-1};
     atomic<int> stat_{-1};
     atomic<int> schedstat_{-1};
