@@ -397,5 +397,15 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               two.give_up();
               q.flush();
               n.expect(two.most() < 4, std::to_string(two.most()) + " items at once");
+
+              // Nor do they where some are.
+              cmwq::workqueue<cmwq::elastic> narrow{rt,
+                                                    {.name = "n", .attrs = attrs{}.affinity(affinity_scope::cache)}};
+              vm::crowd again(2);
+              for (unsigned i = 0; i < 60; ++i) narrow.post_on(0, [&] { again.join(); });
+              n.expect(eventually([&] { return again.complete(); }), "no two items of a pod at once");
+              again.give_up();
+              narrow.flush();
+              n.expect(again.most() < 4, std::to_string(again.most()) + " items of a pod at once");
           }) == "");
 }

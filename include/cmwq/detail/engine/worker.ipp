@@ -296,7 +296,9 @@ inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept
     return start_spare() ? finding::replaced : finding::no_spare;
 }
 
-inline void worker_pool::lend_cpu() noexcept { start_spare(); }
+inline void worker_pool::lend_cpu() noexcept {
+    if (nr_running_.load(relaxed) < reach_.load(relaxed)) start_spare();
+}
 
 inline void worker_pool::guard_blocks(worker& self) noexcept {
     if (!uncount(self)) return;

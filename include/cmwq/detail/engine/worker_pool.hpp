@@ -228,6 +228,7 @@ private:
 
     // A: what those read who may come late, when the record serves another pool already: harmless to find the other's.
     atomic<int> width_{1}; // CPUs of the pod, or fewer by the quota
+    atomic<int> reach_{1}; // the same of all CPUs that its threads may use: beyond that nobody lends one
     atomic<bool> managed_{false};
     atomic<bool> associated_{true};                           // per_cpu: its CPU is there
     atomic<bool> armed_{false};                               // its sentinels are: spares a look at each of them

@@ -30,6 +30,7 @@ inline void worker_pool::configure(pool_spec spec, const cpuset& watchers, int w
     spec_ = std::move(spec);
     managed_.store(spec_.managed, relaxed);
     width_.store(width, relaxed);
+    reach_.store(rt_.width_of(spec_.cpus), relaxed);
     limit_.store(width, relaxed);
     for (unsigned i = 0; i < rt_.nr_cpus(); i += 64) {
         std::uint64_t word = 0;
