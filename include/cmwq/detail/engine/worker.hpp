@@ -51,6 +51,7 @@ public:
     // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
     // any more sees what the run did.
     atomic<work_base*> current{nullptr};
+    atomic<bool> finishing{false};           // A: its function has returned; if it sleeps, then for the pool's lock
     atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
 
     pool_workqueue* current_pwq = nullptr; // K

@@ -142,7 +142,9 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     }
     if (watch.waited()) rt_.report_blocked(*pwq.queue, number_);
 
+    self.finishing.store(true, relaxed);
     lock_.lock();
+    self.finishing.store(false, relaxed);
     self.current.store(nullptr, release); // [RUN-2]
     ++pwq.nr_completed;
     nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
@@ -286,7 +288,8 @@ inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept
         int running = 0;
         for (worker* w = all_.load(acquire); w != nullptr && running < width; w = w->next) {
             if (!w->counted.load(acquire)) continue;
-            if (!w->probe.blocked()) ++running;
+            // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
+            if (!w->probe.blocked() || w->finishing.load(relaxed)) ++running;
             else if (uncount(*w)) found.fetch_add(1, relaxed);
         }
         // Enough of them run, or somebody has just started.
