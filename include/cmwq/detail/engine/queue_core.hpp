@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/attrs.hpp>
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
 #include <cmwq/detail/engine_ops.hpp>
