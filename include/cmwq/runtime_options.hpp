@@ -16,15 +16,28 @@
 namespace cmwq::inline CMWQ_NS {
 
 /// Something that a program should know, and that happened at a distance from any call that could have reported it.
-/// Each kind is reported once per runtime.
+/// Without `runtime_options::on_event` the kinds that tell of a program that hangs are printed to the standard error.
 struct event {
     enum class kind : unsigned char {
+        // What the system refuses: each kind once per runtime.
         priority_refused, ///< high or fifo workers run as normal ones: permission is missing
         binding_refused,  ///< a worker could not be bound to its CPU
         sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
         no_thread,        ///< a worker could not be made; the service thread goes on trying
         cpus_unavailable, ///< a queue lost all CPUs that its attributes name, and uses others
         bh_blocked,       ///< the item of a bottom-half queue waited for something; noticed in builds with assertions
+        thread_limit,     ///< `max_threads` is reached: who needs one more worker waits for it
+
+        // What does not get on. Printed if nobody is told.
+        stalled,          ///< a pool has started nothing for the time of the watchdog; what its workers do. Each time
+        saturated,        ///< all that a queue's limit lets run is blocked, and more waits. Once for each queue
+        deadlock,         ///< items wait for each other; which ones. Each time
+        flush_dependency, ///< an item of a queue with a rescuer waits for a queue that has none. Once for each queue
+
+        // What should be known.
+        rescued,                ///< a rescuer has begun to run the items of its queue. Once for each queue
+        cpu_hog,                ///< an item has kept its CPU for too long: at the 4th time and then at powers of two
+        destroyed_while_queued, ///< an item was destroyed while it was queued; noticed in builds with assertions
     };
     kind what;
     int error;           ///< errno of the refusal; 0: none

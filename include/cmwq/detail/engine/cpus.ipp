@@ -115,7 +115,7 @@ inline std::vector<std::string> runtime_core::remap_locked() {
 
 inline void runtime_core::report_unavailable(const std::vector<std::string>& complaints) noexcept {
     for (const std::string& c : complaints) {
-        report(event::kind::cpus_unavailable, ENODEV, 0, [&] { return c; });
+        report_once(event::kind::cpus_unavailable, ENODEV, 0, [&] { return c; });
     }
 }
 

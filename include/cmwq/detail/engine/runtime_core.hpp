@@ -181,6 +181,9 @@ public:
     void report_no_thread(unsigned cpu, int error) noexcept;
     void report_no_sentinel(unsigned cpu, int error) noexcept;
     void report_blocked(const queue_core& q, unsigned cpu) noexcept;
+    /// `describe()` makes the message; it is called only if somebody gets to see it. No lock is held.
+    template <class Describe>
+    void report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] std::string dump() const CMWQ_EXCLUDES(config_lock_, queues_lock_);
 
@@ -223,7 +226,7 @@ private:
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);
     void report_unavailable(const std::vector<std::string>& complaints) noexcept;
     template <class Describe>
-    void report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
+    void report_once(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
 
     runtime_options options_;                      // I
     cpuset allowed_;                               // I: what the process may use, as far as it could be told

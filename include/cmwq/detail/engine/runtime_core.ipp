@@ -396,12 +396,15 @@ inline runtime_stats runtime_core::stats() const noexcept {
     return total;
 }
 
-// Builds the event only if somebody wants it, and gives it up without memory: what is reported may be just that.
+constexpr bool tells_of_a_hang(event::kind k) noexcept {
+    return k == event::kind::stalled || k == event::kind::saturated || k == event::kind::deadlock ||
+           k == event::kind::flush_dependency;
+}
+
+// Gives the message up without memory: what is reported may be just that.
 template <class Describe>
 void runtime_core::report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept {
-    const unsigned bit = 1u << static_cast<unsigned>(what);
-    if (!options_.on_event || (reported_.load(relaxed) & bit) != 0 || (reported_.fetch_or(bit, relaxed) & bit) != 0)
-        return;
+    if (!options_.on_event && !tells_of_a_hang(what)) return;
     event e{what, error, cpu, {}};
     try {
         e.message = describe();
@@ -409,7 +412,15 @@ void runtime_core::report(event::kind what, int error, unsigned cpu, const Descr
     } catch (const std::bad_alloc&) {
         e.message.clear(); // the rest of the event says it, too
     }
-    options_.on_event(e);
+    if (options_.on_event) options_.on_event(e);
+    else std::fprintf(stderr, "%s\n", e.message.c_str());
+}
+
+template <class Describe>
+void runtime_core::report_once(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept {
+    const unsigned bit = 1u << static_cast<unsigned>(what);
+    if ((reported_.load(relaxed) & bit) == 0 && (reported_.fetch_or(bit, relaxed) & bit) == 0)
+        report(what, error, cpu, describe);
 }
 
 inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
@@ -421,30 +432,30 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
         const char* const wanted = a.sched == sched_class::idle    ? "SCHED_IDLE"
                                    : a.sched == sched_class::batch ? "SCHED_BATCH"
                                                                    : "SCHED_FIFO";
-        report(event::kind::priority_refused, r.sched, cpu,
-               says(std::string(wanted) + " refused, runs at normal priority"));
+        report_once(event::kind::priority_refused, r.sched, cpu,
+                    says(std::string(wanted) + " refused, runs at normal priority"));
     }
     if (r.nice != 0) {
-        report(event::kind::priority_refused, r.nice, cpu,
-               says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"));
+        report_once(event::kind::priority_refused, r.nice, cpu,
+                    says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"));
     }
-    if (r.cpus != 0) report(event::kind::binding_refused, r.cpus, cpu, says("cannot be bound to its CPUs"));
+    if (r.cpus != 0) report_once(event::kind::binding_refused, r.cpus, cpu, says("cannot be bound to its CPUs"));
 }
 
 inline void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
-    report(event::kind::sentinel_refused, error, cpu, [cpu] {
+    report_once(event::kind::sentinel_refused, error, cpu, [cpu] {
         return "cmwq: CPU " + std::to_string(cpu) + ": SCHED_IDLE refused, blocked workers are noticed by the monitor";
     });
 }
 
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
-    report(event::kind::no_thread, error, cpu,
-           [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
+    report_once(event::kind::no_thread, error, cpu,
+                [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
 }
 
 inline void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {
-    report(event::kind::bh_blocked, 0, cpu,
-           [&q] { return "cmwq: an item of the bottom-half queue \"" + q.name + "\" has blocked"; });
+    report_once(event::kind::bh_blocked, 0, cpu,
+                [&q] { return "cmwq: an item of the bottom-half queue \"" + q.name + "\" has blocked"; });
 }
 
 inline void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {
