@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the engine asks the system about the process as a whole: its CPUs, and fork().
+// What the engine asks the system about the process as a whole: its CPUs, its functions, and fork().
 #pragma once
 
 #include <cmwq/detail/config.hpp>
+#include <cmwq/detail/os/symbol.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+using os::describe_function; // the same for all backends: it waits for nobody that they schedule
+
+} // namespace cmwq::inline CMWQ_NS::detail
 
 #if CMWQ_SYNC == 2
 

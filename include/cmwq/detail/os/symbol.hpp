@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Naming a function of this process, for people who read a diagnosis.
+#pragma once
+
+#include <cmwq/detail/config.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace cmwq::inline CMWQ_NS::detail::os {
+
+/// The demangled name; `symbol` itself if it is not one of C++. Throws std::bad_alloc.
+inline std::string demangle(const char* symbol) {
+    struct freer {
+        void operator()(char* p) const noexcept { std::free(p); }
+    };
+    int status = 0;
+    const std::unique_ptr<char, freer> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status));
+    if (status == -1) throw std::bad_alloc();
+    return name != nullptr ? name.get() : symbol;
+}
+
+/// Text for a code address: the name of the function, if the dynamic linker knows one (shared libraries, and programs
+/// linked with -rdynamic), else "program+0x1234", of which `addr2line -Cfe program 0x1234` tells the rest, else the bare
+/// address. Any thread, without a lock of the library held: the dynamic linker may have to wait for a dlopen() that
+/// runs constructors. Throws std::bad_alloc and nothing else.
+inline std::string describe_function(const void* address) {
+    const auto in_hex = [](std::uintptr_t n) {
+        char text[2 + 2 * sizeof n + 1];
+        std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
+        return std::string(text);
+    };
+    const auto a = reinterpret_cast<std::uintptr_t>(address);
+    Dl_info where{};
+    if (::dladdr(address, &where) == 0 || where.dli_fbase == nullptr) return in_hex(a);
+    if (where.dli_sname != nullptr && where.dli_saddr == address) return demangle(where.dli_sname);
+    // Not position independent: addresses are those of the file. Otherwise they count from where it was loaded.
+    const auto* const head = static_cast<const ElfW(Ehdr)*>(where.dli_fbase);
+    const std::uintptr_t base = head->e_type == ET_EXEC ? 0 : reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+    const char* file = where.dli_fname != nullptr && *where.dli_fname != '\0' ? where.dli_fname : "?";
+    if (const char* const slash = std::strrchr(file, '/'); slash != nullptr) file = slash + 1;
+    return file + ("+" + in_hex(a - base));
+}
+
+/// The same for a function: the language has no conversion to `const void*`, the system does.
+template <class R, class... A>
+std::string describe_function(R (*function)(A...)) {
+    return describe_function(reinterpret_cast<const void*>(function));
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail::os

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmwq/detail/os/symbol.hpp>
+
+#include <cmwq/detail/os/symbol.hpp> // once more: it guards itself
+
+#include "catch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <regex>
+#include <string>
+
+using cmwq::detail::os::demangle;
+using cmwq::detail::os::describe_function;
+
+namespace {
+
+void local(int&) {}
+
+} // namespace
+
+TEST_CASE("symbol: what shared libraries export has a name") {
+    CHECK(describe_function(&std::abort) == "abort");
+    CHECK(demangle("_ZN4cmwq9workqueueEv") == "cmwq::workqueue()");
+    CHECK(demangle("not mangled") == "not mangled");
+}
+
+TEST_CASE("symbol: other functions are told by the file and the address in it") {
+    const std::string text = describe_function(&local);
+    INFO(text);
+    // Also of a program that exports its symbols: a function of an anonymous namespace is none of them.
+    CHECK(std::regex_match(text, std::regex("cmwq_unit_detail_os_symbol\\+0x[0-9a-f]+")));
+    // The same distance in the file as in memory.
+    const std::string other = describe_function(reinterpret_cast<const char*>(&local) + 5);
+    const auto offset = [](const std::string& s) { return std::stoull(s.substr(s.find('+') + 1), nullptr, 16); };
+    CHECK(offset(other) == offset(text) + 5);
+}
+
+TEST_CASE("symbol: an address within a function that has a name is not that function") {
+    const std::string text = describe_function(reinterpret_cast<const char*>(&std::abort) + 3);
+    INFO(text);
+    CHECK(std::regex_match(text, std::regex("libc\\.so\\.6\\+0x[0-9a-f]+")));
+}
+
+TEST_CASE("symbol: what is no code is a number") {
+    CHECK(describe_function(static_cast<const void*>(nullptr)) == "0x0");
+    CHECK(describe_function(reinterpret_cast<const void*>(std::uintptr_t{0x10})) == "0x10");
+}
