@@ -79,6 +79,15 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
     /// limit then counts for the whole machine. On other runtimes this changes nothing.
     bool power_efficient = false;
 
+    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
+    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
+    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
+    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    bool rescuer = false;
+
+    /// Whether `runtime::freeze()` stops this queue.
+    bool freezable = false;
+
     /// Receives exceptions that leave a work function. None: they terminate the program.
     exception_handler on_exception = {};
 };
@@ -100,6 +109,15 @@ struct options_for<pool_kind::attrs_keyed, false, Policy> {
     /// What the threads are and where they run.
     cmwq::attrs attrs = {};
 
+    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
+    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
+    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
+    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    bool rescuer = false;
+
+    /// Whether `runtime::freeze()` stops this queue.
+    bool freezable = false;
+
     /// Receives exceptions that leave a work function. None: they terminate the program.
     exception_handler on_exception = {};
 };
@@ -111,6 +129,15 @@ struct options_for<pool_kind::attrs_keyed, true, Policy> {
 
     /// What the threads are and where they run. One pool serves the queue, so the affinity scope means nothing to it.
     cmwq::attrs attrs = {};
+
+    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
+    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
+    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
+    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    bool rescuer = false;
+
+    /// Whether `runtime::freeze()` stops this queue.
+    bool freezable = false;
 
     /// Receives exceptions that leave a work function. None: they terminate the program.
     exception_handler on_exception = {};

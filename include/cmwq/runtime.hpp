@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
+#include <cmwq/delayed_work.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
 #include <cmwq/topology.hpp>
@@ -69,6 +70,25 @@ public:
     /// notices by itself, too, while it has something to do. Errors: std::bad_alloc; then it tries again later.
     void refresh_topology();
 
+    /// Stops the queues with the option `freezable`: what is active, that is, running or next in line, runs out, and
+    /// nothing else starts until the thaw; queueing goes on, in order. Returns at once. Freezes nest.
+    /// Waiting for a frozen queue (flush, drain, its destructor) waits for the thaw. Errors: none.
+    void freeze();
+    /// Whether the freezable queues are frozen and nothing of them runs any more.
+    [[nodiscard]] bool frozen() const noexcept;
+    /// Waits for that. False if somebody has thawed them instead, or nobody has frozen them. Blocks: for the active items.
+    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of a freezable queue,
+    /// std::system_error(operation_not_permitted) from inside a bottom half.
+    bool wait_frozen();
+    /// The same for so long at most; false if that was not enough.
+    template <detail::duration_like Duration>
+    bool wait_frozen_for(const Duration& time) {
+        return wait_frozen_for_ns(detail::to_ns(time));
+    }
+    /// Takes back one `freeze()`; the last one lets the items run, in the order in which they were queued.
+    /// Errors: std::logic_error without a matching `freeze()`; nothing changed.
+    void thaw();
+
     /// Counters over all queues, taken pool by pool.
     [[nodiscard]] runtime_stats stats() const noexcept;
 
@@ -80,7 +100,26 @@ public:
     [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; } ///< for the engine
 
 private:
+    bool wait_frozen_for_ns(std::int64_t ns);
+
     std::unique_ptr<detail::runtime_core> core_;
+};
+
+/// Freezes the freezable queues of a runtime, and waits until they are frozen; its end thaws them. While one of these
+/// lives none of their items runs, so that its owner may call `fork()`: no item holds a lock or has half-written
+/// something that the child needs. What the child inherits of the runtime does nothing there, as after any `fork()`.
+///
+///     { cmwq::freeze_guard still{rt}; pid = ::fork(); }
+class freeze_guard {
+public:
+    /// Errors: as `runtime::wait_frozen()`; not frozen then.
+    [[nodiscard]] explicit freeze_guard(runtime& rt);
+    ~freeze_guard();
+    freeze_guard(const freeze_guard&) = delete;
+    freeze_guard& operator=(const freeze_guard&) = delete;
+
+private:
+    runtime& runtime_;
 };
 
 } // namespace cmwq::inline CMWQ_NS

@@ -103,6 +103,12 @@ struct runtime_options {
     /// and there are no sentinels.
     std::optional<topology> machine = {};
 
+    /// How many workers there may be, over all pools; 0: as many as the limits of the queues and the system admit. Who
+    /// needs one more gets one that is idle in another pool. Otherwise items wait, which is reported once, and those of
+    /// queues with a rescuer are run by it. Less than twice the number of pools in use leaves pools without a spare
+    /// worker. Rescuers, sentinels, the threads of bottom halves, and the service thread do not count.
+    unsigned max_threads = 0;
+
     /// How long a worker beyond those that a pool keeps may be idle before its thread ends.
     std::chrono::nanoseconds idle_timeout = std::chrono::seconds{300};
 

@@ -25,42 +25,50 @@ public:
 
 namespace detail {
 
-template <class Tag, class Policy>
-system_workqueue& system_queue(Policy policy, std::string_view name, auto... prio) {
+// One for each `Make`, which is a lambda and so a type of its own.
+template <class Policy, class Make>
+system_workqueue& system_queue(Make make_options) {
     static auto& instance = *new per_process<system_workqueue>;
-    return instance.get([&] {
-        options<Policy> o{.name = name};
-        if constexpr (sizeof...(prio) != 0) o.priority = (prio, ...);
-        return new system_workqueue(policy, std::move(o));
-    });
+    return instance.get([&] { return new system_workqueue(Policy{}, make_options()); });
 }
 
 } // namespace detail
 
 /// For short items. Made on first use, never destroyed. Errors (on first use): as `runtime::global()`.
-inline system_workqueue& system_wq() { return detail::system_queue<struct system_tag>(bound{}, "system"); }
+inline system_workqueue& system_wq() {
+    return detail::system_queue<bound>([] { return options<bound>{.name = "system"}; });
+}
 
 /// For short items that are urgent: the high-priority pools.
 inline system_workqueue& system_highpri_wq() {
-    return detail::system_queue<struct system_highpri_tag>(bound{}, "system_highpri", priority::high);
+    return detail::system_queue<bound>(
+        [] { return options<bound>{.name = "system_highpri", .priority = priority::high}; });
 }
 
 /// For items that may take long: what waits in `system_wq()` does not wait for these.
 inline system_workqueue& system_long_wq() {
-    return detail::system_queue<struct system_long_tag>(bound{}, "system_long");
+    return detail::system_queue<bound>([] { return options<bound>{.name = "system_long"}; });
 }
 
 /// For items that need no CPU of their own, may take long, and start at once: unbound.
 inline system_workqueue& system_unbound_wq() {
-    return detail::system_queue<struct system_unbound_tag>(unbound{}, "system_unbound");
+    return detail::system_queue<unbound>([] { return options<unbound>{.name = "system_unbound"}; });
+}
+
+/// For items that have to stand still while the runtime is frozen: see `runtime::freeze()`.
+inline system_workqueue& system_freezable_wq() {
+    return detail::system_queue<bound>([] { return options<bound>{.name = "system_freezable", .freezable = true}; });
 }
 
 /// For items that are short and never block: bottom halves.
-inline system_workqueue& system_bh_wq() { return detail::system_queue<struct system_bh_tag>(bh{}, "system_bh"); }
+inline system_workqueue& system_bh_wq() {
+    return detail::system_queue<bh>([] { return options<bh>{.name = "system_bh"}; });
+}
 
 /// The same ahead of those.
 inline system_workqueue& system_bh_highpri_wq() {
-    return detail::system_queue<struct system_bh_highpri_tag>(bh{}, "system_bh_highpri", priority::high);
+    return detail::system_queue<bh>(
+        [] { return options<bh>{.name = "system_bh_highpri", .priority = priority::high}; });
 }
 
 } // namespace cmwq::inline CMWQ_NS

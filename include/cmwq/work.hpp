@@ -83,6 +83,8 @@ protected:
 
     struct delayed_tag {};
     work_base(function run, delayed_tag) noexcept : state_(delayed_bit), run_(run) {}
+    struct self_owned_tag {};
+    work_base(function run, self_owned_tag) noexcept : state_(self_owned_bit), run_(run) {}
 
     // For the destructor of the class that holds the callable, before the callable goes: waits until nobody runs it.
     // An item that was never queued costs two loads. PENDING first: an item that a timer has queued gets its place
@@ -100,7 +102,8 @@ private:
 
     // The state word is changed by read-modify-writes only: that is what lets a losing queue() publish [PEND-1].
     static constexpr std::uint32_t pending_bit = 1u;
-    static constexpr std::uint32_t delayed_bit = 2u; // constant: the item is a delayed_work_base
+    static constexpr std::uint32_t delayed_bit = 2u;    // constant: the item is a delayed_work_base
+    static constexpr std::uint32_t self_owned_bit = 4u; // constant: the item is a self_owned_work
     static constexpr std::uint32_t depth_one = 1u << 8;
     static constexpr std::uint32_t depth_mask = 0xffffu << 8;
 
@@ -111,6 +114,22 @@ private:
 };
 
 static_assert(CMWQ_SYNC != 0 || sizeof(work_base) <= 48, "an item is cheap to embed");
+
+namespace detail {
+
+/// An item that nobody else owns: it goes with its run, or when it is dropped.
+class self_owned_work : public work_base {
+protected:
+    using dropper = void (*)(self_owned_work&) noexcept;
+    self_owned_work(function run, dropper drop) noexcept : work_base(run, self_owned_tag{}), drop_(drop) {}
+    ~self_owned_work() = default;
+
+private:
+    friend struct work_access;
+    dropper drop_;
+};
+
+} // namespace detail
 
 /// An item that holds its callable. The callable is invoked with no arguments; what it returns is dropped.
 ///

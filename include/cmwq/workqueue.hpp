@@ -13,6 +13,7 @@
 #include <cmwq/work.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -23,13 +24,15 @@ namespace detail {
 
 /// A closure that owns itself: made by post(), gone after its run.
 template <class F>
-class posted final : public work_base {
+class posted final : public self_owned_work {
 public:
     struct from {};
     template <class G>
-    posted(from, G&& g) : work_base(&call), f_(std::forward<G>(g)) {}
+    posted(from, G&& g) : self_owned_work(&call, &drop), f_(std::forward<G>(g)) {}
 
 private:
+    static void drop(self_owned_work& w) noexcept { delete static_cast<posted*>(&w); }
+
     static void call(work_base& w) {
         // Destroyed on the way out, also when the callable throws.
         struct owner {
@@ -150,6 +153,8 @@ private:
                                  .prio = priority::normal,
                                  .cpu_intensive = false,
                                  .power_efficient = false,
+                                 .rescuer = false,
+                                 .freezable = false,
                                  .attributes = nullptr,
                                  .on_exception = o.on_exception.peek(),
                                  .front = front};
@@ -158,6 +163,8 @@ private:
         if constexpr (requires { o.priority; }) s.prio = o.priority;
         if constexpr (requires { o.cpu_intensive; }) s.cpu_intensive = o.cpu_intensive;
         if constexpr (requires { o.power_efficient; }) s.power_efficient = o.power_efficient;
+        if constexpr (requires { o.rescuer; }) s.rescuer = o.rescuer;
+        if constexpr (requires { o.freezable; }) s.freezable = o.freezable;
         if constexpr (requires { o.attrs; }) s.attributes = &o.attrs;
         return s;
     }
@@ -173,6 +180,12 @@ private:
 
     detail::queue_core* core_;
 };
+
+/// Says what `workqueue::shutdown()` does with items that have not started.
+struct cancel_pending_t {
+    explicit cancel_pending_t() = default;
+};
+inline constexpr cancel_pending_t cancel_pending{};
 
 /// A queue of work items, executed as `Policy` says. Cheap: threads belong to the runtime's pools, which all queues
 /// share.
@@ -218,6 +231,13 @@ public:
     /// `rejected`. Armed timers are brought forward: their items run now. Afterwards the queue accepts items again.
     /// Blocks: yes, for as long as its items queue each other. Errors: as `flush()`.
     void drain() { detail::drain_queue(core()); }
+
+    /// Ends the use of this queue without running what waits in it: what has not started, armed timers included, is
+    /// cancelled; closures that were posted are destroyed (a future of `async()` gets std::future_error,
+    /// broken_promise). Waits for the items that run, and returns how many others were dropped. From the call on every
+    /// `queue()` is `rejected`, also from the queue's own items; for good.
+    /// Blocks: for the running items. Errors: as `flush()`; nothing changed then.
+    std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core()); }
 
     /// As in the base; only queues whose limit is an option have it.
     void set_max_active(unsigned max_active)

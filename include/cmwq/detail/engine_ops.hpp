@@ -59,6 +59,8 @@ struct queue_settings {
     priority prio;           ///< per_cpu and dispatcher
     bool cpu_intensive;      ///< per_cpu
     bool power_efficient;    ///< per_cpu
+    bool rescuer;            ///< per_cpu and attrs_keyed
+    bool freezable;          ///< per_cpu and attrs_keyed
     const attrs* attributes; ///< attrs_keyed; else null
     exception_sink on_exception;
     workqueue_base* front; ///< what the user holds; does not move
@@ -72,6 +74,7 @@ queue_core* create_queue(runtime* rt, const queue_settings& settings);
 void destroy_queue(queue_core* q);
 void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
+std::size_t shut_queue_down(queue_core& q);
 void set_queue_max_active(queue_core& q, unsigned max_active);
 void set_queue_min_active(queue_core& q, unsigned min_active);
 unsigned queue_max_active(const queue_core& q) noexcept;
@@ -101,6 +104,8 @@ void run_held_back_bottom_halves() noexcept;
 // The item and the queue of the calling worker; null elsewhere.
 work_base* work_of_this_thread() noexcept;
 workqueue_base* queue_of_this_thread() noexcept;
+bool on_rescuer_thread() noexcept;
+void describe_this_run(std::string_view what) noexcept;
 
 } // namespace detail
 

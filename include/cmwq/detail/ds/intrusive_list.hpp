@@ -56,6 +56,12 @@ public:
         return n == &head_ ? nullptr : item(n);
     }
 
+    /// The element before `t`, or null.
+    [[nodiscard]] T* prev(T& t) noexcept {
+        node* n = static_cast<node&>(t).prev;
+        return n == &head_ ? nullptr : item(n);
+    }
+
 private:
     static T* item(node* n) noexcept { return static_cast<T*>(n); }
 

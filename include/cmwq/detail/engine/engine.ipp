@@ -17,6 +17,8 @@
 
 #include <cmwq/detail/engine/sentinel.ipp>
 
+#include <cmwq/detail/engine/rescuer.ipp>
+
 #include <cmwq/detail/engine/timer_service.ipp>
 
 #include <cmwq/detail/engine/queue_core.ipp>
@@ -32,3 +34,5 @@
 #include <cmwq/detail/engine/runtime.ipp>
 
 #include <cmwq/detail/engine/engine_ops.ipp>
+
+#include <cmwq/detail/engine/freezer.ipp>

@@ -46,6 +46,7 @@ CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) 
         s.attributes = &of_priority;
     }
     auto q = std::make_unique<queue_core>(core, s);
+    if (s.rescuer) q->make_rescuer();
     core.attach(*q, s.attributes);
     q->take_exception_sink(settings.on_exception);
     return q.release();
@@ -73,8 +74,23 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
     }
     wait_until_drained(*q);
     q->rt.detach(*q);
+    q->end_rescuer();
     q->give_back_pools();
     delete q;
+}
+
+CMWQ_DOOR std::size_t shut_queue_down(queue_core& q) {
+    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is shut down by one of its own items");
+    refuse_in_bottom_half("a queue is shut down");
+    if (q.is_dead()) return 0;
+    q.begin_drain(); // for good
+    q.mark_shut();
+    std::size_t n = 0;
+    do { // who was just queueing may still come
+        n += q.drop_pending();
+        wait_for_queued(q);
+    } while (!is_empty(q));
+    return n;
 }
 
 CMWQ_DOOR void flush_queue(queue_core& q) {
@@ -132,7 +148,7 @@ CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
 
 /// Whether the caller may queue: on a draining queue only from inside one of its items, and only without delay.
 inline bool admits(const queue_core& q, bool at_once) noexcept {
-    return q.is_open() || (at_once && !q.is_dead() && runs_item_of(q));
+    return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
 /// The CPU of the caller; a bottom half stays on that of its context, wherever the thread that runs it has got to.
@@ -363,6 +379,15 @@ CMWQ_DOOR work_base* work_of_this_thread() noexcept {
 CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front.load(acquire);
+}
+
+CMWQ_DOOR bool on_rescuer_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self != nullptr && self->is_seat;
+}
+
+CMWQ_DOOR void describe_this_run(std::string_view what) noexcept {
+    if (worker* self = this_thread_slots().current_worker; self != nullptr) self->pool.describe(*self, what);
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -24,20 +24,22 @@ inline bool worker_pool::make_worker_locked() noexcept {
     lock_.unlock();
 
     const bool fresh = w == nullptr;
-    if (fresh) w = new (std::nothrow) worker(*this, number);
-    int error = ENOMEM;
-    if (w != nullptr) error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
+    const bool admitted = rt_.admit_worker();
+    int error = admitted ? ENOMEM : 0;
+    if (fresh && admitted) w = new (std::nothrow) worker(*this, number);
+    if (w != nullptr && admitted) error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
+    const bool made = admitted && error == 0;
+    if (admitted && !made) rt_.worker_ended();
 
     lock_.lock();
     managing_ = false;
-    if (error == 0) {
-        short_of_threads_ = false;
+    if (made) {
+        short_of_threads_.store(false, relaxed);
         if (fresh) {
             w->next = all_.load(relaxed);
             all_.store(w, release);
         }
-        w->retiring = stopping_; // the pool may have begun to shut down meanwhile
-        rt_.worker_started();
+        w->retiring = stopping_;     // the pool may have begun to shut down meanwhile
         enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
         return true;
     }
@@ -47,27 +49,64 @@ inline bool worker_pool::make_worker_locked() noexcept {
     } else {
         retired_.push_front(*w);
     }
-    if (!short_of_threads_) {
-        short_of_threads_ = true;
+    if (!short_of_threads_.exchange(true, relaxed)) {
         lock_.unlock();
-        rt_.report_no_thread(*this, error);
+        if (admitted) rt_.report_no_thread(*this, error);
+        else rt_.report_thread_limit(*this);
         lock_.lock();
     }
     return false;
 }
 
-inline void worker_pool::staff() noexcept {
+inline bool worker_pool::staff() noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
     const pool_snapshot s = snapshot_locked();
-    if (stopping_) return;
+    if (stopping_) return true;
     if (!need_more_worker(s)) {
         if (s.pending > 0) arm();
-        return;
+        return true;
     }
-    if (need_to_create_worker(s) && !make_worker_locked()) rt_.arm_monitor(); // which tries again at each tick
+    if (need_to_create_worker(s) && !make_worker_locked()) {
+        rt_.arm_monitor(); // which tries again at each tick
+        return false;
+    }
     if (!idle_.empty()) d.wake(idle_.front()->sleep);
+    return true;
+}
+
+// The limit of threads is reached: who has nothing to do makes room for who has.
+inline bool worker_pool::give_up_worker(bool spare) noexcept {
+    const scoped_lock e(ending_);
+    worker* w = nullptr;
+    {
+        deferred d;
+        const scoped_lock g(lock_);
+        drain_locked(d);
+        kick_locked(d);
+        if (idle_.empty() || !worklist_.empty() || stopping_) return false;
+        if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
+        w = idle_.back();
+        leave_idle_locked(*w);
+        w->retiring = true;
+        if (idle_.empty()) short_of_threads_.store(true, relaxed); // until it makes one
+    }
+    end_worker(*w);
+    return true;
+}
+
+// It has left the idle list, and `retiring` says so.
+inline void worker_pool::end_worker(worker& w) noexcept {
+    w.sleep.unpark();
+    w.os_thread.join();
+    rt_.worker_ended();
+    deferred d;
+    const scoped_lock g(lock_);
+    retired_.push_front(w);
+    // A producer that read watcher_ long ago may have woken the one that is gone.
+    drain_locked(d);
+    kick_locked(d);
 }
 
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
@@ -152,15 +191,7 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
     while (ended != nullptr) {
         worker& w = *ended;
         ended = w.next_ended;
-        w.sleep.unpark();
-        w.os_thread.join();
-        rt_.worker_ended();
-        deferred d;
-        const scoped_lock g(lock_);
-        retired_.push_front(w);
-        // A producer that read watcher_ long ago may have woken the one that is gone.
-        drain_locked(d);
-        kick_locked(d);
+        end_worker(w);
     }
     return again;
 }

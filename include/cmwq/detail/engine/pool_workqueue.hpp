@@ -14,6 +14,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class worker_pool;
 class queue_core;
+class worker;
 
 using item_list = intrusive_list<work_base, item_tag>;
 
@@ -115,11 +116,15 @@ private:
 
 struct pwq_tag;
 struct grant_tag;
+struct rescue_tag;
+struct mayday_tag;
 
 /// Letters besides those of the pool: I set before publication · WQ the queue's mutex · N the lock of `slots`
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
-                                                 public list_node<grant_tag> {
+                                                 public list_node<grant_tag>,
+                                                 public list_node<rescue_tag>,
+                                                 public list_node<mayday_tag> {
 public:
     pool_workqueue(queue_core& q, worker_pool& p, node_slots* shared_slots) noexcept
         : queue(&q), pool(&p), slots(shared_slots) {}
@@ -133,9 +138,13 @@ public:
 
     unsigned max_active = 0; // L: at most so many items on the worklist or running, if it shares no slots
     unsigned nr_active = 0;  // L
+    unsigned nr_waiting = 0; // L: those of them on the worklist
     item_list inactive;      // L: the others, in order
     bool plugged = false;    // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
+    bool frozen = false;     // L: nothing becomes active until the thaw
     bool detached = false;   // L: nothing is queued here any more; freed when it has drained
+    bool mayday = false;     // L: the rescuer has been called, and has not left yet: it stays
+    worker* seat = nullptr;  // L: of a queue with a rescuer: under which record that runs items here
 
     enum class slot_state : unsigned char { none, waiting, granted };
     slot_state slot = slot_state::none; // N

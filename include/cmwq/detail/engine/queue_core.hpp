@@ -8,10 +8,13 @@
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
+#include <cmwq/detail/engine/rescuer.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/policy.hpp>
+#include <cmwq/runtime_options.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,14 +63,19 @@ public:
 
     /// Why a queue does not accept items. Items of the queue itself may still queue on a draining one.
     /// dying: its destructor has begun. dead: the parent's, in a forked child.
-    static constexpr std::uint32_t draining = 1, dead = 2, dying = 4;
+    /// shut: for good, and for its own items, too.
+    static constexpr std::uint32_t draining = 1, dead = 2, dying = 4, shut = 8;
 
     /// Last step of creation: nothing can fail any more, so the sink is this queue's now.
     void take_exception_sink(const exception_sink& s) noexcept { on_exception = s; }
 
     [[nodiscard]] bool is_open() const noexcept { return closed_.load(acquire) == 0; }
     [[nodiscard]] bool is_dead() const noexcept { return (closed_.load(acquire) & dead) != 0; }
-    void mark_dead() noexcept { closed_.fetch_or(dead, acq_rel); }
+    [[nodiscard]] bool is_shut() const noexcept { return (closed_.load(acquire) & shut) != 0; }
+    void mark_dead() noexcept {
+        closed_.fetch_or(dead, acq_rel);
+        if (its_rescuer != nullptr) its_rescuer->forget_thread();
+    }
 
     /// Drains nest: the last one to end opens the queue again, and the destructor's never ends.
     void begin_drain() noexcept CMWQ_EXCLUDES(lock_) {
@@ -79,6 +87,7 @@ public:
         if (--nr_drainers_ == 0) closed_.fetch_and(~draining, seq_cst);
     }
 
+    void mark_shut() noexcept { closed_.fetch_or(shut, acq_rel); }
     void mark_dying() noexcept { closed_.fetch_or(dying, acq_rel); }
     [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; }
 
@@ -92,6 +101,26 @@ public:
     void set_max_active(unsigned n) noexcept CMWQ_EXCLUDES(lock_);
     /// Throws std::invalid_argument; nothing changed then.
     void set_min_active(unsigned n) CMWQ_EXCLUDES(lock_);
+
+    // --- freezing: under the runtime's configuration lock ---------------------------------------------------------------
+
+    void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether items of it are active: next in line to run, or running.
+    [[nodiscard]] bool is_active() const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- rescue and shut-down -------------------------------------------------------------------------------------------
+
+    /// Before it is attached. Throws std::system_error, std::bad_alloc.
+    void make_rescuer();
+    /// It has drained: pools do not know its rescuer any more, and the thread ends.
+    void end_rescuer() noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes all items that have not started, and gives them up. Returns how many.
+    std::size_t drop_pending() noexcept CMWQ_EXCLUDES(lock_);
+    /// To be reported once: whether this is the first call.
+    [[nodiscard]] bool first_report(event::kind what) noexcept {
+        const unsigned bit = 1u << static_cast<unsigned>(what);
+        return (reported_.fetch_or(bit, relaxed) & bit) == 0;
+    }
 
     // --- pwqs -----------------------------------------------------------------------------------------------------------
 
@@ -141,6 +170,8 @@ public:
     const bool fifo;                             // I
     const priority prio;                         // I
     const bool cpu_intensive;                    // I
+    const bool freezable;                        // I
+    std::unique_ptr<rescuer> its_rescuer;        // I: null: it has none
     atomic<workqueue_base*> front;               // A: null once the queue was destroyed from inside
     intrusive_list<work_timer, timer_tag> armed; // T: timers that belong to this queue
     exception_sink on_exception;                 // I
@@ -154,10 +185,12 @@ private:
 
     atomic<std::uint32_t> closed_{0}; // A
     atomic<bool> reap_wanted_{false}; // A
+    atomic<unsigned> reported_{0};    // A: a bit for each kind of event
     atomic<unsigned> max_active_;     // A, written under WQ
     atomic<unsigned> min_active_;     // A, written under WQ
     mutable mutex lock_;              // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
+    bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
     mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);
     std::uint64_t nr_pwqs_made_ CMWQ_GUARDED_BY(lock_) = 0;
     queue_stats gone_ CMWQ_GUARDED_BY(lock_); // what the pwqs counted that were freed

@@ -29,7 +29,7 @@ inline void check_min_active(unsigned n, unsigned max_active) {
 
 inline queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
     : rt(runtime), name(s.name), kind(s.pool), managed(s.managed), fifo(s.fifo), prio(s.prio),
-      cpu_intensive(s.cpu_intensive), front(s.front),
+      cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
       grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(runtime.nr_cpus()) : nullptr),
       max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
     if (s.min_active == 0) return;
@@ -38,13 +38,18 @@ inline queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
 }
 
 inline queue_core::~queue_core() {
+    // What was never published, or is the parent's; a queue that has lived ends its rescuer before.
+    if (!is_dead()) end_rescuer();
     while (pool_workqueue* p = pwqs_.pop_front()) delete p;
     delete map.load(relaxed);
     if (on_exception.destroy != nullptr) on_exception.destroy(on_exception.context);
 }
 
 inline queue_plan::~queue_plan() {
-    for (const auto& p : fresh) queue->rt.pools().put(*p->pool);
+    for (const auto& p : fresh) {
+        p->pool->end_rescuable(*p);
+        queue->rt.pools().put(*p->pool);
+    }
 }
 
 // --- limits -----------------------------------------------------------------------------------------------------------
@@ -108,6 +113,7 @@ inline void queue_core::make_pwqs() {
         p->serial = ++nr_pwqs_made_;
         pwqs_.push_back(*p);
         m->of_place.push_back(p);
+        if (its_rescuer != nullptr) p->pool->make_rescuable(*p);
     }
     map.store(m.release(), release);
 }
@@ -130,7 +136,9 @@ inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
             try {
                 node_slots& slots = slots_of_node(fifo ? -1 : pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
-                plan.fresh.push_back(std::make_unique<pool_workqueue>(*this, pool, &slots));
+                auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots);
+                if (its_rescuer != nullptr) pool.make_rescuable(*fresh);
+                plan.fresh.push_back(std::move(fresh));
             } catch (...) {
                 rt.pools().put(pool);
                 throw;
@@ -153,6 +161,7 @@ inline void queue_core::carry_out(queue_plan&& p) noexcept {
         pwq.serial = ++nr_pwqs_made_;
         // Whatever is queued on it waits until all that was queued before has ended.
         pwq.plugged = fifo && !pwqs_.empty();
+        pwq.frozen = frozen_;
         pwqs_.push_back(pwq);
     }
     p.fresh.clear();
@@ -198,6 +207,37 @@ inline void queue_core::give_back_pools() noexcept {
         rt.pools().put(*p->pool);
         delete p;
     }
+}
+
+// --- rescue, freezing, shut-down --------------------------------------------------------------------------------------
+
+inline void queue_core::make_rescuer() { its_rescuer = std::make_unique<rescuer>(*this); }
+
+inline void queue_core::end_rescuer() noexcept {
+    if (its_rescuer == nullptr) return;
+    for_each_pwq([](pool_workqueue& p) { p.pool->end_rescuable(p); });
+    its_rescuer.reset();
+}
+
+inline void queue_core::set_frozen(bool frozen) noexcept {
+    const scoped_lock g(lock_);
+    frozen_ = frozen;
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_frozen(*p, frozen);
+}
+
+inline bool queue_core::is_active() const noexcept {
+    bool active = false;
+    for_each_pwq([&](pool_workqueue& p) { active |= p.pool->nr_active_of(p) != 0; });
+    return active;
+}
+
+inline std::size_t queue_core::drop_pending() noexcept {
+    item_list items;
+    rt.timers().take_all(*this, items);
+    for_each_pwq([&](pool_workqueue& p) { p.pool->take_all_pending(p, items); });
+    const std::size_t n = items.size();
+    while (work_base* w = items.pop_front()) work_access::drop(*w);
+    return n;
 }
 
 inline attrs queue_core::attributes() const {

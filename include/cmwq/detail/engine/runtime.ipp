@@ -4,8 +4,11 @@
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/global.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS {
@@ -36,6 +39,31 @@ inline void runtime::set_default_scope(affinity_scope scope) { core_->set_defaul
 inline const topology& runtime::machine() const { return core_->topology_of_machine(); }
 
 inline void runtime::refresh_topology() { core_->check_cpus(); }
+
+inline void runtime::freeze() { core_->freeze(); }
+
+inline bool runtime::frozen() const noexcept { return core_->is_frozen(); }
+
+inline bool runtime::wait_frozen() { return core_->wait_frozen(0); }
+
+inline bool runtime::wait_frozen_for_ns(std::int64_t ns) {
+    constexpr std::int64_t never = std::int64_t{1} << 61; // can still be added to the time
+    return core_->wait_frozen(detail::steady_now() + std::min(ns, never));
+}
+
+inline void runtime::thaw() { core_->thaw(); }
+
+inline freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
+    rt.freeze();
+    try {
+        static_cast<void>(rt.wait_frozen());
+    } catch (...) {
+        rt.thaw();
+        throw;
+    }
+}
+
+inline freeze_guard::~freeze_guard() { runtime_.thaw(); }
 
 inline std::string runtime::dump() const { return core_->dump(); }
 

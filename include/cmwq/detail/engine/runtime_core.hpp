@@ -135,6 +135,23 @@ public:
     /// Chooses the pool and pushes an item whose PENDING the caller owns. `node`: prefer a CPU there; -1: no matter.
     [[nodiscard]] pushed push(queue_core& q, work_base& w, int cpu, int node = -1) noexcept;
 
+    // --- freezing -------------------------------------------------------------------------------------------------------
+
+    /// Freezes nest. Throws std::logic_error in thaw() without a matching freeze().
+    void freeze() CMWQ_EXCLUDES(config_lock_, queues_lock_);
+    void thaw() CMWQ_EXCLUDES(config_lock_, queues_lock_);
+    [[nodiscard]] bool is_frozen() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_) {
+        return freezing() == freeze_state::frozen;
+    }
+    /// False: not until the deadline (steady clock, 0: none), or somebody has thawed it meanwhile. Throws
+    /// std::system_error if it would wait for itself.
+    [[nodiscard]] bool wait_frozen(std::int64_t deadline) CMWQ_EXCLUDES(config_lock_, queues_lock_, thaw_lock_);
+    /// Any thread, also under locks: the last active item of a frozen pwq is done.
+    void request_freeze_check() noexcept {
+        freeze_check_wanted_.store(true, release);
+        request_service();
+    }
+
     // --- services -------------------------------------------------------------------------------------------------------
 
     /// Workers of a pool whose state can be read without opening a file: as many as fit a modest share of the
@@ -174,11 +191,16 @@ public:
     int start_thread(thread& t, thread_body body, void* arg) noexcept {
         return options_.threads == nullptr ? t.start(body, arg) : options_.threads->start(t, body, arg);
     }
+    /// Counts one more worker; false at the limit.
+    [[nodiscard]] bool admit_worker() noexcept;
+    /// The same for a thread that there must be.
     void worker_started() noexcept;
     void worker_ended() noexcept { nr_workers_.fetch_sub(1, relaxed); }
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;
     void report_no_thread(const worker_pool& pool, int error) noexcept;
     void report_no_thread(unsigned cpu, int error) noexcept;
+    void report_thread_limit(const worker_pool& pool) noexcept;
+    void report_rescue(queue_core& q) noexcept;
     void report_no_sentinel(unsigned cpu, int error) noexcept;
     void report_blocked(const queue_core& q, unsigned cpu) noexcept;
     /// `describe()` makes the message; it is called only if somebody gets to see it. No lock is held.
@@ -215,6 +237,13 @@ private:
     void start_sentinels_of(const worker_pool& pool) noexcept;
     void clean() noexcept CMWQ_EXCLUDES(queues_lock_);
     void look_after_cpus() noexcept;
+    bool make_room_for(const worker_pool& pool) noexcept;
+    template <class F>
+    void for_each_freezable(F&& f) const CMWQ_EXCLUDES(queues_lock_);
+    enum class freeze_state : unsigned char { none, freezing, frozen };
+    [[nodiscard]] freeze_state freezing() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
+    void note_peak(unsigned n) noexcept;
+    void tell_frozen() noexcept CMWQ_EXCLUDES(thaw_lock_);
     bool monitor_tick() noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
@@ -254,23 +283,32 @@ private:
     timer_service timers_{*this};
     thread service_; // I
     parker service_sleep_;
-    atomic<long> service_tid_{0};         // A: its mask tells which CPUs there are
-    atomic<bool> dead_{false};            // A: the parent's, in a forked child
-    atomic<bool> stop_{false};            // A
-    atomic<bool> cleaning_wanted_{false}; // A
-    atomic<bool> check_wanted_{false};    // A
-    std::int64_t checked_at_ = 0;         // S: when it last looked which CPUs there are; steady clock
-    atomic<bool> monitoring_{false};      // A
-    int quiet_ticks_ = 0;                 // S
-    std::int64_t tick_length_ = 0;        // S: nanoseconds
+    atomic<long> service_tid_{0};             // A: its mask tells which CPUs there are
+    atomic<bool> dead_{false};                // A: the parent's, in a forked child
+    atomic<bool> stop_{false};                // A
+    atomic<bool> cleaning_wanted_{false};     // A
+    atomic<bool> check_wanted_{false};        // A
+    atomic<bool> freeze_check_wanted_{false}; // A
+    std::int64_t checked_at_ = 0;             // S: when it last looked which CPUs there are; steady clock
+    atomic<bool> monitoring_{false};          // A
+    int quiet_ticks_ = 0;                     // S
+    std::int64_t tick_length_ = 0;            // S: nanoseconds
 
     atomic<unsigned> nr_workers_{0};   // A
     atomic<unsigned> peak_workers_{0}; // A
     atomic<unsigned> reported_{0};     // A: a bit for each kind of event
 
+    struct freeze_waiter {
+        parker sleep;
+        freeze_waiter* next = nullptr;
+    };
+    unsigned nr_freezes_ CMWQ_GUARDED_BY(config_lock_) = 0;
+    mutex thaw_lock_;                                                     // innermost
+    freeze_waiter* freeze_waiters_ CMWQ_GUARDED_BY(thaw_lock_) = nullptr; // on the stacks of those who wait
+
     mutable mutex queues_lock_; // RQ
     mutable intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
-    intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
+    mutable intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

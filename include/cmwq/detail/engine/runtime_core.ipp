@@ -116,6 +116,7 @@ inline runtime_core::~runtime_core() {
             const scoped_lock g(queues_lock_);
             orphans_.remove(*q);
         }
+        q->end_rescuer();
         q->give_back_pools();
         delete q;
     }
@@ -158,6 +159,7 @@ inline void runtime_core::attach(queue_core& q, const attrs* a) {
     if (dead_.load(relaxed)) q.mark_dead(); // a child of fork(): the locks of pools may be held by nobody that is here
     else if (a != nullptr) q.carry_out(q.plan(*a, false));
     else q.make_pwqs();
+    if (nr_freezes_ != 0 && q.freezable) q.set_frozen(true);
     const scoped_lock g(queues_lock_);
     queues_.push_back(q);
 }
@@ -253,6 +255,7 @@ inline void runtime_core::serve() noexcept {
         serve_requests();
         look_after_cpus();
         if (cleaning_wanted_.exchange(false, acq_rel)) clean();
+        if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen();
         std::int64_t deadline = serve_clock(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
         if (monitoring_.load(acquire)) {
@@ -289,7 +292,8 @@ inline void runtime_core::serve_requests() noexcept {
     for_each_pool([this](worker_pool& p) {
         if (!p.take_request()) return;
         start_sentinels_of(p);
-        p.staff();
+        if (!p.staff() && make_room_for(p)) static_cast<void>(p.staff());
+        p.call_rescuers(steady_now());
     });
     for (auto& s : slots_) {
         const int error = s->left_over.start_if_wanted();
@@ -297,6 +301,19 @@ inline void runtime_core::serve_requests() noexcept {
         report_no_thread(s->cpu, error);
         arm_monitor(); // it is tried again at each tick
     }
+}
+
+// Within the limit of threads, if that is what keeps the pool from having one.
+inline bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
+    if (options_.max_threads == 0 || nr_workers_.load(relaxed) < options_.max_threads) return false;
+    bool made = false;
+    const auto ask_all = [&](bool spare) {
+        for_each_pool([&](worker_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
+    };
+    ask_all(false);
+    // A pool that has no worker at all gets one that is only somebody's spare.
+    if (!made && pool.summary().workers == 0) ask_all(true);
+    return made;
 }
 
 inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
@@ -347,6 +364,7 @@ inline bool runtime_core::anything_pending() const noexcept {
 // Returns whether it had to do what the sentinels should have done.
 inline bool runtime_core::monitor_tick() noexcept {
     constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
+    const std::int64_t now = steady_now();
     bool pending = false, eventful = false;
     for_each_pool([&](worker_pool& p) {
         p.expire_may_block(may_block_threshold());
@@ -357,6 +375,7 @@ inline bool runtime_core::monitor_tick() noexcept {
         case finding::replaced: pending = eventful = true; break;
         case finding::no_spare: pending = true; break; // it has asked for one
         }
+        p.call_rescuers(now);
         p.learn();
     });
     for (const auto& s : slots_) pending |= s->left_over.wanted();
@@ -372,8 +391,22 @@ inline bool runtime_core::monitor_tick() noexcept {
 
 // --- counters and events ----------------------------------------------------------------------------------------------
 
-inline void runtime_core::worker_started() noexcept {
-    const unsigned n = nr_workers_.fetch_add(1, relaxed) + 1;
+inline bool runtime_core::admit_worker() noexcept {
+    if (options_.max_threads != 0) {
+        unsigned n = nr_workers_.load(relaxed);
+        do {
+            if (n >= options_.max_threads) return false;
+        } while (!nr_workers_.compare_exchange_weak(n, n + 1, relaxed, relaxed));
+        note_peak(n + 1);
+    } else {
+        note_peak(nr_workers_.fetch_add(1, relaxed) + 1);
+    }
+    return true;
+}
+
+inline void runtime_core::worker_started() noexcept { note_peak(nr_workers_.fetch_add(1, relaxed) + 1); }
+
+inline void runtime_core::note_peak(unsigned n) noexcept {
     unsigned peak = peak_workers_.load(relaxed);
     while (peak < n && !peak_workers_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
 }
@@ -390,6 +423,7 @@ inline runtime_stats runtime_core::stats() const noexcept {
         total.blocks_by_monitor += one.by_monitor;
         total.spare_wakeups += one.spare_wakeups;
         total.repatriated += one.repatriated;
+        total.items_rescued += one.rescued;
     };
     for_each_pool(add);
     for_each_bottom_half(add);
@@ -451,6 +485,19 @@ inline void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
 inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
     report_once(event::kind::no_thread, error, cpu,
                 [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
+}
+
+inline void runtime_core::report_thread_limit(const worker_pool& pool) noexcept {
+    report_once(event::kind::thread_limit, 0, pool.spec().pod.next(0), [this] {
+        return "cmwq: all " + std::to_string(options_.max_threads) +
+               " threads of the runtime (max_threads) are in use: items wait for one of them";
+    });
+}
+
+inline void runtime_core::report_rescue(queue_core& q) noexcept {
+    if (!q.first_report(event::kind::rescued)) return;
+    report(event::kind::rescued, 0, 0,
+           [&q] { return "cmwq: no worker can be made for queue \"" + q.name + "\": its rescuer runs its items"; });
 }
 
 inline void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {

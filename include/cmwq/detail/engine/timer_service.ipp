@@ -69,6 +69,14 @@ inline void timer_service::expedite_all(queue_core& q) noexcept {
     for (bool more = true; more;) tell(fire_one(more));
 }
 
+inline void timer_service::take_all(queue_core& q, item_list& to) noexcept {
+    const scoped_lock g(lock_);
+    while (work_timer* t = q.armed.front()) {
+        remove_locked(*t);
+        to.push_back(*t->item);
+    }
+}
+
 inline std::int64_t timer_service::expire(std::int64_t now) noexcept {
     std::int64_t next = 0;
     const auto fire_one = [&](bool& more) -> pushed {

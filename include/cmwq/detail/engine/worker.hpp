@@ -31,7 +31,8 @@ struct item_waiter {
 /// itself or under L · A atomic, with its own protocol
 class worker final : public blocking_observer, public list_node<idle_tag>, public list_node<busy_tag> {
 public:
-    worker(worker_pool& p, unsigned number) noexcept : pool(p), id(number) {}
+    worker(worker_pool& p, unsigned number, bool of_rescuer = false) noexcept
+        : pool(p), id(number), is_seat(of_rescuer) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
@@ -39,6 +40,7 @@ public:
 
     worker_pool& pool;      // I
     const unsigned id;      // I: numbered per pool
+    const bool is_seat;     // I: under this record rescuers run items; it never counts
     worker* next = nullptr; // I: the pool's list of all records
 
     thread os_thread;   // L: started and joined by whoever owns the transition
@@ -51,6 +53,7 @@ public:
     // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
     // any more sees what the run did.
     atomic<work_base*> current{nullptr};
+    atomic<std::uint64_t> nr_runs{0};        // A: written under L
     atomic<bool> finishing{false};           // A: its function has returned; if it sleeps, then for the pool's lock
     atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
 
@@ -67,6 +70,9 @@ public:
     worker* beneath = nullptr;             // K: bottom half: the worker that the thread is otherwise, if any
     std::int64_t go_home_at = 0;           // S: away from its CPUs: when it tries again to get there; steady clock
     unsigned binding = 0;                  // S: the runtime's when it bound itself
+    char description[32] = {};             // L: what the item says that it does; NUL-terminated
+    work_base* cursor = nullptr;           // L: of a seat: the items up to here are of other queues; null: look at all
+    worker* next_attending = nullptr;      // L: of a seat: the next one whose rescuer is in this pool
 
     thread_times last_times{};   // monitor only
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample

@@ -83,23 +83,31 @@ inline void worker_pool::work_locked(worker& self, deferred& d) noexcept {
 
 inline work_base* worker_pool::take_locked(worker& self) noexcept {
     if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
-    while (work_base* w = worklist_.pop_front()) {
-        nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
-        const std::uint64_t p = work_access::place_of(*w);
-        worker* runner = (p & place::may_be_running) != 0 ? runner_of_locked(*w) : nullptr;
-        if (runner == nullptr) return w;
-        // Never twice at once: it waits for the worker that still runs it.
-        runner->scheduled.push_back(*w);
-        work_access::set_place(*w, place::with_list(p, place::on_worker));
+    while (work_base* w = worklist_.front()) {
+        if (unlist_to_run_locked(*w)) return w;
     }
     return nullptr;
+}
+
+// Takes it off the worklist. True: the caller runs it. False: a worker does that later.
+inline bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
+    leave_worklist_locked(w);
+    nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
+    const std::uint64_t p = work_access::place_of(w);
+    worker* runner = (p & place::may_be_running) != 0 ? runner_of_locked(w) : nullptr;
+    if (runner == nullptr) return true;
+    // Never twice at once: it waits for the worker that still runs it.
+    runner->scheduled.push_back(w);
+    work_access::set_place(w, place::with_list(p, place::on_worker));
+    return false;
 }
 
 // Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
 // somebody else's.
 inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
     // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
-    CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_ || role_ == pool_role::bottom_half);
+    CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_.load(relaxed) || self.is_seat ||
+                role_ == pool_role::bottom_half);
     pool_workqueue& pwq = *work_access::pwq(w);
     const work_access::function function = work_access::run(w);
     const std::uint64_t p = work_access::place_of(w);
@@ -107,6 +115,8 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     self.current_pwq = &pwq;
     self.current_color = place::color_of(p);
     self.cpu_intensive = pwq.queue->cpu_intensive;
+    self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.description[0] = 0;
     self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
     if ((p & place::has_waiters) != 0) {
         take_waiters_locked(w, [&](item_waiter& iw) {
@@ -211,9 +221,9 @@ inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
 }
 
 inline void worker_pool::count(worker& w) noexcept {
-    if (!managed_.load(relaxed)) return; // also without its CPU: so the count is right when it is back
-    if (w.counted.load(relaxed)) return; // others only ever clear it
-    nr_running_.fetch_add(1, seq_cst);   // first, so that nobody can count down what was not counted up
+    if (!managed_.load(relaxed) || w.is_seat) return; // also without its CPU: so the count is right when it is back
+    if (w.counted.load(relaxed)) return;              // others only ever clear it
+    nr_running_.fetch_add(1, seq_cst);                // first, so that nobody can count down what was not counted up
     w.counted.store(true, release);
 }
 

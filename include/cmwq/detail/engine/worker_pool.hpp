@@ -12,12 +12,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
 class bh_budget;
 class bh_thread;
+class rescuer;
 
 /// Which kind of pool: see `pool_kind`.
 enum class pool_role : unsigned char { per_cpu, attrs_keyed, bottom_half };
@@ -36,7 +38,7 @@ enum class finding : unsigned char {
 
 struct pool_stats {
     std::uint64_t started = 0, completed = 0;
-    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0;
+    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0, rescued = 0;
 };
 
 /// For dump().
@@ -93,6 +95,8 @@ public:
     /// Registers `iw` for the end of the instance queued last, or only for the one running. not_here, and
     /// in_transit (queued, but not on a list yet): not registered.
     whereabouts wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
+    /// What the running item says that it does.
+    void describe(worker& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock_);
     /// The running item is destroyed by its own function: forget its address.
     void forget(worker& self) noexcept CMWQ_EXCLUDES(lock_);
 
@@ -112,7 +116,26 @@ public:
     [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// The next one of an ordered queue: what it has gathered may run.
     void unplug(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether items of the pwq may become active.
+    void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes all items of the pwq that have not started, with their PENDING, which the caller owns then.
+    void take_all_pending(pool_workqueue& pwq, item_list& to) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- rescue: rescuer.ipp --------------------------------------------------------------------------------------------
+
+    /// Its queue has a rescuer: makes the place for it. Before anything is queued there. Throws std::bad_alloc.
+    void make_rescuable(pool_workqueue& pwq) CMWQ_EXCLUDES(lock_);
+    /// It goes.
+    void end_rescuable(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// The service thread: calls the rescuers of those who wait, if workers have been missing for long. Steady clock.
+    void call_rescuers(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
+    /// A rescuer's thread: runs items of that pwq as long as there are no workers for them.
+    void rescue(pool_workqueue& pwq, rescuer& by) noexcept CMWQ_EXCLUDES(lock_);
+    /// The service thread: ends an idle worker, so that another pool can have one within the limit of threads. False:
+    /// it needs its own. `spare`: also the last one of a pool in which others run.
+    [[nodiscard]] bool give_up_worker(bool spare) noexcept CMWQ_EXCLUDES(ending_, lock_);
 
     // --- concurrency management -----------------------------------------------------------------------------------------
 
@@ -145,8 +168,8 @@ public:
     // --- the service thread ---------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
-    /// Makes a worker if something is pending and nobody is there to run it.
-    void staff() noexcept CMWQ_EXCLUDES(lock_);
+    /// Makes a worker if something is pending and nobody is there to run it. False: that cannot be done.
+    bool staff() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether no item has ended since the last call.
     [[nodiscard]] bool stalled_since_last_time() noexcept {
         const std::uint64_t seen = nr_completed_.load(relaxed);
@@ -183,6 +206,7 @@ private:
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
         // [ARM-1], if there is somebody to arm
@@ -198,6 +222,12 @@ private:
     void worker_main(worker& self) noexcept;
     void work_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool needs_rescue_locked() const noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void end_worker(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void enter_idle_locked(worker& w, bool coldest) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
@@ -245,7 +275,7 @@ private:
     atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
     atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
     atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none
-    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
+    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_rescued_{0}; // A
     std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
@@ -259,8 +289,13 @@ private:
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;      // L: who waits for items that are pending here
     unsigned nr_records_ CMWQ_GUARDED_BY(lock_) = 0;
-    bool managing_ CMWQ_GUARDED_BY(lock_) = false;         // L: somebody makes a worker
-    bool short_of_threads_ CMWQ_GUARDED_BY(lock_) = false; // L: the last attempt failed, and was reported
+    bool managing_ CMWQ_GUARDED_BY(lock_) = false; // L: somebody makes a worker
+    atomic<bool> short_of_threads_{false};         // A: the last attempt to make one failed; written under L
+    std::int64_t short_since_ CMWQ_GUARDED_BY(lock_) =
+        0; // L: since when that holds items up; steady clock; 0: it does not
+    intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer
+    intrusive_list<worker, idle_tag> seats_ CMWQ_GUARDED_BY(lock_);               // L: seats without a pwq
+    worker* attending_ CMWQ_GUARDED_BY(lock_) = nullptr;                          // L: seats with a rescuer on it
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
     thread_refusals refused_ CMWQ_GUARDED_BY(lock_); // what the system refused to its last worker
     std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;

@@ -7,7 +7,10 @@
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -120,7 +123,7 @@ inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
             p->slots->grant_received(*p);
-            if (p->inactive.empty()) { // what waited was cancelled
+            if (p->inactive.empty() || p->frozen) { // what waited was cancelled, or waits for the thaw
                 give_back_slot(*p, d);
             } else {
                 ++p->nr_active;
@@ -134,7 +137,7 @@ inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
 }
 
 inline bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
-    if (pwq.plugged) return false;
+    if (pwq.plugged || pwq.frozen) return false;
     if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
     ++pwq.nr_active;
     return true;
@@ -147,7 +150,7 @@ inline void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexce
 
 // An active item is not any more. The caller publishes and kicks, or goes on by itself.
 inline void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
-    --pwq.nr_active;
+    if (--pwq.nr_active == 0 && pwq.frozen) rt_.request_freeze_check();
     if (pwq.slots != nullptr) {
         give_back_slot(pwq, d);
         if (!grants_.empty()) drain_grants_locked(d);
@@ -162,7 +165,7 @@ inline void worker_pool::accept_locked(work_base& w) noexcept {
     std::uint64_t p = work_access::place_of(w) | std::uint64_t{pwq.colors.enter()} << place::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
         p |= place::on_worklist;
-        worklist_.push_back(w);
+        push_active_locked(pwq, w);
     } else {
         p |= place::on_inactive;
         pwq.inactive.push_back(w);
@@ -170,10 +173,23 @@ inline void worker_pool::accept_locked(work_base& w) noexcept {
     work_access::set_place(w, p);
 }
 
+inline void worker_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    ++pwq.nr_waiting;
+    worklist_.push_back(w);
+}
+
+inline void worker_pool::leave_worklist_locked(work_base& w) noexcept {
+    --work_access::pwq(w)->nr_waiting;
+    for (worker* seat = attending_; seat != nullptr; seat = seat->next_attending) {
+        if (seat->cursor == &w) seat->cursor = worklist_.prev(w);
+    }
+    worklist_.remove(w);
+}
+
 // The caller has taken a slot for it.
 inline void worker_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
     work_base& w = *pwq.inactive.pop_front();
-    worklist_.push_back(w);
+    push_active_locked(pwq, w);
     work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_worklist));
 }
 
@@ -226,7 +242,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
         const std::uint64_t p = work_access::place_of(w);
         pool_workqueue& pwq = *work_access::pwq(w);
         switch (p & place::list_mask) {
-        case place::on_worklist: worklist_.remove(w); break;
+        case place::on_worklist: leave_worklist_locked(w); break;
         case place::on_inactive: pwq.inactive.remove(w); break;
         default: runner_of_locked(w)->scheduled.remove(w); break;
         }
@@ -239,6 +255,40 @@ inline bool worker_pool::steal(work_base& w) noexcept {
     }
     kick_locked(d);
     return here;
+}
+
+inline void worker_pool::take_all_pending(pool_workqueue& pwq, item_list& to) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    const auto take = [&](work_base& w, bool active) {
+        const std::uint64_t p = work_access::place_of(w);
+        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { d.happened(iw.who); });
+        if (active) end_active_locked(pwq, d);
+        work_access::set_place(w, id_ << place::id_shift);
+        to.push_back(w);
+        leave_locked(pwq, place::color_of(p), d);
+    };
+    while (work_base* w = pwq.inactive.pop_front()) take(*w, false); // first, so that none of them becomes active
+    if (pwq.slots != nullptr) pwq.slots->forget(pwq);
+    for (work_base* w = worklist_.front(); w != nullptr && pwq.nr_waiting != 0;) {
+        work_base& one = *w;
+        w = worklist_.next(one);
+        if (work_access::pwq(one) != &pwq) continue;
+        leave_worklist_locked(one);
+        take(one, true);
+    }
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        for (work_base* w = k->scheduled.front(); w != nullptr;) {
+            work_base& one = *w;
+            w = k->scheduled.next(one);
+            if (work_access::pwq(one) != &pwq) continue;
+            k->scheduled.remove(one);
+            take(one, true);
+        }
+    }
+    publish_pending_locked();
+    kick_locked(d);
 }
 
 inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
@@ -262,6 +312,13 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     iw.next = runner->waiters;
     runner->waiters = &iw;
     return whereabouts::running;
+}
+
+inline void worker_pool::describe(worker& self, std::string_view what) noexcept {
+    const std::size_t n = std::min(what.size(), sizeof self.description - 1);
+    const scoped_lock g(lock_);
+    what.copy(self.description, n);
+    self.description[n] = 0;
 }
 
 inline void worker_pool::forget(worker& self) noexcept {
@@ -311,7 +368,25 @@ inline bool worker_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     const scoped_lock g(lock_);
     drain_locked(d); // it may have a grant that comes too late
     kick_locked(d);
-    return pwq.detached && pwq.drained();
+    if (!pwq.detached || !pwq.drained() || pwq.mayday) return false;
+    end_rescuable_locked(pwq);
+    return true;
+}
+
+inline void worker_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    pwq.frozen = frozen; // first: what is still in the inbox waits for the thaw
+    drain_locked(d);
+    if (frozen && pwq.slots != nullptr) pwq.slots->forget(pwq);
+    activate_locked(pwq);
+    publish_pending_locked();
+    kick_locked(d);
+}
+
+inline unsigned worker_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
+    const scoped_lock g(lock_);
+    return pwq.nr_active;
 }
 
 inline void worker_pool::unplug(pool_workqueue& pwq) noexcept {
@@ -337,7 +412,8 @@ inline pool_stats worker_pool::stats() const noexcept {
             .by_sentinel = by_sentinel_.load(relaxed),
             .by_monitor = by_monitor_.load(relaxed),
             .spare_wakeups = spare_wakeups_.load(relaxed),
-            .repatriated = nr_repatriated_};
+            .repatriated = nr_repatriated_,
+            .rescued = nr_rescued_.load(relaxed)};
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// rescuer: the thread that a queue has made in advance. Where a pool needs a worker and cannot have one, it runs the
+// items of its queue there, one at a time.
+#pragma once
+
+#include <cmwq/detail/ds/intrusive_list.hpp>
+#include <cmwq/detail/engine/pool_workqueue.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class queue_core;
+
+/// Letters: I set before publication · M lock_, behind the pool locks · A atomic
+class rescuer {
+public:
+    /// Throws std::system_error if the thread cannot be made.
+    explicit rescuer(queue_core& q);
+    /// Nothing is queued on the queue any more, and no pool knows it: ends and joins the thread.
+    ~rescuer();
+    rescuer(const rescuer&) = delete;
+    rescuer& operator=(const rescuer&) = delete;
+
+    /// A pool, whose lock is held, is short of threads, and items of `pwq` are next there. `pwq.mayday` has been set:
+    /// until the rescuer resets it, the pwq stays.
+    void call(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether other pools wait for it.
+    [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
+    /// In a forked child: there is no such thread.
+    void forget_thread() noexcept { thread_.forget(); }
+
+private:
+    static void thread_main(void* self);
+    void serve() noexcept;
+    [[nodiscard]] pool_workqueue* next() noexcept CMWQ_EXCLUDES(lock_);
+
+    queue_core& queue_; // I
+    thread thread_;     // I
+    parker sleep_;      // A
+    atomic<bool> stop_{false};
+    mutex lock_; // M
+    intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

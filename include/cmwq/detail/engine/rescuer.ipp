@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rescuers, and what a pool does to be rescued.
+//
+// A pool is short of threads once it could not make one, until it can. If its items wait all the same, and go on waiting
+// for 10 ms, the service thread calls the rescuers of the queues whose items are next. Nothing on that way allocates: the
+// record under which a rescuer runs items in a pool, its seat, is made together with the pwq.
+#pragma once
+
+#include <cmwq/detail/engine/queue_core.hpp>
+#include <cmwq/detail/engine/rescuer.hpp>
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/worker_pool.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// --- the thread -------------------------------------------------------------------------------------------------------
+
+inline rescuer::rescuer(queue_core& q) : queue_(q) {
+    if (const int error = q.rt.start_thread(thread_, &rescuer::thread_main, this); error != 0) {
+        throw std::system_error(error, std::generic_category(),
+                                "cmwq: queue \"" + q.name + "\": cannot make its rescuer");
+    }
+}
+
+inline rescuer::~rescuer() {
+    stop_.store(true, release);
+    sleep_.unpark();
+    thread_.join();
+}
+
+inline void rescuer::call(pool_workqueue& pwq) noexcept {
+    {
+        const scoped_lock g(lock_);
+        maydays_.push_back(pwq);
+    }
+    sleep_.unpark();
+}
+
+inline bool rescuer::is_awaited() noexcept {
+    const scoped_lock g(lock_);
+    return !maydays_.empty();
+}
+
+inline pool_workqueue* rescuer::next() noexcept {
+    const scoped_lock g(lock_);
+    return maydays_.pop_front();
+}
+
+inline void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
+
+inline void rescuer::serve() noexcept {
+    thread_attributes a;
+    std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
+    static_cast<void>(apply_to_this_thread(a));
+    while (!stop_.load(acquire)) {
+        while (pool_workqueue* pwq = next()) {
+            queue_.rt.report_rescue(queue_);
+            pwq->pool->rescue(*pwq, *this);
+        }
+        sleep_.park();
+    }
+}
+
+// --- the pool ---------------------------------------------------------------------------------------------------------
+
+inline void worker_pool::make_rescuable(pool_workqueue& pwq) {
+    {
+        const scoped_lock g(lock_);
+        pwq.seat = seats_.pop_front();
+        if (pwq.seat != nullptr) rescuable_.push_back(pwq);
+    }
+    if (pwq.seat != nullptr) return;
+    auto seat = std::make_unique<worker>(*this, 0, true);
+    const scoped_lock g(lock_);
+    seat->next = all_.load(relaxed);
+    pwq.seat = seat.release();
+    all_.store(pwq.seat, release); // whoever looks for what runs here looks at seats, too
+    rescuable_.push_back(pwq);
+}
+
+inline void worker_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.seat == nullptr) return;
+    rescuable_.remove(pwq);
+    seats_.push_front(*pwq.seat);
+    pwq.seat = nullptr;
+}
+
+inline void worker_pool::end_rescuable(pool_workqueue& pwq) noexcept {
+    const scoped_lock g(lock_);
+    end_rescuable_locked(pwq);
+}
+
+inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
+    constexpr std::int64_t patience = 10'000'000;
+    if (!short_of_threads_.load(relaxed)) return; // only a hint: this is the thread that looks again
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    if (!needs_rescue_locked()) {
+        short_since_ = 0;
+        kick_locked(d);
+        return;
+    }
+    if (short_since_ == 0) short_since_ = now;
+    if (now - short_since_ < patience) return;
+    for (pool_workqueue* p = rescuable_.front(); p != nullptr; p = rescuable_.next(*p)) {
+        if (p->nr_waiting == 0 || p->mayday) continue;
+        p->mayday = true;
+        p->queue->its_rescuer->call(*p);
+    }
+}
+
+// Something waits, nobody is there to take it, and nobody runs who will take it soon.
+inline bool worker_pool::needs_rescue_locked() const noexcept {
+    if (!short_of_threads_.load(relaxed) || !idle_.empty() || worklist_.empty()) return false;
+    return !manages() || nr_running_.load(relaxed) < width_.load(relaxed);
+}
+
+// The next item of `pwq` on the worklist. Those of other queues before it were looked at already: they stay.
+inline work_base* worker_pool::take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept {
+    if (work_base* again = seat.scheduled.pop_front(); again != nullptr) return again;
+    work_base* w = seat.cursor != nullptr ? worklist_.next(*seat.cursor) : worklist_.front();
+    while (w != nullptr && pwq.nr_waiting != 0) {
+        work_base* const next = worklist_.next(*w);
+        if (work_access::pwq(*w) == &pwq) {
+            if (unlist_to_run_locked(*w)) return w;
+        } else {
+            seat.cursor = w;
+        }
+        w = next;
+    }
+    return nullptr;
+}
+
+inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) noexcept {
+    constexpr int batch = 16; // in one pool, while others wait
+    worker& self = *pwq.seat;
+    self.probe.open_own(false);
+    self.binding = rt_.binding() + 1; // another one than it is: it binds itself before its first item
+    self.go_home_at = 0;
+    this_thread_slots() = {.observer = &self, .current_worker = &self};
+    bool again = false;
+    {
+        deferred d;
+        const scoped_lock g(lock_);
+        self.cursor = nullptr;
+        self.next_attending = attending_;
+        attending_ = &self;
+        busy_.push_back(self);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        for (int n = 0;; ++n) {
+            drain_locked(d);
+            if (self.scheduled.empty()) { // what waits for this run can be run by nobody else
+                if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
+                if (again = n >= batch && by.is_awaited(); again) break;
+            }
+            work_base* const w = take_for_rescue_locked(self, pwq);
+            if (w == nullptr) break;
+            nr_rescued_.fetch_add(1, relaxed);
+            run_locked(self, *w, d);
+        }
+        busy_.remove(self);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        worker** link = &attending_;
+        while (*link != &self) link = &(*link)->next_attending;
+        *link = self.next_attending;
+        publish_pending_locked();
+        kick_locked(d);
+        if (again) {
+            by.call(pwq); // behind the others
+        } else {
+            pwq.mayday = false; // from here on it may go
+            if (pwq.detached && pwq.drained()) rt_.request_reaping(*pwq.queue);
+        }
+    }
+    this_thread_slots() = {};
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
