@@ -7,6 +7,7 @@
 #include "policy_list.hpp"
 #include "pool_name.hpp"
 #include "this_task.hpp"
+#include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -406,7 +407,7 @@ int run_hidden(const char* test_case) {
         ::_exit(127);
     }
     int status = 0;
-    if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+    if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) != child || !WIFEXITED(status)) return -1;
     return WEXITSTATUS(status);
 }
 

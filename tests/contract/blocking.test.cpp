@@ -3,6 +3,7 @@
 // Items that block: whoever notices it (guard, sentinel, monitor), the next item starts.
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "faults.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -125,6 +126,7 @@ TEST_CASE("may_block counts after the threshold, at once if that is zero") {
 }
 
 TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads in all") {
+    const cmwq_test::without_naps here; // they are blocks
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();

@@ -3,6 +3,7 @@
 // What elastic queues promise beyond what unbound ones do: as many runnable items as there are CPUs, whatever blocks.
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "faults.hpp"
 #include "policy_list.hpp"
 #include "stress/stress.hpp"
 
@@ -107,6 +108,7 @@ TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
 // On a busy machine a detector may take for blocked what waits for a lock; the pool learns better. So this asks for one
 // run without, of many.
 TEST_CASE("items that only compute get no more threads than there are CPUs, and spares") {
+    const without_naps here; // they are blocks
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
         cmwq::runtime rt;
@@ -120,6 +122,7 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
 }
 
 TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
+    const without_naps here; // they are blocks
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     const int width = rt.core().width_of(rt.cpus());

@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -47,10 +48,10 @@ outcome in_child(F body) {
     ::close(ends[1]);
     outcome o;
     char buffer[256];
-    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    for (ssize_t n; (n = uninterrupted([&] { return ::read(ends[0], buffer, sizeof buffer); })) > 0;)
         o.stderr_text.append(buffer, static_cast<std::size_t>(n));
     ::close(ends[0]);
-    REQUIRE(::waitpid(child, &o.status, 0) == child);
+    REQUIRE(uninterrupted([&] { return ::waitpid(child, &o.status, 0); }) == child);
     return o;
 }
 
@@ -140,7 +141,7 @@ TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", 
             ::_exit(7);
         }
         int status = 0;
-        ::waitpid(grandchild, &status, 0);
+        uninterrupted([&] { return ::waitpid(grandchild, &status, 0); });
         leave.release();
         delete w;
         delete q;

@@ -3,10 +3,55 @@
 
 #include <cmwq/detail/config.hpp>
 
+#if CMWQ_SYNC == 1
+#include "faults.hpp"
+#include "signal_storm.hpp"
+
+#include <cmwq/detail/sync/fault.hpp>
+
+#include <cstdint>
+#include <iostream>
+#endif
+
 const char* cmwq_test::backend() {
 #if CMWQ_SYNC == 0
     return "std";
+#elif CMWQ_SYNC == 1
+    return "fault";
 #else
     return "model";
 #endif
 }
+
+#if CMWQ_SYNC == 1
+
+// Threads can be made: a runtime throws without its service thread. Where they cannot, a test says so.
+int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
+    namespace fault = cmwq::detail::fault;
+    fault::configure({.seed = seed(),
+                      .early_return = 0.1,
+                      .double_wake = 0.1,
+                      .yield = 0.005,
+                      .nap = chance_of_a_nap,
+                      .weak_failure = 0.1,
+                      .clock_jump = chance_of_a_clock_jump});
+    std::uint64_t rounds = 0;
+    int result = 0;
+    {
+        const signal_storm storm(seed());
+        result = run(arg);
+        rounds = storm.rounds();
+    }
+    const fault::counts c = fault::injected();
+    std::cout << "faults: " << c.early_returns << " early returns, " << c.double_wakes << " double wakes, " << c.yields
+              << " yields, " << c.naps << " naps, " << c.weak_failures << " weak failures, " << c.refused_threads
+              << " threads refused, " << c.clock_jumps << " clock jumps, " << rounds
+              << " times a signal for every thread, " << signal_storm::handled() << " handled" << std::endl;
+    return result;
+}
+
+#else
+
+int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) { return run(arg); }
+
+#endif

@@ -75,5 +75,5 @@ int main(int argc, char** argv) {
 
     std::cout << "seed " << chosen_seed << " (--seed), " << std::thread::hardware_concurrency() << " CPUs, backend "
               << cmwq_test::backend() << std::endl;
-    return session.run();
+    return cmwq_test::run_under_the_backend([](void* s) { return static_cast<Catch::Session*>(s)->run(); }, &session);
 }

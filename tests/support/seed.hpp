@@ -11,7 +11,11 @@ namespace cmwq_test {
 /// run. Printed when the test starts; the same seed gives the same random numbers.
 std::uint64_t seed();
 
-/// Name of the synchronisation backend that the test is built with: "std" or "model".
+/// Name of the synchronisation backend that the test is built with: "std", "fault" or "model".
 const char* backend();
+
+/// Calls `run(arg)`, all tests, and returns what it returned. With the fault backend its faults and a signal storm are
+/// on, seeded with `seed()`, and what they have done is printed.
+int run_under_the_backend(int (*run)(void*), void* arg);
 
 } // namespace cmwq_test

@@ -10,18 +10,20 @@
 // CMWQ_SYNC selects what the synchronisation floor (detail/sync/) is made of. It is part of the inline namespace, so
 // two object files that were built with different backends do not link together by accident.
 //   0  std    the real thing: std::atomic, futexes, POSIX threads (default)
+//   1  fault  the same with faults thrown in, all of which the real thing may show some day (tests only)
 //   2  model  a deterministic scheduler that searches interleavings (tests only)
-// The number 1 belongs to the `fault` backend.
 #ifndef CMWQ_SYNC
 #define CMWQ_SYNC 0
 #endif
 
 #if CMWQ_SYNC == 0
 #define CMWQ_NS v0_std
+#elif CMWQ_SYNC == 1
+#define CMWQ_NS v0_fault
 #elif CMWQ_SYNC == 2
 #define CMWQ_NS v0_model
 #else
-#error "CMWQ_SYNC must be 0 (std) or 2 (model)"
+#error "CMWQ_SYNC must be 0 (std), 1 (fault) or 2 (model)"
 #endif
 
 // Clang's thread safety analysis; g++ does not know the attributes.

@@ -16,6 +16,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 using thread_probe = os::thread_state;
 
+namespace os {
+
 class thread {
 public:
     thread() noexcept = default;
@@ -60,6 +62,8 @@ private:
     pthread_t handle_{};
     bool joinable_ = false;
 };
+
+} // namespace os
 
 /// Called by a new thread for itself. Attributes that the system refuses are left as they were and reported.
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {

@@ -11,7 +11,19 @@
 
 #include <atomic>
 
+#if CMWQ_SYNC == 1
+#include <cmwq/detail/sync/fault_atomic.hpp>
+#endif
+
 namespace cmwq::inline CMWQ_NS::detail {
+
+#if CMWQ_SYNC == 1
+template <class T>
+using plain_atomic = fault::shaky_atomic<T>;
+#else
+template <class T>
+using plain_atomic = std::atomic<T>;
+#endif
 
 using memory_order = std::memory_order;
 inline constexpr memory_order relaxed = std::memory_order_relaxed;
@@ -43,7 +55,7 @@ public:
     T fetch_and(T m, memory_order o) noexcept { return v_.fetch_and(m, o); }
 
 private:
-    std::atomic<T> v_{};
+    plain_atomic<T> v_{};
 };
 
 /// A hint to the processor that the calling thread waits for another one.

@@ -13,13 +13,22 @@
 
 #include <ctime>
 
+#if CMWQ_SYNC == 1
+#include <cmwq/detail/sync/fault.hpp>
+#endif
+
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// CLOCK_MONOTONIC in nanoseconds.
+/// CLOCK_MONOTONIC in nanoseconds; with the fault backend it is ahead of that by what it has jumped.
 inline std::int64_t steady_now() noexcept {
     timespec ts{};
     ::clock_gettime(CLOCK_MONOTONIC, &ts);
-    return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+    const std::int64_t now = std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+#if CMWQ_SYNC == 1
+    return now + fault::ahead_after_a_jump();
+#else
+    return now;
+#endif
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

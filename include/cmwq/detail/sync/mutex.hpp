@@ -10,12 +10,12 @@
 #include <cmwq/detail/sync/model_thread.hpp>
 #else
 
-#include <cmwq/detail/os/futex.hpp>
+#include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/mutex_protocol.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-using mutex = basic_mutex<os::futex>;
+using mutex = basic_mutex<futex>;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 

@@ -9,12 +9,12 @@
 #include <cmwq/detail/sync/model_thread.hpp>
 #else
 
-#include <cmwq/detail/os/futex.hpp>
+#include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-using parker = basic_parker<os::futex>;
+using parker = basic_parker<futex>;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 

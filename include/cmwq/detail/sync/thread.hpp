@@ -7,6 +7,24 @@
 
 #if CMWQ_SYNC == 2
 #include <cmwq/detail/sync/model_thread.hpp>
+#elif CMWQ_SYNC == 1
+
+#include <cmwq/detail/sync/fault_thread.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class thread : public fault::thread {};
+
+} // namespace cmwq::inline CMWQ_NS::detail
+
 #else
+
 #include <cmwq/detail/os/thread.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class thread : public os::thread {};
+
+} // namespace cmwq::inline CMWQ_NS::detail
+
 #endif
