@@ -3,6 +3,7 @@
 // What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
 // Each case is a forked child that says by its exit status what it saw.
 #include "catch.hpp"
+#include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "uninterrupted.hpp"
@@ -37,7 +38,7 @@ template <class F>
 outcome in_child(F body) {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
-    const pid_t child = ::fork();
+    const pid_t child = fork_a_child();
     REQUIRE(child >= 0);
     if (child == 0) {
         for (const int sig : {SIGABRT, SIGALRM}) std::signal(sig, SIG_DFL); // not Catch's
@@ -132,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", 
         });
         call_from_aside<P> caller([&] { q->queue(*w); });
         entered.acquire();
-        const pid_t grandchild = ::fork();
+        const pid_t grandchild = fork_a_child();
         if (grandchild == 0) {
             ::alarm(20);
             delete w;

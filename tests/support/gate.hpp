@@ -39,13 +39,18 @@ private:
     std::thread aside_;
 };
 
+/// Threads that compute in wait_in_item().
+inline std::atomic<int> nr_computing{0};
+
 /// Waits inside of an item; where items must not block, it computes.
 template <class P>
 void wait_in_item(std::counting_semaphore<>& s) {
     if constexpr (can_block<P>) {
         s.acquire();
     } else {
+        ++nr_computing;
         while (!s.try_acquire()) std::this_thread::yield();
+        --nr_computing;
     }
 }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// fork() of a program with threads, also under AddressSanitizer.
+#pragma once
+
+#include "eventually.hpp"
+#include "gate.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CMWQ_TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CMWQ_TEST_ASAN 1
+#endif
+#endif
+
+namespace cmwq_test {
+
+/// Whether every other thread of the process sleeps, but for those in wait_in_item(): none is in the middle of anything,
+/// then, for who waits for a lock waits for somebody who runs.
+inline bool others_sleep() {
+    const std::string self = std::to_string(::syscall(SYS_gettid));
+    int awake = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        if (task.path().filename() == self) continue;
+        std::ifstream file(task.path() / "stat");
+        std::string text;
+        std::getline(file, text);
+        const auto name_ends = text.rfind(')'); // the name may contain anything
+        if (name_ends == std::string::npos || text.compare(name_ends, 3, ") S") != 0) ++awake;
+    }
+    return awake == nr_computing;
+}
+
+inline bool is_forked = false;
+
+/// fork(). glibc makes malloc() ready for the child, AddressSanitizer does not: if another thread is inside of its
+/// allocator, as every thread is while it starts, the child waits for that one forever. So the fork waits there until
+/// the other threads sleep.
+inline pid_t fork_a_child() {
+#if defined(CMWQ_TEST_ASAN)
+    // More than once: one that has just been woken is asleep by the look of it.
+    int quiet = 0;
+    static_cast<void>(eventually([&] { return (quiet = others_sleep() ? quiet + 1 : 0) == 5; }));
+#endif
+    const pid_t child = ::fork();
+    if (child == 0) {
+        is_forked = true;
+        nr_computing = 0; // they are the parent's
+    }
+    return child;
+}
+
+} // namespace cmwq_test
+
+#if defined(CMWQ_TEST_ASAN)
+// LeakSanitizer asks at exit. The stacks that the parent's threads had are not searched in a child, so what only they
+// know of would be a leak.
+extern "C" [[gnu::used]] inline int __lsan_is_turned_off() { return cmwq_test::is_forked ? 1 : 0; }
+#endif
