@@ -257,7 +257,7 @@ TEST_CASE("simulation: any number of threads") {
     const auto r = model::simulate(machine("many", 2), [] {
         atomic<int> n{0};
         std::vector<model::task> tasks;
-        for (int i = 0; i < 500; ++i)
+        for (unsigned i = 0; i < 500; ++i)
             tasks.push_back(model::spawn(on(i % 2), [&] {
                 model::burn(10'000);
                 model::sleep(100'000);

@@ -157,13 +157,17 @@ private:
         }
     }
 
+    void expect_order([[maybe_unused]] unsigned producer, [[maybe_unused]] std::uint64_t number) {
+        if constexpr (cmwq_test::runs_one_at_a_time<P> && cmwq_test::has_attributes<P>) {
+            complaints_.expect(!inside_.exchange(true), "an ordered queue runs two items at once");
+            complaints_.expect(ran_[producer] == number, "an ordered queue has lost its order");
+        }
+    }
+
     void post(unsigned producer, unsigned cpu, bool blocks) {
         const std::uint64_t number = posted_[producer]++;
         const queue_status s = q_->post_on(cpu, [this, producer, number, blocks] {
-            if constexpr (cmwq_test::runs_one_at_a_time<P> && cmwq_test::has_attributes<P>) {
-                complaints_.expect(!inside_.exchange(true), "an ordered queue runs two items at once");
-                complaints_.expect(ran_[producer] == number, "an ordered queue has lost its order");
-            }
+            expect_order(producer, number);
             if (blocks && cmwq_test::can_block<P>) stress::block_for(50us);
             else stress::burn(300);
             inside_ = false;
