@@ -215,6 +215,7 @@ inline void queue_core::make_rescuer() { its_rescuer = std::make_unique<rescuer>
 
 inline void queue_core::end_rescuer() noexcept {
     if (its_rescuer == nullptr) return;
+    its_rescuer->stop(); // called for what others have run since, it may have been on its way to a seat
     for_each_pwq([](pool_workqueue& p) { p.pool->end_rescuable(p); });
     its_rescuer.reset();
 }

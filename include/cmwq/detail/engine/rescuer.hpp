@@ -19,14 +19,16 @@ class rescuer {
 public:
     /// Throws std::system_error if the thread cannot be made.
     explicit rescuer(queue_core& q);
-    /// Nothing is queued on the queue any more, and no pool knows it: ends and joins the thread.
-    ~rescuer();
+    ~rescuer() { stop(); }
     rescuer(const rescuer&) = delete;
     rescuer& operator=(const rescuer&) = delete;
 
     /// A pool, whose lock is held, is short of threads, and items of `pwq` are next there. `pwq.mayday` has been set:
     /// until the rescuer resets it, the pwq stays.
     void call(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// Nothing is queued on the queue any more: ends and joins the thread. It may have been called, and may still be
+    /// called, for nothing; from here on nobody comes.
+    void stop() noexcept;
     /// Whether other pools wait for it.
     [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
     /// In a forked child: there is no such thread.

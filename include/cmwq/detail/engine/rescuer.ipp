@@ -28,7 +28,7 @@ inline rescuer::rescuer(queue_core& q) : queue_(q) {
     }
 }
 
-inline rescuer::~rescuer() {
+inline void rescuer::stop() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
     thread_.join();
