@@ -28,6 +28,9 @@ struct keyed_setup {
     bool sentinel = false;
     bool warm = true;          ///< two workers are in each pool when the search begins, and everybody sleeps
     bool end_searched = false; ///< the destructors of queue and runtime are part of the search
+    bool rescuer = false;      ///< of the queue
+    bool freezable = false;    ///< of the queue
+    cmwq::thread_source* threads = nullptr;
 };
 
 /// Each CPU has a pool of its own; a few searches need several on one node.
@@ -40,7 +43,10 @@ class keyed_machine {
 
 public:
     explicit keyed_machine(keyed_setup s = {}) : setup_(s), rt(options(s)) {
-        made_.emplace(rt, queue_options("q", s.attributes, s.max_active));
+        auto o = queue_options("q", s.attributes, s.max_active);
+        o.rescuer = s.rescuer;
+        o.freezable = s.freezable;
+        made_.emplace(rt, std::move(o));
         if (s.others) keeper_.emplace(rt, queue_options("keeper", *s.others, s.max_active));
         if (s.warm) {
             warm(*made_);
@@ -80,6 +86,7 @@ private:
     static cmwq::runtime_options options(const keyed_setup& s) {
         cmwq::runtime_options o;
         o.sentinel = s.sentinel;
+        o.threads = s.threads;
         o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // nothing of the real one
         return o;
     }

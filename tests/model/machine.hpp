@@ -34,14 +34,22 @@ struct setup {
     unsigned max_active = 1024; ///< of the queue
     bool cpu_intensive = false; ///< of the queue
     std::int64_t may_block_threshold = 1'000'000;
+    bool rescuer = false;   ///< of the queue
+    bool freezable = false; ///< of the queue
+    unsigned max_threads = 0;
+    cmwq::thread_source* threads = nullptr;
+    std::int64_t idle_timeout = 300'000'000'000;
 };
 
 /// A runtime with a queue. The first thing in a body.
 class machine {
 public:
     explicit machine(setup s = {})
-        : setup_(s), rt(options(s)),
-          q(rt, {.name = "q", .max_active = s.max_active, .cpu_intensive = s.cpu_intensive}) {
+        : setup_(s), rt(options(s)), q(rt, {.name = "q",
+                                            .max_active = s.max_active,
+                                            .cpu_intensive = s.cpu_intensive,
+                                            .rescuer = s.rescuer,
+                                            .freezable = s.freezable}) {
         if (s.warm) {
             for (const unsigned cpu : rt.cpus()) {
                 cmwq::work first{[] {}};
@@ -68,7 +76,10 @@ private:
     static cmwq::runtime_options options(const setup& s) {
         cmwq::runtime_options o;
         o.may_block_threshold = std::chrono::nanoseconds{s.may_block_threshold};
+        o.idle_timeout = std::chrono::nanoseconds{s.idle_timeout};
         o.sentinel = s.sentinel;
+        o.max_threads = s.max_threads;
+        o.threads = s.threads;
         o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // nothing of the real one
         return o;
     }

@@ -137,6 +137,8 @@ private:
                 .prio = cmwq::priority::normal,
                 .cpu_intensive = false,
                 .power_efficient = false,
+                .rescuer = false,
+                .freezable = false,
                 .attributes = nullptr,
                 .on_exception = {},
                 .front = nullptr};
