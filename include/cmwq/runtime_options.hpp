@@ -115,6 +115,16 @@ struct runtime_options {
     /// A `may_block` region counts as blocked once it has lasted so long. Zero: at once.
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 
+    /// How long an item may compute without a pause while others wait behind it, in CPU time. After that it does not
+    /// count as running, and others may start beside it; its function is reported at the fourth time and then at powers
+    /// of two. In elastic pools, whose CPUs hogs may fill for good, it is ten times as long. Zero: as long as it likes.
+    std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};
+
+    /// A pool in which items wait, and that has started none for so long, is reported as `event::kind::stalled`; a queue
+    /// at its limit, all of whose items have been blocked for a third of it, as `saturated`. Time in which the process
+    /// could not run does not count. Zero: nobody looks.
+    std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
+
     /// Whether an idle-class thread watches each CPU for workers that block unannounced. Without it the monitor notices
     /// them, in milliseconds instead of microseconds.
     bool sentinel = true;

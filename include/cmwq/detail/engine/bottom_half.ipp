@@ -41,7 +41,8 @@ inline void worker_pool::become_bottom_half(bh_thread& thread, worker_pool* firs
 }
 
 inline void worker_pool::kick_bottom_half() noexcept {
-    if (!draining_.load(seq_cst)) bh_thread_->kick(); // [BH-1] who drains sees it
+    if (!draining_.load(seq_cst)) bh_thread_->kick(); // [BH-1]
+    else rt_.arm_monitor();                           // who drains sees it, if it ever gets there
 }
 
 inline void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {

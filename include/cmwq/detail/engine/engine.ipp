@@ -19,6 +19,8 @@
 
 #include <cmwq/detail/engine/rescuer.ipp>
 
+#include <cmwq/detail/engine/watchdog.ipp>
+
 #include <cmwq/detail/engine/timer_service.ipp>
 
 #include <cmwq/detail/engine/queue_core.ipp>

@@ -53,7 +53,7 @@ public:
     cpuset instead;                                     ///< what it uses, if none of the CPUs that it names is there
 };
 
-/// Letters: I set before publication · WQ the mutex below · T the timer lock · A atomic
+/// Letters: I set before publication · WQ the mutex below · T the timer lock · S the service thread · A atomic
 class queue_core final : public list_node<queue_tag> {
 public:
     queue_core(runtime_core& runtime, const queue_settings& s);
@@ -116,6 +116,12 @@ public:
     void end_rescuer() noexcept CMWQ_EXCLUDES(lock_);
     /// Takes all items that have not started, and gives them up. Returns how many.
     std::size_t drop_pending() noexcept CMWQ_EXCLUDES(lock_);
+    /// An item waits because the limit of the queue is reached: from here on somebody looks whether the others get on.
+    void note_backlog() noexcept;
+    /// The service thread: whether anything waits for the limit. `stuck`: set if all that may run has been blocked for
+    /// `limit`; `passed`: since the last call. Nanoseconds.
+    [[nodiscard]] bool watch_backlog(std::int64_t passed, std::int64_t limit, bool& stuck) noexcept
+        CMWQ_EXCLUDES(lock_);
     /// To be reported once: whether this is the first call.
     [[nodiscard]] bool first_report(event::kind what) noexcept {
         const unsigned bit = 1u << static_cast<unsigned>(what);
@@ -183,12 +189,15 @@ private:
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
 
-    atomic<std::uint32_t> closed_{0}; // A
-    atomic<bool> reap_wanted_{false}; // A
-    atomic<unsigned> reported_{0};    // A: a bit for each kind of event
-    atomic<unsigned> max_active_;     // A, written under WQ
-    atomic<unsigned> min_active_;     // A, written under WQ
-    mutable mutex lock_;              // WQ; before the pool locks
+    atomic<std::uint32_t> closed_{0};  // A
+    atomic<bool> reap_wanted_{false};  // A
+    atomic<unsigned> reported_{0};     // A: a bit for each kind of event
+    atomic<bool> backlog_{false};      // A: it is watched
+    std::uint64_t completed_seen_ = 0; // S: by the watch of the backlog
+    std::int64_t stuck_for_ = 0;       // S: nanoseconds
+    atomic<unsigned> max_active_;      // A, written under WQ
+    atomic<unsigned> min_active_;      // A, written under WQ
+    mutable mutex lock_;               // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
     mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);

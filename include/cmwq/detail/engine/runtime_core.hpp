@@ -152,6 +152,16 @@ public:
         request_service();
     }
 
+    // --- what does not get on: watchdog.ipp -----------------------------------------------------------------------------
+
+    /// A queue has reached its limit.
+    void request_backlog_watch() noexcept {
+        backlog_wanted_.store(true, release);
+        request_service();
+    }
+    /// An item has been found to keep its CPU for too long.
+    void note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept;
+
     // --- services -------------------------------------------------------------------------------------------------------
 
     /// Workers of a pool whose state can be read without opening a file: as many as fit a modest share of the
@@ -244,7 +254,9 @@ private:
     [[nodiscard]] freeze_state freezing() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
     void note_peak(unsigned n) noexcept;
     void tell_frozen() noexcept CMWQ_EXCLUDES(thaw_lock_);
-    bool monitor_tick() noexcept;
+    bool monitor_tick(std::int64_t passed) noexcept;
+    void watch_backlogs() noexcept CMWQ_EXCLUDES(queues_lock_);
+    void report_stall(worker_pool& pool) noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
@@ -293,6 +305,15 @@ private:
     atomic<bool> monitoring_{false};          // A
     int quiet_ticks_ = 0;                     // S
     std::int64_t tick_length_ = 0;            // S: nanoseconds
+    std::int64_t ticked_at_ = 0;              // S: steady clock
+    atomic<bool> backlog_wanted_{false};      // A
+    std::int64_t backlog_due_ = 0;            // S: when it looks at backlogs; steady clock, 0: there are none
+    struct hog {
+        void (*function)(work_base&);
+        std::uint64_t hits;
+    };
+    std::vector<hog> hogs_;            // S
+    atomic<std::uint64_t> nr_hogs_{0}; // A
 
     atomic<unsigned> nr_workers_{0};   // A
     atomic<unsigned> peak_workers_{0}; // A

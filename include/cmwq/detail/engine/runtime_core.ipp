@@ -60,7 +60,8 @@ inline runtime_core::runtime_core(runtime_options o)
         throw std::invalid_argument("cmwq::runtime: this process may not use the CPUs " + outside.to_string() +
                                     " of the set " + cpus_.to_string() + "; it may use " + allowed_.to_string());
     }
-    if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0) {
+    if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0 ||
+        options_.watchdog.count() < 0 || options_.cpu_hog_threshold.count() < 0) {
         throw std::invalid_argument("cmwq::runtime: a time-out is negative");
     }
     if (options_.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
@@ -258,13 +259,19 @@ inline void runtime_core::serve() noexcept {
         if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen();
         std::int64_t deadline = serve_clock(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
+        if (backlog_wanted_.load(relaxed) || backlog_due_ != 0) watch_backlogs();
+        if (backlog_due_ != 0 && (deadline == 0 || backlog_due_ < deadline)) deadline = backlog_due_;
         if (monitoring_.load(acquire)) {
             const std::int64_t steady = steady_now();
             if (next_tick == 0) {
                 tick_length_ = shortest_tick;
                 next_tick = steady + tick_length_;
+                ticked_at_ = steady;
             } else if (steady >= next_tick) {
-                const bool eventful = monitor_tick();
+                // Who could not run for long, in a virtual machine that was stopped for instance, has not watched.
+                constexpr std::int64_t longest_gap = 100'000'000;
+                const std::int64_t passed = std::min(steady - std::exchange(ticked_at_, steady), longest_gap);
+                const bool eventful = monitor_tick(passed);
                 tick_length_ = eventful ? shortest_tick : tick_length_ < longest_tick ? tick_length_ * 2 : longest_tick;
                 next_tick = monitoring_.load(acquire) ? steady + tick_length_ : 0;
             }
@@ -357,17 +364,19 @@ inline void runtime_core::look_after_cpus() noexcept {
 inline bool runtime_core::anything_pending() const noexcept {
     bool pending = false;
     for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
+    for_each_bottom_half([&](const worker_pool& p) { pending |= p.pending(); });
     for (const auto& s : slots_) pending |= s->left_over.wanted();
     return pending;
 }
 
 // Returns whether it had to do what the sentinels should have done.
-inline bool runtime_core::monitor_tick() noexcept {
+inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
     const std::int64_t now = steady_now();
     bool pending = false, eventful = false;
     for_each_pool([&](worker_pool& p) {
         p.expire_may_block(may_block_threshold());
+        p.look_for_hogs(options_.cpu_hog_threshold.count());
         switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
         case finding::nothing_pending: break;
         case finding::running:
@@ -377,6 +386,11 @@ inline bool runtime_core::monitor_tick() noexcept {
         }
         p.call_rescuers(now);
         p.learn();
+        if (p.has_stalled(passed, options_.watchdog.count())) report_stall(p);
+    });
+    for_each_bottom_half([&](worker_pool& p) {
+        pending |= p.pending();
+        if (p.has_stalled(passed, options_.watchdog.count())) report_stall(p);
     });
     for (const auto& s : slots_) pending |= s->left_over.wanted();
     quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
@@ -414,6 +428,7 @@ inline void runtime_core::note_peak(unsigned n) noexcept {
 inline runtime_stats runtime_core::stats() const noexcept {
     if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
     runtime_stats total{.threads = nr_workers_.load(relaxed), .peak_threads = peak_workers_.load(relaxed)};
+    total.cpu_hogs = nr_hogs_.load(relaxed);
     const auto add = [&](const worker_pool& p) {
         const pool_stats one = p.stats();
         total.items_started += one.started;

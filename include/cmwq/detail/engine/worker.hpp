@@ -53,29 +53,35 @@ public:
     // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
     // any more sees what the run did.
     atomic<work_base*> current{nullptr};
-    atomic<std::uint64_t> nr_runs{0};        // A: written under L
+    atomic<std::uint64_t> nr_runs{0};        // A: written under L; which run this is
     atomic<bool> finishing{false};           // A: its function has returned; if it sleeps, then for the pool's lock
     atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
 
-    pool_workqueue* current_pwq = nullptr; // K
-    unsigned current_color = 0;            // K
-    bool cpu_intensive = false;            // K: the current item is
-    item_list scheduled;                   // L: instances of the current item, queued while it runs
-    item_waiter* waiters = nullptr;        // L: who waits for the end of the current run
-    bool idle = false;                     // L: on the idle list
-    bool retiring = false;                 // L: asked to end
-    std::int64_t idle_since = 0;           // L: runtime clock
-    bool out_of_pod = false;               // L: it went idle on a CPU outside of the pod
-    worker* next_ended = nullptr;          // whoever ends it
-    worker* beneath = nullptr;             // K: bottom half: the worker that the thread is otherwise, if any
-    std::int64_t go_home_at = 0;           // S: away from its CPUs: when it tries again to get there; steady clock
-    unsigned binding = 0;                  // S: the runtime's when it bound itself
-    char description[32] = {};             // L: what the item says that it does; NUL-terminated
-    work_base* cursor = nullptr;           // L: of a seat: the items up to here are of other queues; null: look at all
-    worker* next_attending = nullptr;      // L: of a seat: the next one whose rescuer is in this pool
+    pool_workqueue* current_pwq = nullptr;  // K
+    unsigned current_color = 0;             // K
+    void (*function)(work_base&) = nullptr; // K: of the current item, or of the last one
+    bool cpu_intensive = false;             // K: the current item is
+    item_list scheduled;                    // L: instances of the current item, queued while it runs
+    item_waiter* waiters = nullptr;         // L: who waits for the end of the current run
+    bool idle = false;                      // L: on the idle list
+    bool retiring = false;                  // L: asked to end
+    std::int64_t idle_since = 0;            // L: runtime clock
+    bool out_of_pod = false;                // L: it went idle on a CPU outside of the pod
+    worker* next_ended = nullptr;           // whoever ends it
+    worker* beneath = nullptr;              // K: bottom half: the worker that the thread is otherwise, if any
+    std::int64_t go_home_at = 0;            // S: away from its CPUs: when it tries again to get there; steady clock
+    unsigned binding = 0;                   // S: the runtime's when it bound itself
+    char description[32] = {};              // L: what the item says that it does; NUL-terminated
+    work_base* cursor = nullptr;            // L: of a seat: the items up to here are of other queues; null: look at all
+    worker* next_attending = nullptr;       // L: of a seat: the next one whose rescuer is in this pool
 
     thread_times last_times{};   // monitor only
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
+    struct {                     // monitor only: since its last wait, as far as that is known
+        std::uint64_t run = 0;
+        std::int64_t cpu = -1; // nanoseconds that it had used before; -1: not known
+        long nr_waits = 0;
+    } stint;
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -115,6 +115,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     self.current_pwq = &pwq;
     self.current_color = place::color_of(p);
     self.cpu_intensive = pwq.queue->cpu_intensive;
+    self.function = function;
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.description[0] = 0;
     self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
@@ -125,7 +126,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
         });
     }
     ++pwq.nr_started;
-    ++nr_started_;
+    nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     work_access::set_place(w, id_ << place::id_shift);
     work_access::clear_pending(w); // [PEND-2]; from here on it can be queued again, anywhere
 

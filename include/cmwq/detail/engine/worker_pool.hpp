@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -119,6 +120,11 @@ public:
     /// Whether items of the pwq may become active.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+    struct backlog {
+        bool waiting;     ///< items are held back by the limit
+        bool all_blocked; ///< every active item has been started, and waits for something
+    };
+    [[nodiscard]] backlog backlog_of(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Takes all items of the pwq that have not started, with their PENDING, which the caller owns then.
     void take_all_pending(pool_workqueue& pwq, item_list& to) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
@@ -177,6 +183,13 @@ public:
         completed_seen_ = seen;
         return stalled;
     }
+    /// Whether the pool has started nothing for that long although something is pending. `passed`: since the last call,
+    /// as far as the process could run.
+    [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept;
+    /// What waits, and what the workers do. Throws std::bad_alloc.
+    [[nodiscard]] std::string describe_stall() CMWQ_EXCLUDES(lock_);
+    /// Workers that have computed for so long without a pause do not count any more, so that others get a share.
+    void look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
     void expire_may_block(std::int64_t threshold) noexcept;
     /// Adapts the learned limit to what the workers did since the last call.
     void learn() noexcept CMWQ_EXCLUDES(lock_);
@@ -279,6 +292,8 @@ private:
     std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
+    std::uint64_t started_seen_ = 0;                        // S: by the watchdog
+    std::int64_t stalled_for_ = 0;                          // S: nanoseconds
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
     mutex ending_; // before lock_: one at a time ends workers
@@ -298,8 +313,8 @@ private:
     worker* attending_ CMWQ_GUARDED_BY(lock_) = nullptr;                          // L: seats with a rescuer on it
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;
     thread_refusals refused_ CMWQ_GUARDED_BY(lock_); // what the system refused to its last worker
-    std::uint64_t nr_started_ CMWQ_GUARDED_BY(lock_) = 0;
-    atomic<std::uint64_t> nr_completed_{0}; // A: written under L
+    atomic<std::uint64_t> nr_started_{0};            // A: written under L
+    atomic<std::uint64_t> nr_completed_{0};          // A: written under L
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -169,6 +169,7 @@ inline void worker_pool::accept_locked(work_base& w) noexcept {
     } else {
         p |= place::on_inactive;
         pwq.inactive.push_back(w);
+        pwq.queue->note_backlog();
     }
     work_access::set_place(w, p);
 }
@@ -406,7 +407,7 @@ inline queue_stats worker_pool::stats_of(const pool_workqueue& pwq) const noexce
 
 inline pool_stats worker_pool::stats() const noexcept {
     const scoped_lock g(lock_);
-    return {.started = nr_started_,
+    return {.started = nr_started_.load(relaxed),
             .completed = nr_completed_.load(relaxed),
             .by_guard = by_guard_.load(relaxed),
             .by_sentinel = by_sentinel_.load(relaxed),

@@ -304,6 +304,16 @@ public:
         return true;
     }
 
+    [[nodiscard]] bool cpu_time(std::int64_t& out) const noexcept {
+        model::world* w = model::world::current();
+        if (w == nullptr || own_ == nullptr) return false;
+        w->point();
+        out = own_->cpu_time + (own_->burning ? w->now() - own_->since : 0);
+        return true;
+    }
+    [[nodiscard]] static long nr_waits() noexcept { return -1; } // not kept: what cannot be told slept meanwhile
+    [[nodiscard]] static long tid() noexcept { return 0; }
+
 private:
     model::logical_thread* own_ = nullptr;
     bool accounts_ = false; ///< as with files: no accounts without an open descriptor

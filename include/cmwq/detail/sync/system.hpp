@@ -5,9 +5,11 @@
 
 #include <cmwq/detail/config.hpp>
 #include <cmwq/detail/os/symbol.hpp>
+#include <cmwq/detail/os/thread_activity.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+using os::describe_activity;
 using os::describe_function; // the same for all backends: it waits for nobody that they schedule
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What does not get on: pools that start nothing, queues whose items are all blocked, items that keep their CPU. All of it
+// is the service thread's work.
+#pragma once
+
+#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/worker_pool.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// --- pools ------------------------------------------------------------------------------------------------------------
+
+inline bool worker_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
+    const std::uint64_t started = nr_started_.load(relaxed);
+    if (limit == 0 || started != started_seen_ || !pending()) {
+        started_seen_ = started;
+        stalled_for_ = 0;
+        return false;
+    }
+    stalled_for_ += passed;
+    if (stalled_for_ < limit) return false;
+    stalled_for_ = 0; // and again, after as much time
+    return true;
+}
+
+inline std::string worker_pool::describe_stall() {
+    constexpr std::size_t max_lines = 24;
+    struct line {
+        unsigned id;
+        bool is_seat, counted;
+        long tid;
+        void (*function)(work_base&);
+        char queue[64], description[sizeof worker::description];
+    };
+    line lines[max_lines + 1]; // one for the first item that waits
+    std::size_t n = 0, busy = 0, idle = 0, waiting = 0;
+    const auto name_queue = [](line& l, const queue_core& q) {
+        std::snprintf(l.queue, sizeof l.queue, "%s", q.name.c_str());
+    };
+    bool has_first = false, short_of_threads = false;
+    {
+        const scoped_lock g(lock_); // copies only: what is said about them may take its time
+        busy = busy_.size();
+        idle = idle_.size();
+        waiting = worklist_.size();
+        short_of_threads = short_of_threads_.load(relaxed);
+        if (const work_base* first = worklist_.front(); first != nullptr) {
+            has_first = true;
+            lines[max_lines].function = work_access::run(*first);
+            name_queue(lines[max_lines], *work_access::pwq(*first)->queue);
+        }
+        for (worker* w = busy_.front(); w != nullptr && n < max_lines; w = busy_.next(*w)) {
+            if (w->current_pwq == nullptr) continue;
+            line& l = lines[n++];
+            l.id = w->id;
+            l.is_seat = w->is_seat;
+            l.counted = w->counted.load(relaxed);
+            l.tid = w->probe.tid();
+            l.function = w->function;
+            name_queue(l, *w->current_pwq->queue);
+            std::copy_n(w->description, sizeof l.description, l.description);
+        }
+    }
+    std::string text = "the pool of " + (role_ == pool_role::attrs_keyed ? "CPUs " + spec_.pod.to_string()
+                                                                         : "CPU " + std::to_string(number_));
+    text += ": " + std::to_string(waiting) + " items wait";
+    if (has_first) {
+        text += ", the first one is " + describe_function(lines[max_lines].function) + " of queue \"" +
+                lines[max_lines].queue + "\"";
+    }
+    text += "; " + std::to_string(busy) + " workers are busy, " + std::to_string(idle) + " idle";
+    if (short_of_threads) text += "; another one could not be made";
+    for (std::size_t i = 0; i < n; ++i) {
+        const line& l = lines[i];
+        text += "\n  ";
+        text += l.is_seat ? "rescuer" : "worker " + std::to_string(l.id);
+        if (l.tid != 0) text += ", thread " + std::to_string(l.tid) + ", " + describe_activity(l.tid);
+        text += ": " + describe_function(l.function) + " of queue \"" + l.queue + "\"";
+        if (l.description[0] != 0) text += " (" + std::string(l.description) + ")";
+    }
+    if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
+    return text;
+}
+
+inline void runtime_core::report_stall(worker_pool& pool) noexcept {
+    report(event::kind::stalled, 0, pool.spec().pod.next(0), [&] {
+        const auto seconds = static_cast<double>(options_.watchdog.count()) / 1e9;
+        char time[32];
+        std::snprintf(time, sizeof time, "%g s: ", seconds);
+        return "cmwq: nothing has been started for " + (time + pool.describe_stall());
+    });
+}
+
+// --- hogs -------------------------------------------------------------------------------------------------------------
+
+// A run is seen by two looks at least before its CPU time is counted; if it waits for something, from there on anew.
+inline void worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
+    if (threshold == 0 || !manages() || !pending()) return;
+    if (role_ == pool_role::attrs_keyed) threshold *= 10;
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
+        if (!w->counted.load(acquire)) {
+            w->stint.run = 0;
+            continue;
+        }
+        const std::uint64_t run = w->nr_runs.load(relaxed);
+        std::int64_t cpu = 0;
+        if (run != w->stint.run) {
+            w->stint = {.run = run};
+            continue;
+        }
+        if (!w->probe.cpu_time(cpu)) continue;
+        if (w->stint.cpu >= 0 && cpu - w->stint.cpu < threshold) continue;
+        const long nr_waits = w->probe.nr_waits();
+        if (w->stint.cpu < 0 || nr_waits != w->stint.nr_waits) {
+            w->stint.cpu = cpu;
+            w->stint.nr_waits = nr_waits;
+            continue;
+        }
+        if (!uncount(*w)) continue;
+        w->stint.run = 0;
+        void (*function)(work_base&) = nullptr;
+        char queue[64];
+        {
+            const scoped_lock g(lock_);
+            if (w->nr_runs.load(relaxed) != run || w->current_pwq == nullptr) continue; // it has just ended
+            function = w->function;
+            std::snprintf(queue, sizeof queue, "%s", w->current_pwq->queue->name.c_str());
+        }
+        rt_.note_hog(function, queue, spec_.pod.next(0));
+    }
+}
+
+inline void runtime_core::note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept {
+    nr_hogs_.fetch_add(1, relaxed);
+    auto known = std::find_if(hogs_.begin(), hogs_.end(), [&](const hog& h) { return h.function == function; });
+    if (known == hogs_.end()) {
+        try {
+            known = hogs_.insert(hogs_.end(), {function, 0});
+        } catch (const std::bad_alloc&) {
+            return; // next time
+        }
+    }
+    const std::uint64_t hits = ++known->hits;
+    if (hits < 4 || !std::has_single_bit(hits)) return;
+    report(event::kind::cpu_hog, 0, cpu, [&] {
+        return "cmwq: " + describe_function(function) + " of queue \"" + queue + "\" has kept CPU " +
+               std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +
+               " times: it belongs on a queue that is unbound, or cpu_intensive";
+    });
+}
+
+// --- queues at their limit --------------------------------------------------------------------------------------------
+
+inline void queue_core::note_backlog() noexcept {
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, relaxed)) rt.request_backlog_watch();
+}
+
+inline worker_pool::backlog worker_pool::backlog_of(pool_workqueue& pwq) noexcept {
+    const scoped_lock g(lock_);
+    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.plugged, .all_blocked = pwq.nr_waiting == 0};
+    for (worker* w = busy_.front(); w != nullptr && b.all_blocked; w = busy_.next(*w)) {
+        if (w->current_pwq == &pwq && !w->probe.blocked()) b.all_blocked = false;
+    }
+    return b;
+}
+
+inline bool queue_core::watch_backlog(std::int64_t passed, std::int64_t limit, bool& stuck) noexcept {
+    if (!backlog_.load(relaxed)) return false;
+    const std::uint64_t completed = stats().completed;
+    worker_pool::backlog all{.waiting = false, .all_blocked = true};
+    for_each_pwq([&](pool_workqueue& p) {
+        const worker_pool::backlog one = p.pool->backlog_of(p);
+        all.waiting |= one.waiting;
+        all.all_blocked &= one.all_blocked;
+    });
+    const bool stands_still = all.waiting && all.all_blocked && completed == completed_seen_;
+    completed_seen_ = completed;
+    stuck_for_ = stands_still ? stuck_for_ + passed : 0;
+    stuck = stuck_for_ >= limit;
+    // An item that comes to wait after this look says so again.
+    if (!all.waiting) backlog_.store(false, relaxed);
+    return all.waiting;
+}
+
+inline void runtime_core::watch_backlogs() noexcept {
+    const std::int64_t limit = options_.watchdog.count() / 3, interval = std::max(limit / 4, std::int64_t{1'000'000});
+    backlog_wanted_.store(false, relaxed);
+    if (limit == 0) return;
+    const std::int64_t now = steady_now();
+    if (backlog_due_ == 0) {
+        backlog_due_ = now + interval;
+        return;
+    }
+    if (now < backlog_due_) return;
+    bool any = false;
+    std::string saturated;
+    {
+        const scoped_lock g(queues_lock_);
+        for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+            bool stuck = false;
+            any |= q->watch_backlog(interval, limit, stuck);
+            if (!stuck || !saturated.empty() || !q->first_report(event::kind::saturated)) continue;
+            try {
+                saturated = "cmwq: queue \"" + q->name + "\" is at its limit, max_active " +
+                            std::to_string(q->max_active()) +
+                            ", and all of its items that run have been blocked for long; others wait behind them";
+            } catch (const std::bad_alloc&) {
+                continue; // nothing is left to say it with
+            }
+        }
+    }
+    backlog_due_ = any ? now + interval : 0;
+    if (!saturated.empty()) report(event::kind::saturated, 0, 0, [&] { return saturated; });
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
