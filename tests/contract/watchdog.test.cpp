@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the runtime says of its own accord: pools that start nothing, queues that are stuck at their limit, items that
+// keep their CPU. Times are short here; how long something takes is not tested, only that it is told, or not.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace cmwq_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Keeps what it is told.
+class listener {
+public:
+    void operator()(const cmwq::event& e) {
+        const std::lock_guard g(lock_);
+        events_.push_back(e);
+    }
+    int count(cmwq::event::kind k) const {
+        const std::lock_guard g(lock_);
+        int n = 0;
+        for (const cmwq::event& e : events_) n += e.what == k;
+        return n;
+    }
+    std::string first(cmwq::event::kind k) const {
+        const std::lock_guard g(lock_);
+        for (const cmwq::event& e : events_) {
+            if (e.what == k) return e.message;
+        }
+        return {};
+    }
+
+private:
+    mutable std::mutex lock_;
+    std::vector<cmwq::event> events_;
+};
+
+class reluctant_threads final : public cmwq::thread_source {
+public:
+    std::atomic<bool> refuse{false};
+
+private:
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        return refuse ? EAGAIN : t.start(body, arg);
+    }
+};
+
+void burn_cpu(std::chrono::nanoseconds time) {
+    const auto now = [] {
+        timespec ts{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+        return std::chrono::seconds{ts.tv_sec} + std::chrono::nanoseconds{ts.tv_nsec};
+    };
+    const auto end = now() + time;
+    while (now() < end) {}
+}
+
+using kind = cmwq::event::kind;
+
+} // namespace
+
+TEST_CASE("watchdog: a pool without workers is reported, with what waits there") {
+    listener heard;
+    reluctant_threads threads;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = std::ref(heard), .threads = &threads}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "forlorn"};
+    threads.refuse = true;
+    q.post([] {});
+    REQUIRE(eventually([&] { return heard.count(kind::stalled) >= 2; })); // and again, while it lasts
+    const std::string text = heard.first(kind::stalled);
+    CHECK_THAT(text, Catch::Contains("1 items wait") && Catch::Contains("\"forlorn\"") &&
+                         Catch::Contains("could not be made"));
+    threads.refuse = false;
+    q.flush();
+}
+
+TEST_CASE("watchdog: says what the workers of a stalled pool do, and in which system call") {
+    listener heard;
+    reluctant_threads threads;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = std::ref(heard), .threads = &threads}};
+    cmwq::workqueue<> q{rt, "stuck"};
+    std::binary_semaphore entered{0}, leave{0};
+    q.post_on(first_cpu(), [&] {
+        cmwq::this_work::describe("waits for the test");
+        threads.refuse = true;
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    // The spare of the first worker takes the second item, and there is none for the third.
+    std::binary_semaphore leave_too{0};
+    q.post_on(first_cpu(), [&] { leave_too.acquire(); });
+    q.post_on(first_cpu(), [] {});
+    const auto told = [&] {
+        const std::string text = heard.first(kind::stalled);
+        return text.find("waits for the test") != std::string::npos;
+    };
+    REQUIRE(eventually(told));
+    CHECK_THAT(heard.first(kind::stalled), Catch::Contains("waits in futex") && Catch::Contains("\"stuck\""));
+    threads.refuse = false;
+    leave.release();
+    leave_too.release();
+    q.flush();
+}
+
+TEST_CASE("watchdog: without anybody to tell, a stall is printed") {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::dup2(ends[1], STDERR_FILENO);
+        reluctant_threads threads;
+        cmwq::runtime rt{{.watchdog = 10ms, .threads = &threads}};
+        cmwq::workqueue<> q{rt, "printed"};
+        threads.refuse = true;
+        q.post([] {});
+        for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    std::string text;
+    char part[256];
+    while (text.find("\"printed\"") == std::string::npos) {
+        const ssize_t n = ::read(ends[0], part, sizeof part);
+        if (n <= 0) break;
+        text.append(part, static_cast<std::size_t>(n));
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+    CHECK_THAT(text, Catch::Contains("nothing has been started for 0.01 s") && Catch::Contains("\"printed\""));
+}
+
+TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
+    // The child has an item pending behind another one for an instant only, whenever it runs; it is stopped for longer
+    // than its watchdog has patience.
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        listener heard;
+        cmwq::runtime rt{{.watchdog = 2s, .on_event = std::ref(heard)}};
+        cmwq::workqueue<> q{rt, "stopped"};
+        static_cast<void>(::write(ends[1], "a", 1));
+        for (int i = 0; i < 200; ++i) {
+            q.post([] { burn_cpu(1ms); });
+            q.post([] { burn_cpu(1ms); });
+            q.flush();
+        }
+        ::_exit(heard.count(kind::stalled));
+    }
+    char c = 0;
+    REQUIRE(::read(ends[0], &c, 1) == 1);
+    ::kill(child, SIGSTOP);
+    REQUIRE(::waitpid(child, nullptr, WUNTRACED) == child);
+    const auto until = std::chrono::steady_clock::now() + 3s;
+    REQUIRE(eventually([&] { return std::chrono::steady_clock::now() >= until; }));
+    ::kill(child, SIGCONT);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
+TEST_CASE("watchdog: a queue all of whose items are blocked at its limit is named, once") {
+    listener heard;
+    cmwq::runtime rt{{.watchdog = 60ms, .on_event = std::ref(heard)}};
+    std::counting_semaphore<> leave{0};
+    std::atomic<int> done{0};
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "crowded", .max_active = 2, .min_active = 1}};
+    for (int i = 0; i < 5; ++i) {
+        q.post([&] {
+            leave.acquire();
+            ++done;
+        });
+    }
+    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
+    CHECK_THAT(heard.first(kind::saturated), Catch::Contains("\"crowded\"") && Catch::Contains("max_active 2"));
+    leave.release(5);
+    q.flush();
+    CHECK(done == 5);
+    CHECK(heard.count(kind::saturated) == 1);
+}
+
+TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported at the fourth time and the eighth") {
+    listener heard;
+    cmwq::runtime rt{{.cpu_hog_threshold = 2ms, .on_event = std::ref(heard)}};
+    cmwq::workqueue<> q{rt, "greedy"};
+    cmwq::work hog{[] {
+        // As long as it takes: until an item that waits behind it on this CPU has run.
+        std::atomic<bool> other{false};
+        cmwq::this_work::queue()->post_on(first_cpu(), [&] { other = true; });
+        while (!other) burn_cpu(1ms);
+    }};
+    for (int n = 1; n <= 9; ++n) {
+        q.queue_on(first_cpu(), hog);
+        hog.flush();
+    }
+    CHECK(rt.stats().cpu_hogs == 9);
+    CHECK(heard.count(kind::cpu_hog) == 2);
+    CHECK_THAT(heard.first(kind::cpu_hog), Catch::Contains("\"greedy\"") && Catch::Contains("4 times"));
+}
+
+TEST_CASE("watchdog: times must not be negative") {
+    CHECK_THROWS_AS(cmwq::runtime({.watchdog = -1ns}), std::invalid_argument);
+    CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
+}
