@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -276,6 +277,58 @@ TEST_CASE("an ordered queue goes on when all that waited in a pool in between wa
     q.queue_on(cpu, a.item);
     a.item.flush();
     CHECK(a.nice == 3);
+}
+
+TEST_CASE("an ordered queue: who takes away what waits in a new pool knows of the run in the old one") {
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    const auto ways = GENERATE(0, 1, 2);
+    CAPTURE(ways);
+    std::atomic<bool> left{false};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::delayed_work<std::function<void()>> item{[&] {
+        entered.release();
+        leave.acquire();
+        left = true;
+    }};
+    q.queue_on(cpu, item);
+    entered.acquire();
+    q.apply(attrs{}.nice(1));
+    REQUIRE(q.queue_on(cpu, item) == queue_status::queued); // waits until the old pool is done
+    if (ways == 0) {
+        CHECK(item.cancel());
+    } else if (ways == 1) {
+        REQUIRE(q.modify(std::chrono::hours{1}, item) == queue_status::modified);
+        CHECK(item.cancel());
+    } else {
+        CHECK(item.disable());
+        CHECK_FALSE(item.disable());
+    }
+    CHECK_FALSE(item.pending());
+    CHECK(item.busy());
+    std::thread opens([&] { leave.release(); });
+    CHECK_FALSE(item.cancel_sync());
+    CHECK(left);
+    CHECK_FALSE(item.busy());
+    opens.join();
+}
+
+TEST_CASE("an ordered queue: shutdown() drops what waits in a new pool, and its items know of the run in the old one") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    gate<cmwq::ordered> g;
+    g.hold(q);
+    q.apply(attrs{}.nice(1));
+    REQUIRE(q.queue(g.item) == queue_status::queued);
+    std::size_t dropped = 0;
+    std::thread shuts([&] { dropped = q.shutdown(cmwq::cancel_pending); });
+    CHECK(eventually([&] { return !g.item.pending(); }));
+    CHECK(g.item.busy());
+    g.open();
+    shuts.join();
+    CHECK(dropped == 1);
+    CHECK(g.runs == 1);
 }
 
 TEST_CASE("an ordered queue keeps the order of several producers' own items while its attributes change all the time") {

@@ -229,6 +229,8 @@ private:
     template <class F>
     void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] worker* runner_of_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
+        CMWQ_REQUIRES(lock_);
 
     // Workers
     static void thread_main(void* self);

@@ -234,6 +234,17 @@ void worker_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
 
 // --- waiting and taking away ------------------------------------------------------------------------------------------
 
+// Where a run of `w`, which is taken away here, goes on: whoever waits for it looks there. An ordered queue keeps items
+// back that an older pool of it may still be running; for all others that is this pool.
+inline std::uint64_t worker_pool::id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept {
+    std::uint64_t id = id_;
+    if (!pwq.plugged) return id;
+    rt_.for_each_pool([&](const worker_pool& p) {
+        if (p.runs(w)) id = p.id();
+    });
+    return id;
+}
+
 inline bool worker_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);
@@ -251,7 +262,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
         if ((p & place::list_mask) != place::on_inactive) end_active_locked(pwq, d);
         else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
         publish_pending_locked();
-        work_access::set_place(w, id_ << place::id_shift);
+        work_access::set_place(w, id_of_runner_locked(w, pwq) << place::id_shift);
         leave_locked(pwq, place::color_of(p), d);
     }
     kick_locked(d);
@@ -266,7 +277,7 @@ inline void worker_pool::take_all_pending(pool_workqueue& pwq, item_list& to) no
         const std::uint64_t p = work_access::place_of(w);
         if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { d.happened(iw.who); });
         if (active) end_active_locked(pwq, d);
-        work_access::set_place(w, id_ << place::id_shift);
+        work_access::set_place(w, id_of_runner_locked(w, pwq) << place::id_shift);
         to.push_back(w);
         leave_locked(pwq, place::color_of(p), d);
     };
