@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What items do.
+#include "calls.hpp"
+#include "kinds.hpp"
+#include "posts.hpp"
+#include "run.hpp"
+#include "world.hpp"
+
+#include <cmwq/bh.hpp>
+#include <cmwq/blocking_region.hpp>
+
+#include <chrono>
+#include <stdexcept>
+
+using namespace std::chrono_literals;
+
+namespace soak {
+
+namespace {
+
+std::chrono::microseconds a_while() { return std::chrono::microseconds{dice().below(150)}; }
+
+cmwq::block_kind some_block() { return dice().one_in(2) ? cmwq::may_block : cmwq::will_block; }
+
+void burn(const run&) {
+    does(op::burns, [] { stress::burn(dice().below(dice().one_in(16) ? 500'000 : 10'000)); });
+}
+
+void block(const run&) {
+    does(op::blocks, [] { stress::block_for(a_while()); });
+}
+
+void block_announced(const run&) {
+    does(op::blocks_announced, [] {
+        const cmwq::blocking_region outer{some_block()};
+        if (dice().one_in(4)) {
+            const cmwq::blocking_region inner{some_block()};
+            stress::block_for(a_while());
+        }
+        if (dice().one_in(4)) cmwq::blocking([] { stress::burn(1000); });
+        stress::block_for(a_while());
+    });
+}
+
+/// On a queue of any level: nobody waits here.
+void queue_another(const run& r) {
+    if (r.w.stopping()) return;
+    slot& s = r.w.some_slot();
+    const visit inside(s.in_use);
+    if (!inside) return;
+    switch (dice().below(3)) {
+    case 0: post(r.w, *s.queue, s.level); break;
+    case 1: fleeting(r.w, *s.queue, s.level); break;
+    case 2: async(r.w, *s.queue, s.level, false); break;
+    }
+}
+
+/// Any item, also the one that runs here, also of a higher level.
+void poke(const run& r) {
+    if (r.w.stopping()) return;
+    shared_place& p = r.w.some_shared();
+    if (const visit inside(p.in_use); inside) p.item->poke();
+}
+
+void in_a_guard(const run& r) {
+    does(op::bh_guard, [&] {
+        const cmwq::bh_disable_guard hold;
+        for (unsigned n = dice().below(4); n != 0; --n) queue_another(r);
+    });
+}
+
+void change_own_queue(const run& r) {
+    if (r.queue == nullptr) return;
+    if (r.queue->is.has_limit) does(op::set_max_active, [&] { r.queue->set_max_active(1 + dice().below(8)); });
+    if (r.queue->is.has_attrs) {
+        try {
+            does(op::apply, [&] { r.queue->apply(some_attrs(dice(), r.w.machine.cpus())); });
+        } catch (const std::invalid_argument&) { // impossible ones, or the queue goes
+        }
+    }
+}
+
+void wait_below(const run& r) {
+    if (r.level == 0) return;
+    if (dice().one_in(4)) {
+        slot& s = r.w.some_slot(dice().below(r.level));
+        const visit inside(s.in_use);
+        if (!inside) return;
+        if (dice().one_in(4)) does(op::drain, [&] { s.queue->drain(); });
+        else does(op::flush, [&] { s.queue->flush(); });
+        return;
+    }
+    shared_place& p = r.w.some_shared(r.level);
+    if (const visit inside(p.in_use); inside) p.item->wait();
+}
+
+void wait_for_itself(const run& r) {
+    if (r.queue == nullptr) return;
+    does(op::misuse, [&] {
+        expect_refusal(
+            r.w.complain, [&] { r.queue->flush(); }, std::errc::resource_deadlock_would_occur,
+            std::errc::operation_not_permitted, "an item flushes its own queue");
+    });
+}
+
+void fail(const run& r) {
+    if (r.queue == nullptr) return;
+    does(op::throws, [&] {
+        ++r.queue->thrown;
+        throw planned_exception{};
+    });
+}
+
+struct habit {
+    unsigned weight;
+    bool blocks;
+    void (*f)(const run&);
+};
+
+constexpr habit habits[] = {
+    {12, false, burn},
+    {4, true, block},
+    {4, true, block_announced},
+    {6, false, queue_another},
+    {4, false, poke},
+    {1, false, in_a_guard},
+    {1, false, change_own_queue},
+    {8, true, wait_below},
+    {1, false, wait_for_itself},
+    {2, false, fail},
+};
+constexpr unsigned nothing = 24;
+
+} // namespace
+
+void behave(const run& r) {
+    constexpr unsigned sum = [] {
+        unsigned n = nothing;
+        for (const habit& h : habits) n += h.weight;
+        return n;
+    }();
+    unsigned at = dice().below(sum);
+    for (const habit& h : habits) {
+        if (at < h.weight) {
+            if (!h.blocks || (r.queue != nullptr && r.queue->is.may_block)) h.f(r);
+            return;
+        }
+        at -= h.weight;
+    }
+}
+
+} // namespace soak

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The runtime of a round. Apart from everything else, because who includes it compiles the engine.
+#pragma once
+
+#include "../stress/stress.hpp"
+
+#include <cmwq/attrs.hpp>
+#include <cmwq/fwd.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace soak {
+
+class host {
+public:
+    /// With random options.
+    explicit host(stress::random& r);
+    ~host();
+    host(const host&) = delete;
+    host& operator=(const host&) = delete;
+
+    [[nodiscard]] cmwq::runtime& runtime() { return *runtime_; }
+    [[nodiscard]] const std::vector<unsigned>& cpus() const { return cpus_; }
+    [[nodiscard]] unsigned some_cpu(stress::random& r) const;
+    [[nodiscard]] unsigned nr_nodes() const { return nr_nodes_; }
+    /// The machine is this one: threads are bound to CPUs that exist.
+    [[nodiscard]] bool is_real() const { return real_; }
+    [[nodiscard]] bool is_power_efficient() const { return power_efficient_; }
+    [[nodiscard]] const std::string& description() const { return description_; }
+
+    void set_unbound_cpus(stress::random& r);
+    void set_default_scope(stress::random& r);
+    void refresh_topology();
+    [[nodiscard]] std::string dump() const;
+
+    struct counts {
+        std::uint64_t started, completed;
+        unsigned threads;
+    };
+    [[nodiscard]] counts stats() const;
+
+private:
+    std::unique_ptr<cmwq::runtime> runtime_;
+    std::vector<unsigned> cpus_;
+    std::string description_;
+    unsigned nr_nodes_ = 1;
+    bool real_ = true;
+    bool power_efficient_ = false;
+};
+
+/// Attributes of all sorts, impossible ones among them.
+[[nodiscard]] cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus);
+
+} // namespace soak

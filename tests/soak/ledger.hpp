@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Who does what just now, and how often each operation was tried. Everything here is relaxed on purpose: the books must
+// not order what the library is to order.
+#pragma once
+
+#include "../stress/stress.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace soak {
+
+/// Counts without ordering anything.
+class counter {
+public:
+    std::uint64_t operator++() { return n_.fetch_add(1, std::memory_order_relaxed) + 1; }
+    std::uint64_t operator--() { return n_.fetch_sub(1, std::memory_order_relaxed) - 1; }
+    void add(std::uint64_t n) { n_.fetch_add(n, std::memory_order_relaxed); }
+    operator std::uint64_t() const { return n_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> n_{0};
+};
+
+/// A kind of operation. Those that exist register themselves.
+struct kind {
+    explicit kind(const char* called) : name(called), next(all) { all = this; }
+    kind(const kind&) = delete;
+    kind& operator=(const kind&) = delete;
+
+    const char* const name;
+    kind* const next;
+    counter tried;
+
+    static inline kind* all = nullptr;
+};
+
+/// What a thread does. One for each thread that ever came by here, workers included, for as long as the thread lives.
+struct activity {
+    activity();
+    ~activity();
+    activity(const activity&) = delete;
+    activity& operator=(const activity&) = delete;
+
+    std::atomic<const kind*> what{nullptr}; ///< null: nothing that could get stuck
+    std::atomic<std::uint64_t> turn{0};     ///< changes with every beginning and end
+    const pid_t tid;
+    stress::random dice;
+
+    // The watchdog's.
+    std::uint64_t seen_turn = 0;
+    double seen_at = 0;
+
+    static inline std::mutex list_lock;
+    static inline std::vector<activity*> list;
+};
+
+/// Of the calling thread.
+activity& here();
+
+inline stress::random& dice() { return here().dice; }
+
+/// Gives the calling thread the random numbers that belong to this stream and to the seed.
+void seed_this_thread(std::uint64_t stream);
+
+/// While it lives the calling thread does this.
+class doing {
+public:
+    explicit doing(kind& k) : a_(here()), before_(a_.what.load(std::memory_order_relaxed)) {
+        ++k.tried;
+        set(&k);
+    }
+    ~doing() { set(before_); }
+    doing(const doing&) = delete;
+    doing& operator=(const doing&) = delete;
+
+private:
+    void set(const kind* k) {
+        a_.what.store(k, std::memory_order_relaxed);
+        a_.turn.fetch_add(1, std::memory_order_relaxed);
+    }
+    activity& a_;
+    const kind* before_;
+};
+
+/// `does(op::queue, [&] { return q.queue(w); })`
+template <class F>
+decltype(auto) does(kind& k, F&& f) {
+    const doing d(k);
+    return std::forward<F>(f)();
+}
+
+} // namespace soak

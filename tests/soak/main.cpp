@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything that the library offers, at random, from many threads, round after round, against what must hold. A round
+// is a runtime of its own; it ends in exact counts.
+#include "complaints.hpp"
+#include "kinds.hpp"
+#include "queues.hpp"
+#include "settings.hpp"
+#include "watchdog.hpp"
+#include "world.hpp"
+
+#include "seed.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::uint64_t seed_of_round = 0;
+
+} // namespace
+
+std::uint64_t cmwq_test::seed() { return seed_of_round; }
+
+namespace soak {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
+
+void print_operations() {
+    std::vector<const kind*> all;
+    for (const kind* k = kind::all; k != nullptr; k = k->next) all.push_back(k);
+    std::reverse(all.begin(), all.end());
+    std::uint64_t sum = 0;
+    for (const kind* k : all) {
+        std::printf("  %-28s %12llu\n", k->name, static_cast<unsigned long long>(k->tried));
+        sum += k->tried;
+    }
+    std::printf("  %-28s %12llu\n", "all", static_cast<unsigned long long>(sum));
+}
+
+void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
+    seed_of_round = s.seed + number * 0x9e3779b97f4a7c15u;
+    seed_this_thread(0);
+    const std::ptrdiff_t tasks = stress::nr_tasks();
+    {
+        std::optional<world> all;
+        does(op::runtime_made, [&] { all.emplace(s, c); });
+        std::printf("round %u: %s\n", number, all->machine.description().c_str());
+        std::fflush(stdout);
+        {
+            const watchdog::describes d(w, [&] { return all->machine.dump(); });
+            all->run(s.round_seconds * (0.2 + 0.016 * dice().below(100)));
+            all->settle();
+        }
+        does(op::runtime_destroyed, [&] { all.reset(); });
+    }
+    const doing d(op::settles);
+    // A joined thread may be listed for a moment.
+    c.expect(cmwq_test::eventually([&] { return stress::nr_tasks() == tasks; }), "threads are left");
+}
+
+int run(const settings& s) {
+    std::string reproduction = "soak --seed " + std::to_string(s.seed) + " --seconds " + std::to_string(s.seconds) +
+                               " --threads " + std::to_string(s.threads) + " --round-seconds " +
+                               std::to_string(s.round_seconds);
+    for (const std::string& k : s.kinds) reproduction += " --policy " + k;
+    std::printf("%s\n", reproduction.c_str());
+    complaints c;
+    watchdog w({.patience = s.patience, .hold = s.hold, .reproduction = reproduction});
+    const auto begin = clock::now();
+    unsigned number = s.first_round;
+    do {
+        round(s, number++, c, w);
+    } while (seconds_since(begin) < s.seconds && c.count() == 0);
+    std::printf("seed %llu, %.1f s, %u rounds, %u threads; operations tried:\n",
+                static_cast<unsigned long long>(s.seed), seconds_since(begin), number - s.first_round, s.threads);
+    print_operations();
+    if (c.count() == 0) {
+        std::printf("soak: ok\n");
+        return 0;
+    }
+    std::printf("soak: %llu complaints\nreproduce: %s --round %u\n", static_cast<unsigned long long>(c.count()),
+                reproduction.c_str(), number - 1);
+    return 1;
+}
+
+} // namespace
+
+} // namespace soak
+
+int main(int argc, char** argv) {
+    soak::settings s;
+    s.seed = std::random_device{}();
+    CLI::App app{"Every operation at random, for a long time."};
+    app.add_option("--seconds", s.seconds, "how long; the round that runs then is finished")->capture_default_str();
+    app.add_option("--seed", s.seed, "of everything random; default: CMWQ_SEED, or a new one")->envname("CMWQ_SEED");
+    app.add_option("--threads", s.threads, "that do something")
+        ->check(CLI::Range(1u, soak::max_threads))
+        ->capture_default_str();
+    app.add_option("--round-seconds", s.round_seconds, "length of a round, on average")->capture_default_str();
+    app.add_option("--round", s.first_round, "the first round")->capture_default_str();
+    app.add_option("--patience", s.patience, "seconds until an operation counts as stuck")->capture_default_str();
+    app.add_flag("--hold", s.hold, "if stuck, wait for a debugger instead of aborting");
+    std::vector<std::string> kinds;
+    for (const soak::queue_kind& k : soak::queue_kinds()) kinds.emplace_back(k.name);
+    app.add_option("--policy", s.kinds, "kinds of queue; default: all")->check(CLI::IsMember(kinds));
+    CLI11_PARSE(app, argc, argv);
+    return soak::run(s);
+}

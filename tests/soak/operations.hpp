@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the threads do. One more operation is one more function and a line in the table of operations.cpp.
+#pragma once
+
+namespace soak {
+
+class world;
+
+struct user {
+    world& w;
+    unsigned number;
+
+    void do_something();
+};
+
+} // namespace soak

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "posts.hpp"
+
+#include "calls.hpp"
+#include "kinds.hpp"
+#include "run.hpp"
+#include "world.hpp"
+
+#include <cmwq/async.hpp>
+
+#include <future>
+#include <memory>
+#include <utility>
+
+using cmwq::queue_status;
+
+namespace soak {
+
+namespace {
+
+/// What a closure holds: it has to go exactly once, whether the closure ran or not.
+class object {
+public:
+    explicit object(world& w) : w_(&w) { ++w.made; }
+    object(const object& other) : w_(other.w_) { ++w_->made; }
+    object(object&& other) noexcept : w_(other.w_) { ++w_->made; }
+    object& operator=(const object&) = delete;
+    object& operator=(object&&) = delete;
+    ~object() { ++w_->gone; }
+
+private:
+    world* w_;
+};
+
+template <class F>
+queue_status post_somewhere(world& w, any_queue& q, F&& f) {
+    const drain_watch drains(q);
+    const unsigned cpu = w.machine.some_cpu(dice());
+    const queue_status s = dice().one_in(2)
+                               ? does(op::post, [&] { return q.front().post(std::forward<F>(f)); })
+                               : does(op::post_on, [&] { return q.front().post_on(cpu, std::forward<F>(f)); });
+    w.complain.expect(s == queue_status::queued || (s == queue_status::rejected && drains.saw_one()),
+                      "a post is not accepted", q.is.kind);
+    return s;
+}
+
+/// Numbers a closure and posts it; in the domain's order if that is the queue's promise.
+void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
+    const std::uint64_t number = d.next;
+    auto closure = [&w, &q, &d, number] {
+        const run r(w, nullptr, 0, &q);
+        w.complain.expect_equal(d.ran, number, "out of order: the next one, the one that runs", q.is.kind);
+        ++d.ran;
+        if (q.is.may_block && dice().one_in(16)) stress::block_for(std::chrono::microseconds{20});
+        ++q.post_ran;
+    };
+    ++q.posted; // before, because it may have run afterwards
+    ++d.next;
+    const queue_status s =
+        cpu < 0 ? does(
+                      op::post, [&] { return q.front().post(closure); })
+                : does(op::post_on, [&] { return q.front().post_on(static_cast<unsigned>(cpu), closure); });
+    if (s == queue_status::queued) return;
+    --d.next;
+    --q.posted;
+}
+
+struct fleeting_item {
+    fleeting_item(world& wd, unsigned l) : w(wd), level(l) { ++w.made; }
+    ~fleeting_item() { ++w.gone; }
+    fleeting_item(const fleeting_item&) = delete;
+    fleeting_item& operator=(const fleeting_item&) = delete;
+
+    void run() {
+        const soak::run r(w, &item, level);
+        std::unique_ptr<fleeting_item> self(this);
+        world& wd = w;
+        const bool first = dice().one_in(2);
+        if (first) does(op::item_destroys_itself, [&] { self.reset(); });
+        ++wd.ran;
+        behave(r);
+    }
+
+    world& w;
+    const unsigned level;
+    cmwq::work_member<&fleeting_item::run> item{*this};
+};
+
+} // namespace
+
+void post(world& w, any_queue& q, unsigned level) {
+    ++q.posted;
+    const queue_status s = post_somewhere(w, q, [&w, &q, level, o = object(w)] {
+        const run r(w, nullptr, level, &q);
+        ++q.post_ran;
+        behave(r);
+    });
+    if (s != queue_status::queued) --q.posted;
+}
+
+void post_in_order(world& w, any_queue& q, unsigned thread) {
+    const unsigned cpu = w.machine.some_cpu(dice());
+    switch (q.is.order) {
+    case order::none: return;
+    case order::whole: {
+        const std::lock_guard g(q.domains[0].lock);
+        post_numbered(w, q, q.domains[0], -1);
+        return;
+    }
+    case order::per_cpu: {
+        const std::lock_guard g(q.domains[cpu].lock);
+        post_numbered(w, q, q.domains[cpu], static_cast<int>(cpu));
+        return;
+    }
+    case order::per_context: post_numbered(w, q, q.domains[cpu * max_threads + thread], static_cast<int>(cpu)); return;
+    }
+}
+
+void async(world& w, any_queue& q, unsigned level, bool may_wait) {
+    const drain_watch drains(q);
+    const int answer = static_cast<int>(dice().below(1000));
+    const bool fails = dice().one_in(4);
+    ++w.promised;
+    std::future<int> f = does(op::async, [&] {
+        return q.front().async([&w, &q, level, answer, fails, o = object(w)] {
+            const run r(w, nullptr, level, &q);
+            if (fails) throw planned_exception{};
+            return answer;
+        });
+    });
+    if (!may_wait) {
+        ++w.kept;
+        return;
+    }
+    try {
+        w.complain.expect(f.get() == answer && !fails, "a future has another answer", q.is.kind);
+    } catch (const planned_exception&) {
+        w.complain.expect(fails, "a future fails", q.is.kind);
+    } catch (const std::system_error& e) {
+        w.complain.expect(e.code() == std::errc::operation_canceled && drains.saw_one(), "a future was rejected",
+                          q.is.kind);
+    }
+    ++w.kept;
+}
+
+void fleeting(world& w, any_queue& q, unsigned level) {
+    auto* const item = new fleeting_item(w, level);
+    ++w.accepted;
+    if (submit(w.machine, q, item->item) == queue_status::queued) return;
+    --w.accepted;
+    delete item;
+}
+
+void destroyed_inside(world& w) {
+    auto* const q = new cmwq::workqueue<>(w.machine.runtime(), "destroyed inside");
+    const unsigned others = dice().below(4);
+    w.accepted.add(1 + others);
+    const auto other = [&w] {
+        const run r(w, nullptr, 0);
+        ++w.ran;
+    };
+    const auto destroy = [&w, q] {
+        const run r(w, nullptr, 0);
+        expect_refusal(
+            w.complain, [&] { does(op::queue_destroyed_inside, [&] { delete q; }); },
+            std::errc::resource_deadlock_would_occur, std::errc::resource_deadlock_would_occur,
+            "a queue was destroyed inside of its item");
+        ++w.ran;
+    };
+    for (unsigned i = 0; i < others; ++i) static_cast<void>(q->post_on(w.machine.some_cpu(dice()), other));
+    static_cast<void>(q->post(destroy)); // last: nobody may touch the queue from here on
+}
+
+} // namespace soak

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Queues of every kind behind one face, each with the books that its promises are checked against.
+#pragma once
+
+#include "complaints.hpp"
+#include "host.hpp"
+#include "in_use.hpp"
+#include "ledger.hpp"
+#include "reliable_item.hpp"
+#include "settings.hpp"
+
+#include <cmwq/attrs.hpp>
+#include <cmwq/workqueue.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace soak {
+
+enum class order : unsigned char {
+    none,
+    whole,       ///< of the queue, whoever queues
+    per_cpu,     ///< of each CPU, whoever queues
+    per_context, ///< of each CPU and producer: the producer may run what it queues, and must hold no lock
+};
+
+/// What items throw. Everything else that leaves one is a bug.
+struct planned_exception {};
+
+/// What a queue promises.
+struct nature {
+    std::string_view kind;
+    bool may_block = true;
+    bool has_limit = false; ///< that may be changed
+    bool has_attrs = false;
+    soak::order order = order::none;
+    unsigned at_once = 0; ///< at most so many items are inside; 0: that changes
+    bool at_once_per_cpu = false;
+};
+
+/// Where items run in the order in which they were queued. One at a time: `ran` is plain.
+struct domain {
+    std::mutex lock;        ///< around numbering and queueing
+    std::uint64_t next = 0; ///< its
+    std::uint64_t ran = 0;
+};
+
+class any_queue {
+public:
+    any_queue(nature n, complaints& c, std::size_t nr_cpus);
+    virtual ~any_queue() = default;
+    any_queue(const any_queue&) = delete;
+    any_queue& operator=(const any_queue&) = delete;
+
+    [[nodiscard]] virtual cmwq::workqueue_base& front() = 0;
+    virtual void flush() = 0;
+    virtual void set_max_active(unsigned n) = 0;
+    virtual void set_min_active(unsigned n) = 0;
+    virtual void apply(const cmwq::attrs& a) = 0;
+    virtual void apply_own() = 0; ///< the attributes that it has
+    [[nodiscard]] virtual cmwq::queue_status queue_on_node(int node, cmwq::work_base& w) = 0;
+
+    void drain();
+    /// The end of the queue. The object stays, with the books.
+    void destroy();
+
+    const nature is;
+    complaints& complain;
+
+    counter entered, left;    ///< runs
+    counter posted, post_ran; ///< closures
+    counter thrown, caught;
+    counter inside;
+    std::vector<counter> inside_cpu;
+    std::atomic<std::uint64_t> drains_begun{0}, drains_ended{0};
+    std::vector<domain> domains;
+    std::deque<reliable_item> reliable;
+
+protected:
+    virtual void do_drain() = 0;
+    virtual void do_destroy() = 0;
+};
+
+/// Whether a queue was draining at some moment of this object's life: only then may it reject.
+class drain_watch {
+public:
+    explicit drain_watch(const any_queue& q) : q_(q), ended_(q.drains_ended.load()) {}
+    [[nodiscard]] bool saw_one() const { return q_.drains_begun.load() > ended_; }
+
+private:
+    const any_queue& q_;
+    std::uint64_t ended_;
+};
+
+/// One kind of queue: policy, priority, options.
+struct queue_kind {
+    std::string_view name;
+    bool may_block;
+    std::unique_ptr<any_queue> (*make)(host& h, complaints& c, stress::random& r);
+};
+
+[[nodiscard]] const std::vector<queue_kind>& queue_kinds();
+
+/// A place for a queue, which is replaced now and then.
+///
+/// The level keeps waiting free of cycles: items run on queues of their own level and wait for items and queues of lower
+/// ones only.
+struct slot {
+    slot(unsigned l, std::vector<const queue_kind*> k) : level(l), kinds(std::move(k)) {}
+
+    const unsigned level;
+    const std::vector<const queue_kind*> kinds; ///< what may come here
+    soak::in_use in_use;
+    std::unique_ptr<any_queue> queue; ///< for those inside
+
+    // For its items, which know the front end only. It stays what it is while they run.
+    std::atomic<const cmwq::workqueue_base*> front{nullptr};
+    std::atomic<any_queue*> books{nullptr};
+};
+
+} // namespace soak

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "run.hpp"
+
+#include "world.hpp"
+
+#include <cmwq/this_work.hpp>
+
+#include <sched.h>
+
+namespace soak {
+
+run::run(world& wd, const cmwq::work_base* self, unsigned l, any_queue* q)
+    : w(wd), level(l), queue(q != nullptr ? q : wd.running_on()) {
+    ++w.entered;
+    if (self != nullptr) w.complain.expect(cmwq::this_work::current() == self, "this_work::current() is another item");
+    if (queue == nullptr) return;
+    ++queue->entered;
+    const std::uint64_t inside = ++queue->inside;
+    const nature& is = queue->is;
+    if (is.at_once == 0) return;
+    if (!is.at_once_per_cpu) {
+        w.complain.expect(inside <= is.at_once, "more items at once than max_active", is.kind);
+        return;
+    }
+    cpu_ = static_cast<unsigned>(::sched_getcpu());
+    counts_cpu_ = true;
+    const std::uint64_t here = ++queue->inside_cpu[cpu_];
+    w.complain.expect(here <= is.at_once, "more items at once on a CPU than max_active", is.kind);
+}
+
+run::~run() {
+    if (queue != nullptr) {
+        if (counts_cpu_) --queue->inside_cpu[cpu_];
+        --queue->inside;
+        ++queue->left;
+    }
+    ++w.left;
+}
+
+} // namespace soak

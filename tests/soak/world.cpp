@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "world.hpp"
+
+#include "kinds.hpp"
+#include "operations.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cmwq/this_work.hpp>
+
+namespace soak {
+
+namespace {
+
+constexpr unsigned slots_per_level = 4, shared_per_level = 4, owned_per_level = 6;
+
+} // namespace
+
+world::world(const settings& s, complaints& c) : complain(c), settings_(s), machine(dice()) {
+    for (unsigned level = 0; level < nr_levels; ++level) {
+        for (unsigned i = 0; i < slots_per_level; ++i) fill(slots_.emplace_back(level, kinds_of(level)));
+    }
+    for (unsigned level = 0; level < nr_levels; ++level) {
+        for (unsigned i = 0; i < shared_per_level; ++i) {
+            shared_place& p = shared_.emplace_back(level, i % 2 == 0 ? &some_slot(level) : nullptr);
+            p.item = std::make_unique<shared_item>(*this, level, p.home);
+        }
+        for (unsigned i = 0; i < owned_per_level; ++i) owned_.emplace_back(*this, level);
+    }
+}
+
+world::~world() = default;
+
+std::vector<const queue_kind*> world::kinds_of(unsigned level) const {
+    std::vector<const queue_kind*> all;
+    for (const queue_kind& k : queue_kinds()) {
+        // Items that must not wait have nothing to wait for on the lowest level.
+        const bool wanted =
+            settings_.kinds.empty() || std::ranges::find(settings_.kinds, k.name) != settings_.kinds.end();
+        if (wanted && (k.may_block || level == 0)) all.push_back(&k);
+    }
+    // Nothing but bottom halves was asked for: they may be of any level, because none of them waits.
+    if (all.empty()) all.push_back(&queue_kinds().back());
+    return all;
+}
+
+std::unique_ptr<any_queue> world::make_queue(const std::vector<const queue_kind*>& kinds) {
+    return does(op::queue_made, [&] {
+        return kinds[dice().below(static_cast<unsigned>(kinds.size()))]->make(machine, complain, dice());
+    });
+}
+
+void world::fill(slot& s) {
+    s.queue = make_queue(s.kinds);
+    s.books.store(s.queue.get(), std::memory_order_relaxed);
+    s.front.store(&s.queue->front(), std::memory_order_release);
+}
+
+void world::empty(slot& s) {
+    does(op::queue_destroyed, [&] { s.queue->destroy(); });
+    // Before the memory goes: another queue may get the same address.
+    s.front.store(nullptr, std::memory_order_release);
+    for (const reliable_item& i : s.queue->reliable) {
+        entered.add(i.nr_runs());
+        left.add(i.nr_runs());
+    }
+    s.queue.reset();
+}
+
+void world::replace(slot& s) {
+    if (const alone here(s.in_use); here) {
+        empty(s);
+        fill(s);
+    }
+}
+
+void world::replace(shared_place& p) {
+    // Without a home it may run in two places, of which its destructor knows one.
+    if (p.home == nullptr) return;
+    const alone here(p.in_use);
+    if (!here) return;
+    const bool first = dice().one_in(2);
+    if (first) does(op::cancel_sync, [&] { p.item->forget(); });
+    does(op::item_destroyed, [&] { p.item->destroy(); });
+    p.item->verify(!first);
+    p.item = std::make_unique<shared_item>(*this, p.level, p.home);
+}
+
+any_queue* world::running_on() {
+    const cmwq::workqueue_base* const front = cmwq::this_work::queue();
+    if (front == nullptr) return nullptr; // destroyed by one of its items
+    for (slot& s : slots_) {
+        if (s.front.load(std::memory_order_acquire) == front) return s.books.load(std::memory_order_relaxed);
+    }
+    return nullptr;
+}
+
+slot& world::some_slot(unsigned level) { return slots_[level * slots_per_level + dice().below(slots_per_level)]; }
+
+slot& world::some_slot() { return slots_[dice().below(static_cast<unsigned>(slots_.size()))]; }
+
+shared_place& world::some_shared(unsigned below) { return shared_[dice().below(below * shared_per_level)]; }
+
+owned_item& world::some_owned() { return owned_[dice().below(static_cast<unsigned>(owned_.size()))]; }
+
+void world::run(double seconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    const std::uint64_t stream = dice()();
+    stress::on_threads(settings_.threads, [&](unsigned t) {
+        seed_this_thread(stream + t);
+        user u{*this, t};
+        while (std::chrono::steady_clock::now() < end) u.do_something();
+    });
+    stop_.store(true, std::memory_order_relaxed);
+}
+
+void world::settle() {
+    const doing d(op::settles);
+    // More than once: an item of one queue may have queued one on another queue that was drained already. From here on
+    // they queue nothing that queues.
+    for (unsigned i = 0; i < nr_levels + 1; ++i) {
+        for (slot& s : slots_) s.queue->drain();
+    }
+    for (shared_place& p : shared_) {
+        complain.expect(!p.item->busy(), "a shared item is busy in the end");
+        p.item->verify(false);
+        try {
+            p.item->enable();
+            complain.add("a shared item was disabled more often than enabled");
+        } catch (const std::logic_error&) { // as often
+        }
+    }
+    for (slot& s : slots_) empty(s);
+    complain.expect_equal(entered, left, "runs that began, that ended");
+    complain.expect_equal(made, gone, "objects made, gone");
+    complain.expect_equal(accepted, ran, "accepted, ran");
+    complain.expect_equal(promised, kept, "promised, kept");
+    const host::counts n = machine.stats();
+    complain.expect_equal(n.started, entered, "runs, by the runtime and by us");
+    complain.expect_equal(n.completed, entered, "runs completed, by the runtime and by us");
+    // Two for each CPU and priority, a bottom-half thread for each CPU; shared pools end with their last user.
+    const std::size_t resting = machine.cpus().size() * 7;
+    complain.expect(cmwq_test::eventually([&] { return machine.stats().threads <= resting; }), "threads do not end");
+}
+
+} // namespace soak

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What there is in a round: a runtime, queues, items, and what is known about all of them together.
+#pragma once
+
+#include "complaints.hpp"
+#include "host.hpp"
+#include "owned_item.hpp"
+#include "queues.hpp"
+#include "settings.hpp"
+#include "shared_item.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+namespace soak {
+
+inline constexpr unsigned nr_levels = 3;
+
+class world {
+public:
+    world(const settings& s, complaints& c);
+    ~world();
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    /// Everything at random, until `seconds` are over.
+    void run(double seconds);
+    /// Afterwards: everything is awaited, and all books have to agree.
+    void settle();
+
+    [[nodiscard]] bool stopping() const { return stop_.load(std::memory_order_relaxed); }
+    [[nodiscard]] slot& some_slot(unsigned level);
+    [[nodiscard]] slot& some_slot();
+    /// Of a level below this one.
+    [[nodiscard]] shared_place& some_shared(unsigned below = nr_levels);
+    [[nodiscard]] owned_item& some_owned();
+    /// The queue of the item that runs here, if it is in a slot.
+    [[nodiscard]] any_queue* running_on();
+    /// A queue of any kind that may come to that level.
+    [[nodiscard]] std::unique_ptr<any_queue> make_queue(const std::vector<const queue_kind*>& kinds);
+    void replace(slot& s);
+    void replace(shared_place& p);
+
+    complaints& complain;
+
+private:
+    const settings& settings_;
+
+public:
+    host machine;
+    counter entered, left;  ///< runs of all items
+    counter made, gone;     ///< objects in closures, and items that destroy themselves
+    counter accepted, ran;  ///< those that were queued, that ran
+    counter promised, kept; ///< of async()
+
+private:
+    void fill(slot& s);
+    void empty(slot& s);
+    std::vector<const queue_kind*> kinds_of(unsigned level) const;
+
+    std::atomic<bool> stop_{false};
+    std::deque<slot> slots_;
+    std::deque<shared_place> shared_;
+    std::deque<owned_item> owned_;
+};
+
+} // namespace soak
