@@ -9,6 +9,9 @@ file. The prelude is `statements` (the block stands in a function) unless the li
     <!-- prelude: declarations -->
 
 Code that is not meant to compile stands in a block of another kind, ```text for instance.
+
+In the tables of docs/guarantees.md, whatever stands in double quotes in the last column is the name of a test case, and
+tests/....cpp a file: both have to exist.
 """
 
 import argparse
@@ -85,6 +88,21 @@ def try_block(compiler, include, name, line, prelude, code):
     return None
 
 
+def missing_tests(root):
+    """What docs/guarantees.md names and tests/ does not have."""
+    document = root / "docs" / "guarantees.md"
+    if not document.exists():
+        return []
+    tests = "".join(f.read_text() for f in sorted((root / "tests").rglob("*.cpp")))
+    wrong = []
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        last = line.rstrip(" |").rpartition("|")[2] if line.startswith("|") else ""
+        unknown = [n for n in re.findall(r'"([^"]+)"', last) if f'"{n}"' not in tests]
+        unknown += [f for f in re.findall(r"tests/[\w./]+\.cpp", last) if not (root / f).exists()]
+        wrong += [f"docs/guarantees.md:{number}: there is no test {n!r}" for n in unknown]
+    return wrong
+
+
 def check(compiler, root, include):
     """(number of blocks, list of what is wrong)"""
     found = []
@@ -94,7 +112,7 @@ def check(compiler, root, include):
             found += [(name, *block) for block in blocks(document.read_text())]
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         wrong = pool.map(lambda b: try_block(compiler, include, *b), found)
-        return len(found), [w for w in wrong if w]
+        return len(found), [w for w in wrong if w] + missing_tests(root)
 
 
 def self_test(compiler):
@@ -110,6 +128,15 @@ def self_test(compiler):
         (f"<!-- prelude: nowhere -->\n\n{fence}cpp\nf();\n{fence}\n", 1, ["README.md:4: there is no prelude"]),
     ]
     failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "docs").mkdir()
+        (root / "tests").mkdir()
+        (root / "tests" / "one.cpp").write_text('TEST_CASE("it is there") {}')
+        (root / "docs" / "guarantees.md").write_text('| x | "it is there", "it is not", tests/one.cpp, tests/two.cpp |\n')
+        if len(missing_tests(root)) != 2:
+            failed += 1
+            print(f"planted names of tests: found {missing_tests(root)}")
     for text, count, expected in cases:
         with tempfile.TemporaryDirectory() as folder:
             include = pathlib.Path(folder, "include")
@@ -120,7 +147,7 @@ def self_test(compiler):
         if number != count or len(wrong) != len(expected) or not all(w.startswith(e) for w, e in zip(wrong, expected)):
             failed += 1
             print(f"planted {text!r}:\n  expected {count} blocks, {expected}\n  found    {number} blocks, {wrong}")
-    print(f"{len(cases) - failed} of {len(cases)} planted documents as expected")
+    print(f"{len(cases) + 1 - failed} of {len(cases) + 1} planted documents as expected")
     return 1 if failed else 0
 
 
