@@ -62,9 +62,13 @@ inline void worker_pool::worker_main(worker& self) noexcept {
 
 inline void worker_pool::work_locked(worker& self, deferred& d) noexcept {
     // One spare always: without it nobody could take over when this worker blocks. If none can be made now, running is
-    // still better than not running; the service thread goes on trying.
+    // still better than not running; the service thread goes on trying, at each tick of the monitor.
     while (!may_start_working(snapshot_locked())) {
-        if (managing_ || !make_worker_locked()) break;
+        if (managing_) break;
+        if (make_worker_locked()) continue;
+        // Those whose items wait behind this one have found it idle, and have told nobody else.
+        rt_.arm_monitor();
+        break;
     }
     busy_.push_back(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The fault backend itself: what it is told to do, it does, and the same for the same seed.
+#include <cmwq/detail/sync/fault.hpp>
+
+#include <cmwq/detail/sync/fault.hpp> // once more: it guards itself
+
+#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/futex.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include "catch.hpp"
+#include "seed.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fault = cmwq::detail::fault;
+using cmwq::detail::steady_now;
+
+TEST_CASE("the test says which backend it has") { CHECK(cmwq_test::backend() == std::string{"fault"}); }
+
+TEST_CASE("a thread throws the same dice for the same seed, and others for another one") {
+    const auto throws_of = [](std::uint64_t seed) {
+        fault::configure({.seed = seed});
+        std::vector<std::uint64_t> seen;
+        for (int i = 0; i < 100; ++i) seen.push_back(fault::below(1000));
+        return seen;
+    };
+    const auto first = throws_of(cmwq_test::seed());
+    CHECK(throws_of(cmwq_test::seed()) == first);
+    CHECK(throws_of(cmwq_test::seed() + 1) != first);
+    std::vector<std::uint64_t> elsewhere;
+    fault::configure({.seed = cmwq_test::seed()});
+    fault::below(1); // this thread is the first one
+    std::thread([&] {
+        for (int i = 0; i < 100; ++i) elsewhere.push_back(fault::below(1000));
+    }).join();
+    CHECK(elsewhere != first);
+}
+
+TEST_CASE("without faults it is the std backend") {
+    fault::configure({});
+    const fault::counts before = fault::injected();
+    cmwq::detail::parker p;
+    p.unpark();
+    p.park();
+    CHECK_FALSE(p.park_until(steady_now() + 1000));
+    cmwq::detail::mutex m;
+    CHECK(m.try_lock());
+    m.unlock();
+    cmwq::detail::atomic<int> a{1};
+    int seen = 1;
+    while (!a.compare_exchange_weak(seen, 2, cmwq::detail::relaxed, cmwq::detail::relaxed)) {}
+    const fault::counts after = fault::injected();
+    CHECK(after.early_returns == before.early_returns);
+    CHECK(after.yields + after.naps == before.yields + before.naps);
+    CHECK(after.weak_failures == before.weak_failures);
+    CHECK(after.clock_jumps == before.clock_jumps);
+}
+
+TEST_CASE("each fault happens when it is sure to") {
+    const fault::counts before = fault::injected();
+    cmwq::detail::atomic<std::uint32_t> word{0};
+
+    fault::configure({.early_return = 1});
+    cmwq::detail::futex::wait(word, 0); // would sleep for ever
+    CHECK(cmwq::detail::futex::wait_until(word, 0, steady_now() + 3'600'000'000'000));
+    CHECK(fault::injected().early_returns == before.early_returns + 2);
+
+    fault::configure({.double_wake = 1});
+    cmwq::detail::futex::wake_one(word);
+    CHECK(fault::injected().double_wakes == before.double_wakes + 1);
+
+    fault::configure({.yield = 1, .nap = 1});
+    word.store(1, cmwq::detail::release);
+    CHECK(fault::injected().yields == before.yields + 2); // before and after
+    CHECK(fault::injected().naps == before.naps + 2);
+
+    fault::configure({.weak_failure = 1});
+    std::uint32_t seen = 1;
+    CHECK_FALSE(word.compare_exchange_weak(seen, 2, cmwq::detail::relaxed, cmwq::detail::relaxed));
+    CHECK(seen == 1);
+    CHECK(word.compare_exchange_strong(seen, 2, cmwq::detail::relaxed, cmwq::detail::relaxed));
+    CHECK(fault::injected().weak_failures == before.weak_failures + 1);
+
+    fault::configure({.no_thread = 1});
+    std::atomic<bool> ran{false};
+    const auto run = [](void* r) { static_cast<std::atomic<bool>*>(r)->store(true); };
+    cmwq::detail::thread t;
+    CHECK(t.start(run, &ran) == EAGAIN);
+    CHECK_FALSE(t.joinable());
+    fault::fail_threads(0);
+    CHECK(t.start(run, &ran) == 0);
+    t.join();
+    CHECK(ran);
+    CHECK(fault::injected().refused_threads == before.refused_threads + 1);
+
+    fault::configure({.clock_jump = 1, .longest_jump = 1'000'000'000});
+    std::int64_t begin = steady_now(), last = begin;
+    for (int i = 0; i < 1000; ++i) {
+        const std::int64_t now = steady_now();
+        CHECK(now >= last); // ahead, never back
+        CHECK(now - last < 2'000'000'000);
+        last = now;
+    }
+    CHECK(last - begin > 100'000'000'000);
+    fault::configure({});
+}
+
+TEST_CASE("who sleeps until a time wakes up when the clock jumps past it") {
+    fault::configure({});
+    constexpr std::int64_t hour = 3'600'000'000'000;
+    fault::jump_clock_by(1); // so that sleepers have an eye on the clock
+    cmwq::detail::parker p;
+    std::atomic<bool> late{true};
+    const std::int64_t deadline = steady_now() + hour;
+    std::thread sleeper([&] { late = p.park_until(deadline); });
+    fault::jump_clock_by(hour);
+    sleeper.join();
+    CHECK_FALSE(late);
+    CHECK(steady_now() >= deadline);
+}
