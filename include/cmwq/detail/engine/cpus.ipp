@@ -188,19 +188,19 @@ inline void runtime_core::check_cpus() {
         if (dead_.load(relaxed)) return;
         cpuset now = usable_now();
         if (now == usable_) return;
-        for (auto& s : slots_) {
-            const bool there = now.contains(s->cpu);
-            if (there == usable_.contains(s->cpu)) continue;
-            for (worker_pool& p : s->pools) p.associate(there);
-        }
-        std::swap(usable_, now);
-        binding_.store(((binding() | 1) + 1) | (usable_ == cpus_ ? 0u : 1u), relaxed);
+        std::swap(usable_, now); // `now`: before
         try {
             complaints = remap_locked();
         } catch (...) {
             std::swap(usable_, now); // so that the next look tries again
             throw;
         }
+        for (auto& s : slots_) {
+            const bool there = usable_.contains(s->cpu);
+            if (there == now.contains(s->cpu)) continue;
+            for (worker_pool& p : s->pools) p.associate(there);
+        }
+        binding_.store(((binding() | 1) + 1) | (usable_ == cpus_ ? 0u : 1u), relaxed);
     }
     report_unavailable(complaints);
 }

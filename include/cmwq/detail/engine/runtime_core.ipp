@@ -474,21 +474,22 @@ void runtime_core::report_once(event::kind what, int error, unsigned cpu, const 
 
 inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
     const unsigned cpu = a.cpus == nullptr ? 0 : a.cpus->next(0);
-    const auto says = [&](const std::string& what) {
-        return [&a, what] { return std::string("cmwq: ") + a.name + ": " + what; };
-    };
+    // Called where the report is made, which copes without memory.
+    const auto says = [&a](const std::string& what) { return std::string("cmwq: ") + a.name + ": " + what; };
     if (r.sched != 0) {
         const char* const wanted = a.sched == sched_class::idle    ? "SCHED_IDLE"
                                    : a.sched == sched_class::batch ? "SCHED_BATCH"
                                                                    : "SCHED_FIFO";
         report_once(event::kind::priority_refused, r.sched, cpu,
-                    says(std::string(wanted) + " refused, runs at normal priority"));
+                    [&] { return says(std::string(wanted) + " refused, runs at normal priority"); });
     }
     if (r.nice != 0) {
         report_once(event::kind::priority_refused, r.nice, cpu,
-                    says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"));
+                    [&] { return says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"); });
     }
-    if (r.cpus != 0) report_once(event::kind::binding_refused, r.cpus, cpu, says("cannot be bound to its CPUs"));
+    if (r.cpus != 0) {
+        report_once(event::kind::binding_refused, r.cpus, cpu, [&] { return says("cannot be bound to its CPUs"); });
+    }
 }
 
 inline void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
