@@ -176,7 +176,7 @@ inline int bh_thread::start_if_wanted() noexcept {
     if (!wanted()) return 0;
     if (!thread_.joinable()) {
         if (const int error = rt_.start_thread(thread_, &bh_thread::thread_main, this); error != 0) return error;
-        rt_.worker_started();
+        rt_.thread_started();
         exists_.store(true, release);
     }
     wanted_.store(false, relaxed);
@@ -188,7 +188,7 @@ inline void bh_thread::stop() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
     thread_.join();
-    rt_.worker_ended();
+    rt_.thread_ended();
 }
 
 inline void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->serve(); }

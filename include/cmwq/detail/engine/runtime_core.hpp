@@ -203,9 +203,13 @@ public:
     }
     /// Counts one more worker; false at the limit.
     [[nodiscard]] bool admit_worker() noexcept;
-    /// The same for a thread that there must be.
-    void worker_started() noexcept;
-    void worker_ended() noexcept { nr_workers_.fetch_sub(1, relaxed); }
+    void worker_ended() noexcept {
+        nr_workers_.fetch_sub(1, relaxed);
+        thread_ended();
+    }
+    /// For threads that run items and have no limit.
+    void thread_started() noexcept;
+    void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;
     void report_no_thread(const worker_pool& pool, int error) noexcept;
     void report_no_thread(unsigned cpu, int error) noexcept;
@@ -252,7 +256,6 @@ private:
     void for_each_freezable(F&& f) const CMWQ_EXCLUDES(queues_lock_);
     enum class freeze_state : unsigned char { none, freezing, frozen };
     [[nodiscard]] freeze_state freezing() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
-    void note_peak(unsigned n) noexcept;
     void tell_frozen() noexcept CMWQ_EXCLUDES(thaw_lock_);
     bool monitor_tick(std::int64_t passed) noexcept;
     void watch_backlogs() noexcept CMWQ_EXCLUDES(queues_lock_);
@@ -315,8 +318,9 @@ private:
     std::vector<hog> hogs_;            // S
     atomic<std::uint64_t> nr_hogs_{0}; // A
 
-    atomic<unsigned> nr_workers_{0};   // A
-    atomic<unsigned> peak_workers_{0}; // A
+    atomic<unsigned> nr_workers_{0};   // A: those that max_threads counts
+    atomic<unsigned> nr_threads_{0};   // A: with the threads of bottom halves
+    atomic<unsigned> peak_threads_{0}; // A
     atomic<unsigned> reported_{0};     // A: a bit for each kind of event
 
     struct freeze_waiter {

@@ -411,23 +411,22 @@ inline bool runtime_core::admit_worker() noexcept {
         do {
             if (n >= options_.max_threads) return false;
         } while (!nr_workers_.compare_exchange_weak(n, n + 1, relaxed, relaxed));
-        note_peak(n + 1);
     } else {
-        note_peak(nr_workers_.fetch_add(1, relaxed) + 1);
+        nr_workers_.fetch_add(1, relaxed);
     }
+    thread_started();
     return true;
 }
 
-inline void runtime_core::worker_started() noexcept { note_peak(nr_workers_.fetch_add(1, relaxed) + 1); }
-
-inline void runtime_core::note_peak(unsigned n) noexcept {
-    unsigned peak = peak_workers_.load(relaxed);
-    while (peak < n && !peak_workers_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
+inline void runtime_core::thread_started() noexcept {
+    const unsigned n = nr_threads_.fetch_add(1, relaxed) + 1;
+    unsigned peak = peak_threads_.load(relaxed);
+    while (peak < n && !peak_threads_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
 }
 
 inline runtime_stats runtime_core::stats() const noexcept {
     if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
-    runtime_stats total{.threads = nr_workers_.load(relaxed), .peak_threads = peak_workers_.load(relaxed)};
+    runtime_stats total{.threads = nr_threads_.load(relaxed), .peak_threads = peak_threads_.load(relaxed)};
     total.cpu_hogs = nr_hogs_.load(relaxed);
     const auto add = [&](const worker_pool& p) {
         const pool_stats one = p.stats();
