@@ -9,6 +9,7 @@
 
 #include <cmwq/bh.hpp>
 #include <cmwq/blocking_region.hpp>
+#include <cmwq/this_work.hpp>
 
 #include <chrono>
 #include <stdexcept>
@@ -81,8 +82,12 @@ void change_own_queue(const run& r) {
     }
 }
 
+void describe(const run&) {
+    does(op::describe, [] { cmwq::this_work::describe("one of the items that the soak makes run"); });
+}
+
 void wait_below(const run& r) {
-    if (r.level == 0) return;
+    if (r.level == 0 || r.w.machine.max_threads() != 0) return;
     if (dice().one_in(4)) {
         slot& s = r.w.some_slot(dice().below(r.level));
         const visit inside(s.in_use);
@@ -128,6 +133,7 @@ constexpr habit habits[] = {
     {1, false, change_own_queue},
     {8, true, wait_below},
     {1, false, wait_for_itself},
+    {1, false, describe},
     {2, false, fail},
 };
 constexpr unsigned nothing = 24;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "host.hpp"
 
+#include "kinds.hpp"
+
 #include <cmwq/cmwq.hpp>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -27,6 +31,18 @@ cmwq::affinity_scope some_scope(stress::random& r) {
 
 } // namespace
 
+/// Refuses every other thread or so, but the first one, without which there is no runtime.
+class host::stingy_threads final : public cmwq::thread_source {
+public:
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        const bool first = !started_.exchange(true);
+        return first || dice().one_in(2) ? t.start(body, arg) : EAGAIN;
+    }
+
+private:
+    std::atomic<bool> started_{false};
+};
+
 host::host(stress::random& r) {
     constexpr const char* machine = "numa:2 l3:2 core:2 pu:2";
     cmwq::runtime_options o;
@@ -41,8 +57,18 @@ host::host(stress::random& r) {
     o.may_block_threshold = r.one_in(2) ? 0us : std::chrono::microseconds{r.below(500)};
     o.cache_shard_size = 1 + r.below(8);
     if (r.one_in(2)) o.default_scope = some_scope(r);
+    if (r.one_in(4)) max_threads_ = o.max_threads = 1 + r.below(24);
+    if (r.one_in(4)) {
+        threads_ = std::make_unique<stingy_threads>();
+        o.threads = threads_.get();
+    }
+    o.watchdog = r.one_in(2) ? 20ms : 0ms;
+    o.cpu_hog_threshold = r.one_in(2) ? 100us : 0us;
+    o.on_event = [](const cmwq::event& e) { does(op::event, [&] { static_cast<void>(e.message.size()); }); };
     description_ = std::string("machine ") + (real_ ? "real" : machine) +
-                   (o.sentinel ? ", sentinel" : ", no sentinel") + (power_efficient_ ? ", power efficient" : "");
+                   (o.sentinel ? ", sentinel" : ", no sentinel") + (power_efficient_ ? ", power efficient" : "") +
+                   (max_threads_ != 0 ? ", " + std::to_string(max_threads_) + " threads at most" : "") +
+                   (threads_ != nullptr ? ", threads refused" : "");
     runtime_ = std::make_unique<cmwq::runtime>(std::move(o));
     cpus_.assign(runtime_->cpus().begin(), runtime_->cpus().end());
 }
@@ -62,11 +88,19 @@ void host::set_default_scope(stress::random& r) { runtime_->set_default_scope(so
 
 void host::refresh_topology() { runtime_->refresh_topology(); }
 
+void host::freeze() { runtime_->freeze(); }
+
+void host::thaw() { runtime_->thaw(); }
+
+bool host::wait_frozen(std::chrono::microseconds time) { return runtime_->wait_frozen_for(time); }
+
+bool host::is_frozen() const { return runtime_->frozen(); }
+
 std::string host::dump() const { return runtime_->dump(); }
 
 host::counts host::stats() const {
     const cmwq::runtime_stats s = runtime_->stats();
-    return {s.items_started, s.items_completed, s.threads};
+    return {s.items_started, s.items_completed, s.threads, s.peak_threads};
 }
 
 cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus) {

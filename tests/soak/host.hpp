@@ -8,6 +8,7 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/fwd.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,26 +31,37 @@ public:
     /// The machine is this one: threads are bound to CPUs that exist.
     [[nodiscard]] bool is_real() const { return real_; }
     [[nodiscard]] bool is_power_efficient() const { return power_efficient_; }
+    /// 0: any number. With a limit items must not wait for each other: they might have all the threads there are.
+    [[nodiscard]] unsigned max_threads() const { return max_threads_; }
     [[nodiscard]] const std::string& description() const { return description_; }
 
     void set_unbound_cpus(stress::random& r);
     void set_default_scope(stress::random& r);
     void refresh_topology();
+    void freeze();
+    void thaw();
+    /// For so long at most.
+    [[nodiscard]] bool wait_frozen(std::chrono::microseconds time);
+    [[nodiscard]] bool is_frozen() const;
     [[nodiscard]] std::string dump() const;
 
     struct counts {
         std::uint64_t started, completed;
-        unsigned threads;
+        unsigned threads, peak_threads;
     };
     [[nodiscard]] counts stats() const;
 
 private:
+    class stingy_threads;
+
+    std::unique_ptr<stingy_threads> threads_;
     std::unique_ptr<cmwq::runtime> runtime_;
     std::vector<unsigned> cpus_;
     std::string description_;
     unsigned nr_nodes_ = 1;
     bool real_ = true;
     bool power_efficient_ = false;
+    unsigned max_threads_ = 0;
 };
 
 /// Attributes of all sorts, impossible ones among them.

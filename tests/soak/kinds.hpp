@@ -15,15 +15,16 @@ inline kind item_flush{"item flush"}, cancel{"cancel"}, cancel_sync{"cancel_sync
     disable_sync{"disable_sync"}, enable{"enable"}, item_destroyed{"item destroyed"},
     item_destroys_itself{"item destroys itself"};
 // Queues.
-inline kind flush{"queue flush"}, drain{"drain"}, set_max_active{"set_max_active"}, set_min_active{"set_min_active"},
-    apply{"apply"}, queue_made{"queue made"}, queue_destroyed{"queue destroyed"},
+inline kind flush{"queue flush"}, drain{"drain"}, shutdown{"shutdown"}, set_max_active{"set_max_active"},
+    set_min_active{"set_min_active"}, apply{"apply"}, queue_made{"queue made"}, queue_destroyed{"queue destroyed"},
     queue_destroyed_inside{"queue destroyed inside"}, queue_stats{"queue stats"};
 // The runtime.
 inline kind runtime_made{"runtime made"}, runtime_destroyed{"runtime destroyed"}, unbound_cpus{"set_unbound_cpus"},
-    default_scope{"set_default_scope"}, refresh{"refresh_topology"}, dump{"dump"}, runtime_stats{"runtime stats"};
+    default_scope{"set_default_scope"}, refresh{"refresh_topology"}, freeze{"freeze"}, wait_frozen{"wait_frozen_for"},
+    thaw{"thaw"}, event{"on_event"}, dump{"dump"}, runtime_stats{"runtime stats"};
 // In items.
 inline kind blocks{"blocks"}, blocks_announced{"blocks, announced"}, burns{"burns"}, throws{"throws"},
-    bh_guard{"bh_disable_guard"}, misuse{"misuse"};
+    bh_guard{"bh_disable_guard"}, describe{"this_work::describe"}, misuse{"misuse"};
 // The program's own.
 inline kind settles{"waits for the round to settle"};
 

@@ -10,7 +10,8 @@
 #include <cmwq/stats.hpp>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -151,12 +152,55 @@ void replace_shared(user& u) { u.w.replace(u.w.some_shared()); }
 void short_lived_queue(user& u) {
     slot& like = u.w.some_slot();
     const std::unique_ptr<any_queue> q = u.w.make_queue(like.kinds);
+    if (q == nullptr) return;
     for (unsigned n = dice().below(20); n != 0; --n) {
         if (dice().one_in(2)) post(u.w, *q, 0);
         else post_in_order(u.w, *q, u.number);
     }
     if (dice().one_in(2)) does(op::flush, [&] { q->flush(); });
     does(op::queue_destroyed, [&] { q->destroy(); });
+}
+
+/// Several threads queue, and one of them shuts the queue down.
+void shut_down(user& u) {
+    slot& s = u.w.victim();
+    {
+        const visit inside(s.in_use);
+        if (!inside) return;
+        any_queue& q = *s.queue;
+        if (q.posted > q.post_ran + q.dropped + 500) does(op::flush, [&] { q.flush(); });
+        for (unsigned n = dice().below(16); n != 0; --n) {
+            if (dice().one_in(4)) async(u.w, q, s.level, dice().one_in(2));
+            else post(u.w, q, s.level);
+        }
+        if (dice().one_in(4)) does(op::shutdown, [&] { q.shut_down(); });
+        if (!q.is_shut()) return;
+        cmwq::work nothing{[] {}};
+        u.w.complain.expect(q.front().queue(nothing) == queue_status::rejected,
+                            "a queue accepts items after shutdown()", q.is.kind);
+    }
+    u.w.replace(s);
+}
+
+/// What is freezable stands still until the thaw.
+void freeze(user& u) {
+    host& h = u.w.machine;
+    does(op::freeze, [&] { h.freeze(); });
+    const std::chrono::microseconds time{dice().below(5000)};
+    // Its items may wait for others that are frozen: then it is never done.
+    const bool frozen = does(op::wait_frozen, [&] { return h.wait_frozen(time); });
+    if (frozen) {
+        u.w.complain.expect(h.is_frozen(), "not frozen after wait_frozen()");
+        u.w.for_each_slot([&](slot& s) {
+            const visit inside(s.in_use);
+            if (!inside || !s.queue->is.freezable) return;
+            const std::uint64_t entered = s.queue->entered;
+            u.w.complain.expect_equal(s.queue->inside, 0, "items run in a frozen queue", s.queue->is.kind);
+            if (dice().one_in(4)) stress::block_for(std::chrono::microseconds{100});
+            u.w.complain.expect_equal(s.queue->entered, entered, "a frozen queue starts items", s.queue->is.kind);
+        });
+    }
+    does(op::thaw, [&] { h.thaw(); });
 }
 
 void change_runtime(user& u) {
@@ -225,6 +269,8 @@ constexpr operation operations[] = {
     {4, look},
     {4, misuse},
     {1, queue_destroyed_inside},
+    {8, shut_down},
+    {2, freeze},
 };
 
 } // namespace

@@ -120,27 +120,29 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait) {
     const drain_watch drains(q);
     const int answer = static_cast<int>(dice().below(1000));
     const bool fails = dice().one_in(4);
-    ++w.promised;
+    ++q.posted;
     std::future<int> f = does(op::async, [&] {
         return q.front().async([&w, &q, level, answer, fails, o = object(w)] {
             const run r(w, nullptr, level, &q);
+            ++q.post_ran;
             if (fails) throw planned_exception{};
             return answer;
         });
     });
-    if (!may_wait) {
-        ++w.kept;
-        return;
-    }
+    // A rejected one is ready at once; any other is somebody else's matter, if one may not wait.
+    if (!may_wait && f.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
     try {
         w.complain.expect(f.get() == answer && !fails, "a future has another answer", q.is.kind);
     } catch (const planned_exception&) {
         w.complain.expect(fails, "a future fails", q.is.kind);
+    } catch (const std::future_error& e) {
+        w.complain.expect(e.code() == std::future_errc::broken_promise && drains.saw_one(), "a future is dropped",
+                          q.is.kind);
     } catch (const std::system_error& e) {
         w.complain.expect(e.code() == std::errc::operation_canceled && drains.saw_one(), "a future was rejected",
                           q.is.kind);
+        --q.posted;
     }
-    ++w.kept;
 }
 
 void fleeting(world& w, any_queue& q, unsigned level) {

@@ -32,12 +32,18 @@ void any_queue::drain() {
     ++drains_ended;
 }
 
+void any_queue::shut_down() {
+    ++drains_begun; // for good
+    dropped.add(do_shut_down());
+    shut_.store(true);
+}
+
 void any_queue::destroy() {
     ++drains_begun;
     do_destroy();
     ++drains_ended;
     complain.expect_equal(entered, left, "entered, left", is.kind);
-    complain.expect_equal(posted, post_ran, "posts that were accepted, that ran", is.kind);
+    complain.expect_equal(posted, post_ran + dropped, "closures that were accepted, that ran or were dropped", is.kind);
     complain.expect_equal(thrown, caught, "thrown, caught", is.kind);
     complain.expect_equal(inside, 0, "items inside of a queue that is gone", is.kind);
     for (reliable_item& i : reliable) i.verify();
@@ -86,6 +92,7 @@ public:
 
 private:
     void do_drain() override { queue_->drain(); }
+    std::size_t do_shut_down() override { return queue_->shutdown(cmwq::cancel_pending); }
     void do_destroy() override {
         complain.expect(queue_->name() == is.kind, "a queue has lost its name", is.kind);
         if (dice().one_in(2)) { // else the destructor has to do it, and nobody can ask then
@@ -99,6 +106,13 @@ private:
 
     std::optional<cmwq::workqueue<P>> queue_;
 };
+
+/// What every policy with threads has.
+template <class P>
+void choose_rest(cmwq::options<P>& o, nature& n, stress::random& r) {
+    n.rescuer = o.rescuer = r.one_in(4);
+    n.freezable = o.freezable = r.one_in(4);
+}
 
 struct per_cpu_traits {
     std::string_view kind;
@@ -114,6 +128,7 @@ std::unique_ptr<any_queue> make_per_cpu(host& h, complaints& c, stress::random& 
     o.priority = t.prio;
     o.cpu_intensive = t.cpu_intensive;
     o.power_efficient = t.power_efficient;
+    choose_rest<cmwq::bound>(o, n, r);
     if (r.one_in(2)) {
         n.has_limit = true;
         if (r.one_in(2)) o.max_active = 1 + r.below(8);
@@ -155,6 +170,7 @@ std::unique_ptr<any_queue> make_keyed(host& h, complaints& c, stress::random& r)
     nature n{.kind = P::name, .has_attrs = true};
     cmwq::options<P> o;
     o.attrs = possible_attrs(h, r);
+    choose_rest<P>(o, n, r);
     if (r.one_in(2)) {
         n.has_limit = true;
         if (r.one_in(2)) o.max_active = 1 + r.below(8);
@@ -167,9 +183,10 @@ std::unique_ptr<any_queue> make_keyed(host& h, complaints& c, stress::random& r)
 }
 
 std::unique_ptr<any_queue> make_ordered(host& h, complaints& c, stress::random& r) {
-    const nature n{.kind = "ordered", .has_attrs = true, .order = order::whole, .at_once = 1};
+    nature n{.kind = "ordered", .has_attrs = true, .order = order::whole, .at_once = 1};
     cmwq::options<cmwq::ordered> o;
     o.attrs = possible_attrs(h, r);
+    choose_rest<cmwq::ordered>(o, n, r);
     return std::make_unique<queue_of<cmwq::ordered>>(h, c, n, std::move(o));
 }
 

@@ -42,6 +42,8 @@ struct nature {
     soak::order order = order::none;
     unsigned at_once = 0; ///< at most so many items are inside; 0: that changes
     bool at_once_per_cpu = false;
+    bool rescuer = false;
+    bool freezable = false;
 };
 
 /// Where items run in the order in which they were queued. One at a time: `ran` is plain.
@@ -67,6 +69,9 @@ public:
     [[nodiscard]] virtual cmwq::queue_status queue_on_node(int node, cmwq::work_base& w) = 0;
 
     void drain();
+    /// What has not started never does. For queues that have nothing but closures.
+    void shut_down();
+    [[nodiscard]] bool is_shut() const { return shut_.load(); }
     /// The end of the queue. The object stays, with the books.
     void destroy();
 
@@ -75,6 +80,7 @@ public:
 
     counter entered, left;    ///< runs
     counter posted, post_ran; ///< closures
+    counter dropped;          ///< closures, by shut_down()
     counter thrown, caught;
     counter inside;
     std::vector<counter> inside_cpu;
@@ -84,7 +90,11 @@ public:
 
 protected:
     virtual void do_drain() = 0;
+    virtual std::size_t do_shut_down() = 0;
     virtual void do_destroy() = 0;
+
+private:
+    std::atomic<bool> shut_{false};
 };
 
 /// Whether a queue was draining at some moment of this object's life: only then may it reject.

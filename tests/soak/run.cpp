@@ -15,6 +15,7 @@ run::run(world& wd, const cmwq::work_base* self, unsigned l, any_queue* q)
     if (self != nullptr) w.complain.expect(cmwq::this_work::current() == self, "this_work::current() is another item");
     if (queue == nullptr) return;
     ++queue->entered;
+    w.complain.expect(queue->is.rescuer || !cmwq::this_work::on_rescuer(), "rescued without a rescuer", queue->is.kind);
     const std::uint64_t inside = ++queue->inside;
     const nature& is = queue->is;
     if (is.at_once == 0) return;

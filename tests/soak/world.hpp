@@ -34,13 +34,19 @@ public:
     [[nodiscard]] bool stopping() const { return stop_.load(std::memory_order_relaxed); }
     [[nodiscard]] slot& some_slot(unsigned level);
     [[nodiscard]] slot& some_slot();
+    template <class F>
+    void for_each_slot(F&& f) {
+        for (slot& s : slots_) f(s);
+    }
     /// Of a level below this one.
     [[nodiscard]] shared_place& some_shared(unsigned below = nr_levels);
     [[nodiscard]] owned_item& some_owned();
     /// The queue of the item that runs here, if it is in a slot.
     [[nodiscard]] any_queue* running_on();
-    /// A queue of any kind that may come to that level.
+    /// A queue of one of these kinds; null: it cannot be made just now.
     [[nodiscard]] std::unique_ptr<any_queue> make_queue(const std::vector<const queue_kind*>& kinds);
+    /// A queue for closures only, which may be shut down.
+    [[nodiscard]] slot& victim() { return victim_; }
     void replace(slot& s);
     void replace(shared_place& p);
 
@@ -51,10 +57,9 @@ private:
 
 public:
     host machine;
-    counter entered, left;  ///< runs of all items
-    counter made, gone;     ///< objects in closures, and items that destroy themselves
-    counter accepted, ran;  ///< those that were queued, that ran
-    counter promised, kept; ///< of async()
+    counter entered, left; ///< runs of all items
+    counter made, gone;    ///< objects in closures, and items that destroy themselves
+    counter accepted, ran; ///< those that were queued, that ran
 
 private:
     void fill(slot& s);
@@ -63,6 +68,7 @@ private:
 
     std::atomic<bool> stop_{false};
     std::deque<slot> slots_;
+    slot victim_;
     std::deque<shared_place> shared_;
     std::deque<owned_item> owned_;
 };
