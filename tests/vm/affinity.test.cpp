@@ -318,7 +318,7 @@ TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle whil
 }
 
 TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has CPUs, and no more") {
-    cmwq::runtime rt;
+    cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<cmwq::elastic> q{rt,
                                      {.name = "strict", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
     for (const unsigned cpu : {0u, 13u}) {
@@ -385,7 +385,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
     REQUIRE(group.set("cpu.max", "150000 100000"));
     CHECK(vm::in_child([&](vm::notes& n) {
               n.expect(group.enter(), "cannot enter the group");
-              cmwq::runtime rt;
+              cmwq::runtime rt{vm::without_hogs()};
               n.same("CPUs", rt.cpus().to_string(), "0-15");
               // The whole machine is one pod: no CPU is outside of it and could lend a hand.
               cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};

@@ -120,7 +120,7 @@ TEST_CASE("hotplug: what was queued on a CPU that goes runs all the same") {
 
 TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online it is, and its workers are at home") {
     const vm::cpus_come_back all;
-    cmwq::runtime rt;
+    cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<> q{rt, "q"};
     for (const bool by_itself : {false, true}) {
         CAPTURE(by_itself);
@@ -422,28 +422,26 @@ TEST_CASE("hotplug: a cpuset is cut while the process is busy, and given back") 
                   cmwq::workqueue<cmwq::elastic> loose{rt, "l"};
                   const auto all_fits = [&](const cpuset& cpus) {
                       std::string wrong;
-                      return eventually(
-                                 [&] {
-                                     wrong.clear();
-                                     for (unsigned cpu = 0; cpu < 12; ++cpu) {
-                                         const auto differs = [&](cmwq::workqueue_base& q, const cpuset& want) {
-                                             const cpuset got = vm::see_on(q, cpu).mask;
-                                             if (got != want)
-                                                 wrong += std::string(q.name()) + " on " + std::to_string(cpu) + ": " +
-                                                          got.to_string() + " instead of " + want.to_string() + "; ";
-                                         };
-                                         differs(loose, cpus);
-                                         if (!cpus.contains(cpu)) {
-                                             vm::see_on(bound, cpu); // somewhere
-                                             continue;
-                                         }
-                                         differs(bound, {cpu});
-                                         differs(strict, {cpu});
-                                         differs(caches, vm::cache_of(cpu) & cpus);
-                                     }
-                                     return wrong.empty();
-                                 },
-                                 6s)
+                      return eventually([&] {
+                          wrong.clear();
+                          for (unsigned cpu = 0; cpu < 12; ++cpu) {
+                              const auto differs = [&](cmwq::workqueue_base& q, const cpuset& want) {
+                                  const cpuset got = vm::see_on(q, cpu).mask;
+                                  if (got != want)
+                                      wrong += std::string(q.name()) + " on " + std::to_string(cpu) + ": " +
+                                               got.to_string() + " instead of " + want.to_string() + "; ";
+                              };
+                              differs(loose, cpus);
+                              if (!cpus.contains(cpu)) {
+                                  vm::see_on(bound, cpu); // somewhere
+                                  continue;
+                              }
+                              differs(bound, {cpu});
+                              differs(strict, {cpu});
+                              differs(caches, vm::cache_of(cpu) & cpus);
+                          }
+                          return wrong.empty();
+                      })
                                  ? std::string()
                                  : wrong;
                   };

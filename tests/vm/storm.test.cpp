@@ -12,7 +12,8 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using vm::eventually;
 
-TEST_CASE("storm: CPUs come and go at random for 20 s, all policies queue, and everything has run once in the end") {
+TEST_CASE(
+    "storm: CPUs come and go at random for 20 s or more, all policies queue, and everything has run once in the end") {
     constexpr std::chrono::seconds duration{20};
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();
@@ -55,7 +56,8 @@ TEST_CASE("storm: CPUs come and go at random for 20 s, all policies queue, and e
         const auto end = std::chrono::steady_clock::now() + duration;
         stress::random r(200);
         std::vector<bool> on(vm::nr_cpus, true);
-        while (std::chrono::steady_clock::now() < end) {
+        // On a host that is busy a CPU may take seconds to go: the storm goes on until it was one.
+        while (std::chrono::steady_clock::now() < end || nr_switched < 12) {
             const unsigned cpu = 1 + r.below(vm::nr_cpus - 1);
             REQUIRE(vm::set_online(cpu, !on[cpu]));
             on[cpu] = !on[cpu];
@@ -83,5 +85,4 @@ TEST_CASE("storm: CPUs come and go at random for 20 s, all policies queue, and e
     }
     CHECK(vm::nr_threads() == threads_before);
     std::cout << nr_switched << " times a CPU went or came\n";
-    CHECK(nr_switched > 10);
 }
