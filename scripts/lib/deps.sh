@@ -121,9 +121,12 @@ need_packages() {
     echo "installing: ${missing[*]}"
     # Quiet when it works; a bare image has no package lists, so a first failure is answered by
     # fetching them.
-    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
+    # A machine that has just started may be busy with upgrades of its own, which hold the lock.
+    local patient=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${patient[@]}" install -y -qq
+        --no-install-recommends)
     if ! "${install[@]}" "${missing[@]}" >/dev/null 2>&1; then
-        "${as_root[@]}" apt-get update -qq || _deps_refuse "apt-get update failed" "${missing[@]}"
+        "${as_root[@]}" apt-get "${patient[@]}" update -qq || _deps_refuse "apt-get update failed" "${missing[@]}"
         "${install[@]}" "${missing[@]}" >/dev/null || _deps_refuse "apt-get could not install them" "${missing[@]}"
     fi
 }
