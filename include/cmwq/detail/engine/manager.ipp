@@ -35,6 +35,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
     managing_ = false;
     if (made) {
         short_of_threads_.store(false, relaxed);
+        short_since_ = 0; // the next shortage is another one
         if (fresh) {
             w->next = all_.load(relaxed);
             all_.store(w, release);
@@ -201,6 +202,7 @@ inline void worker_pool::shut_down() noexcept {
     {
         const scoped_lock g(lock_);
         stopping_ = true;
+        short_since_ = 0;
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->retiring = true;
     }
