@@ -8,7 +8,7 @@
 #include "model/keyed_machine.hpp"
 #include "model/threads.hpp"
 
-#include <memory>
+#include <functional>
 #include <optional>
 
 namespace model = cmwq::detail::model;
@@ -23,7 +23,8 @@ using cmwq_test::setup;
 
 namespace {
 
-constexpr std::int64_t mayday = 15'000'000;
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t mayday = 15 * ms;
 
 /// A pool that never had a worker, and cannot have one.
 class short_machine {
@@ -33,6 +34,28 @@ public:
         sys.refuse(true);
     }
     /// Right before the tick that calls the rescuer of what was queued first.
+    void begin_search() {
+        model::sleep(mayday - 1);
+        quiet_.end();
+        model::sleep(1);
+    }
+
+    moody_system sys;
+    machine m;
+
+private:
+    model::unsearched quiet_;
+};
+
+/// The same with an unbound queue.
+class short_keyed_machine {
+    using machine = cmwq_test::keyed_machine<cmwq::unbound>;
+
+public:
+    short_keyed_machine() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
+        quiet_.begin();
+        sys.refuse(true);
+    }
     void begin_search() {
         model::sleep(mayday - 1);
         quiet_.end();
@@ -62,6 +85,7 @@ TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes
         done.acquire();
         done.acquire();
         model::require(of_x.runs() == 1 && of_y.runs() == 1, "both have run");
+        model::require(s.m.waited() <= mayday + 16 * ms, "and waited for a tick at most");
         s.m.q.flush();
     }));
 }
@@ -79,17 +103,200 @@ TEST_CASE("rescuer: what comes while it leaves is not forgotten") {
         s.m.q.queue(y);
         done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
+        model::require(s.m.waited() <= mayday + 40 * ms, "and it was called again in time");
     }));
 }
 
 TEST_CASE("rescuer: its queue goes while it is being called") {
     CHECK(model::explore(search("cancel-and-destroy", 3), [] {
         short_machine s;
-        counted_runs body;
-        cmwq::work x{[&] { body(); }};
+        counted_runs of_x;
+        cmwq::work x{[&] { of_x(); }};
         s.m.q.queue(x);
         s.begin_search();
         const bool cancelled = x.cancel_sync();
-        model::require(body.runs() == (cancelled ? 0 : 1), "it has run, or was cancelled");
+        model::require(of_x.runs() == (cancelled ? 0 : 1), "it has run, or was cancelled");
+    }));
+    CHECK(model::explore(search("worker-and-destroy", 3), [] {
+        counted_runs of_x;
+        std::optional<cmwq::work<std::function<void()>>> x;
+        {
+            short_machine s;
+            x.emplace([&] { of_x(); });
+            s.m.q.queue(*x);
+            s.begin_search();
+            s.sys.refuse(false);
+        }
+        model::require(of_x.runs() == 1, "the destructor has waited for it");
+    }));
+}
+
+TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once") {
+    CHECK(model::explore(search("queued-again", 3), [] {
+        short_machine s;
+        counted_runs of_x;
+        cmwq::work x{[&] { of_x(); }};
+        s.m.q.queue(x);
+        s.begin_search();
+        s.sys.refuse(false); // a worker may take the second instance while the rescuer runs the first
+        const bool again = s.m.q.queue(x) == cmwq::queue_status::queued;
+        s.m.q.flush();
+        model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim");
+    }));
+    CHECK(model::explore(search("queues-itself", 3), [] {
+        short_machine s;
+        counted_runs of_x;
+        int left = 2;
+        cmwq::work_base* self = nullptr;
+        cmwq::work x{[&] {
+            of_x();
+            if (--left > 0) s.m.q.queue(*self);
+        }};
+        self = &x;
+        s.m.q.queue(x);
+        s.begin_search();
+        s.sys.refuse(false);
+        x.cancel_sync();
+        model::require(!x.busy() && of_x.runs() <= 2, "neither pending nor running");
+        s.m.q.flush();
+    }));
+}
+
+// The rescuer looks at each item once, and remembers how far it got by one that others may take away.
+TEST_CASE("rescuer: items of other queues that it has passed go away") {
+    CHECK(model::explore(search("cursor", 4), [] {
+        short_machine s;
+        counted_runs of_x, of_y;
+        model::semaphore done{0};
+        cmwq::workqueue<> foreign(s.m.rt, "foreign");
+        cmwq::work a{[] {}};
+        cmwq::work b{[] {}};
+        cmwq::work x{[&] { of_x(), done.release(); }};
+        cmwq::work y{[&] { of_y(), done.release(); }};
+        foreign.queue(a);
+        foreign.queue(b);
+        s.m.q.queue(x);
+        s.begin_search();
+        b.cancel(); // what the rescuer looked at last, while it runs x
+        s.m.q.queue(y);
+        a.cancel();
+        done.acquire();
+        done.acquire();
+        model::require(s.m.rt.stats().items_rescued == 2, "those of its own queue, and no others");
+        s.sys.refuse(false);
+        foreign.flush();
+    }));
+}
+
+TEST_CASE("rescuer: two of them in one pool") {
+    CHECK(model::explore(search("two-rescuers", 3), [] {
+        short_machine s;
+        counted_runs of_x, of_y;
+        model::semaphore done{0};
+        s.sys.refuse(false);
+        std::optional<cmwq::workqueue<>> other;
+        other.emplace(s.m.rt, cmwq::options<cmwq::bound>{.name = "other", .rescuer = true});
+        s.sys.refuse(true);
+        cmwq::work x{[&] { of_x(), done.release(); }};
+        cmwq::work y{[&] { of_y(), done.release(); }};
+        s.m.q.queue(x);
+        other->queue(y);
+        s.begin_search();
+        done.acquire();
+        done.acquire();
+        model::require(of_x.runs() == 1 && of_y.runs() == 1, "each has run");
+        other.reset();
+    }));
+}
+
+TEST_CASE("rescuer: workers that were blocked come back while it is called") {
+    CHECK(model::explore(search("blocked-workers", 4), [] {
+        machine m({.end_searched = true, .rescuer = true, .max_threads = 2});
+        counted_runs of_x, of_y;
+        model::semaphore gate{0}, done{0};
+        cmwq::work holds{[&] { gate.acquire(), done.release(); }};
+        cmwq::work holds_too{[&] { gate.acquire(), done.release(); }};
+        cmwq::work x{[&] { of_x(), done.release(); }};
+        cmwq::work y{[&] { of_y(), done.release(); }};
+        {
+            const model::unsearched quiet;
+            m.q.queue(holds);
+            m.q.queue(holds_too);
+            m.q.queue(x);
+            // The monitor finds both workers blocked, one after the other, and then looks for 10 ms and more.
+            while (m.rt.stats().items_rescued == 0 && m.waited() < 100 * ms) model::sleep(ms / 2);
+            model::require(of_x.runs() == 1, "the rescuer came");
+            m.q.queue(y);
+        }
+        gate.release();
+        gate.release();
+        for (int i = 0; i < 4; ++i) done.acquire();
+        m.q.flush();
+    }));
+}
+
+// A shortage that ended used to leave the time of its beginning behind.
+TEST_CASE("rescuer: is not called before items have waited for long, the second time either") {
+    CHECK(model::explore(search("patience", 0.5), [] {
+        short_machine s;
+        model::semaphore gate{0}, done{0};
+        cmwq::work first{[&] { done.release(); }};
+        const auto body = [&] {
+            gate.acquire();
+            done.release();
+        };
+        cmwq::work holds{body}, holds_too{body};
+        s.m.q.queue(first);
+        model::sleep(2 * ms);
+        s.sys.refuse(false);
+        done.acquire(); // by a worker, which was soon there, and has a spare
+        s.sys.refuse(true);
+        model::sleep(1000 * ms);
+        s.m.q.queue(holds);
+        s.m.q.queue(holds_too);
+        const std::int64_t since = model::elapsed();
+        cmwq::work second{[&] {
+            model::require(model::elapsed() - since >= 10 * ms, "not that soon");
+            done.release();
+        }};
+        s.m.q.queue(second);
+        done.acquire();
+        gate.release();
+        gate.release();
+        done.acquire();
+        done.acquire();
+        model::require(s.m.rt.stats().items_rescued == 1, "the second one, by the rescuer");
+    }));
+}
+
+TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
+    CHECK(model::explore(search_on(1, "apply", 4), [] {
+        short_keyed_machine s;
+        counted_runs of_x, of_y;
+        model::semaphore done{0};
+        cmwq::work x{[&] { of_x(), done.release(); }};
+        cmwq::work y{[&] { of_y(), done.release(); }};
+        s.m.q().queue(x);
+        s.begin_search();
+        s.m.q().apply(attrs{}.nice(1));
+        s.m.q().queue(y);
+        done.acquire();
+        done.acquire();
+        model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
+        s.m.end_queue();
+        model::require(of_x.runs() == 1 && of_y.runs() == 1, "each has run");
+    }));
+    CHECK(model::explore(search_on(1, "apply-and-workers", 4), [] {
+        short_keyed_machine s;
+        counted_runs of_x;
+        cmwq::work x{[&] { of_x(); }};
+        s.m.q().queue(x);
+        s.begin_search();
+        auto t = model::spawn([&] { s.sys.refuse(false); });
+        s.m.q().apply(attrs{}.nice(1));
+        const bool again = s.m.q().queue(x) == cmwq::queue_status::queued;
+        t.join();
+        s.m.end_queue();
+        model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim, and one at a time");
     }));
 }
