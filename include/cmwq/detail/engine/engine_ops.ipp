@@ -87,8 +87,8 @@ CMWQ_DOOR std::size_t shut_queue_down(queue_core& q) {
     q.mark_shut();
     std::size_t n = 0;
     do { // who was just queueing may still come
-        n += q.drop_pending();
-        wait_for_queued(q);
+        // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
+        wait_for_queued(q, [&] { n += q.drop_pending(); });
     } while (!is_empty(q));
     return n;
 }

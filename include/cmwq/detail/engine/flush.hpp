@@ -21,8 +21,9 @@ inline bool runs_item_of(const queue_core& q) noexcept {
 /// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, in the order of
 /// their making, so that this needs no memory but its stack, which the destructor of a queue could not do anything about
 /// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
-/// earlier one.
-inline void wait_for_queued(queue_core& q) noexcept {
+/// earlier one. `before_wait()` is called for each group, when its pwqs have been closed.
+template <class F>
+void wait_for_queued(queue_core& q, F&& before_wait) noexcept {
     hand_over_bottom_halves();
     constexpr unsigned group = 64;
     std::uint64_t last = 0; // serial of the last pwq that is done
@@ -40,8 +41,13 @@ inline void wait_for_queued(queue_core& q) noexcept {
             static_cast<void>(p.pool->close_color(p, nodes[n++]));
             if (n == group) last = p.serial;
         });
+        before_wait();
         who.wait();
     }
+}
+
+inline void wait_for_queued(queue_core& q) noexcept {
+    wait_for_queued(q, [] {});
 }
 
 /// Whether nothing of the queue is pending or running at some instant of this call. First it adds up what has left,

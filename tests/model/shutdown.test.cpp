@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// shutdown(cancel_pending) and drain() against those who queue, cancel, wait, and against items that queue themselves
+// or each other.
+#include "catch.hpp"
+#include "model/keyed_machine.hpp"
+
+#include <cmwq/detail/sync/atomic.hpp>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace model = cmwq::detail::model;
+using namespace std::chrono_literals;
+using cmwq::cancel_pending;
+using cmwq::queue_status;
+using cmwq::detail::atomic;
+using cmwq::detail::relaxed;
+using cmwq_test::machine;
+using cmwq_test::pool_for_each_cpu;
+using cmwq_test::search;
+using cmwq_test::search_on;
+using cmwq_test::setup;
+
+namespace {
+
+using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
+
+/// A search in which time also passes while threads could run.
+model::options with_time(std::string name, double seconds) {
+    model::options o = search(std::move(name), seconds);
+    o.time_jumps = 2;
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or one dropped item") {
+    CHECK(model::explore(search("queue", 3), [] {
+        machine m({.max_active = 1});
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::work a{body}, b{body}, c{body};
+        int queued = 1;
+        m.q.queue(a);
+        auto t = model::spawn([&] {
+            if (m.q.queue(b) == queue_status::queued) ++queued;
+            if (m.q.queue(c) == queue_status::queued) ++queued;
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        model::require(m.q.queue(c) == queue_status::rejected, "for good");
+        t.join();
+        m.q.flush(); // for who had been let in before, and pushed after
+        model::require(runs + dropped == queued, "nothing lost, nothing twice");
+        model::require(!a.busy() && !b.busy() && !c.busy(), "nothing left");
+        model::require(m.waited() == 0, "nobody waited for the monitor");
+    }));
+}
+
+TEST_CASE("shutdown: against cancel_sync() and flush() of what it drops") {
+    CHECK(model::explore(search("cancel-sync", 3), [] {
+        machine m({.max_active = 1});
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::work a{body}, b{body};
+        m.q.queue(a);
+        m.q.queue(b);
+        int cancelled = 0;
+        auto t = model::spawn([&] {
+            cancelled = b.cancel_sync();
+            model::require(!b.busy(), "neither pending nor running");
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        model::require(runs + dropped + cancelled == 2, "one of them has it");
+    }));
+    CHECK(model::explore(search("item-flush", 3), [] {
+        machine m({.max_active = 1});
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::work a{body}, b{body};
+        m.q.queue(a);
+        m.q.queue(b);
+        auto t = model::spawn([&] { b.flush(); });
+        auto u = model::spawn([&] { m.q.flush(); });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        u.join();
+        model::require(runs + dropped == 2 && !b.busy(), "who waited has been told");
+    }));
+}
+
+TEST_CASE("shutdown: an item that queues itself, and one that others queue behind its run") {
+    CHECK(model::explore(search("self-requeue", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int queued = 1;
+        cmwq::work_base* self = nullptr;
+        cmwq::work w{[&] {
+            runs = runs + 1;
+            if (queued < 4 && m.q.queue(*self) == queue_status::queued) ++queued;
+        }};
+        self = &w;
+        m.q.queue(w);
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        model::require(!w.busy() && runs + dropped == queued, "it has come to an end");
+    }));
+    CHECK(model::explore(search("behind-itself", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int queued = 0;
+        cmwq::work w{[&] { runs = runs + 1; }};
+        auto t = model::spawn([&] {
+            for (int i = 0; i < 2; ++i)
+                if (m.q.queue(w) == queue_status::queued) ++queued;
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        m.q.flush();
+        model::require(runs + dropped == queued && !w.busy(), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("shutdown: timers that are armed, fire, or are just being armed") {
+    CHECK(model::explore(with_time("timer", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int queued = 1;
+        cmwq::delayed_work a{[&] { runs = runs + 1; }};
+        cmwq::delayed_work b{[&] { runs = runs + 1; }};
+        m.q.queue_after(1ms, a);
+        auto t = model::spawn([&] {
+            if (m.q.queue_after(1h, b) == queue_status::queued) ++queued;
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        m.q.flush();
+        model::require(runs + dropped == queued && !a.busy() && !b.busy(), "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("shutdown: posted closures are destroyed, once, and two shutdowns share them") {
+    CHECK(model::explore(search("posted", 3), [] {
+        machine m({.max_active = 1});
+        const auto token = std::make_shared<int>();
+        model::checked<int> runs{0};
+        for (int i = 0; i < 2; ++i) m.q.post([&, token] { runs = runs + 1; });
+        int other = 0;
+        auto t = model::spawn([&] { other = static_cast<int>(m.q.shutdown(cancel_pending)); });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        model::require(runs + dropped + other == 2, "nothing lost, nothing twice");
+        model::require(token.use_count() == 1, "all are gone");
+    }));
+}
+
+TEST_CASE("shutdown: slots of the node that are under way") {
+    CHECK(model::explore(search_on(2, "slots", 4), [] {
+        unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1});
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::work a{body}, b{body}, c{body};
+        int queued = 1;
+        m.q().queue_on(0, a);
+        auto t = model::spawn([&] {
+            if (m.q().queue_on(1, b) == queue_status::queued) ++queued;
+            if (m.q().queue_on(0, c) == queue_status::queued) ++queued;
+        });
+        const auto dropped = static_cast<int>(m.q().shutdown(cancel_pending));
+        t.join();
+        m.q().flush();
+        model::require(runs + dropped == queued, "nothing lost, nothing twice");
+        m.end_queue();
+    }));
+}
+
+TEST_CASE("shutdown: a frozen queue") {
+    CHECK(model::explore(search("frozen", 3), [] {
+        machine m({.freezable = true});
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::work a{body}, b{body};
+        m.q.queue(a);
+        m.rt.freeze();
+        int queued = 1;
+        auto t = model::spawn([&] {
+            if (m.q.queue(b) == queue_status::queued) ++queued;
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending)); // does not wait for the thaw
+        t.join();
+        m.rt.thaw();
+        m.q.flush();
+        model::require(runs + dropped == queued, "nothing lost, nothing twice");
+    }));
+}
+
+TEST_CASE("shutdown: drain() at the same time, and items that queue each other") {
+    CHECK(model::explore(search("drain", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int queued = 1;
+        cmwq::work second{[&] { runs = runs + 1; }};
+        cmwq::work first{[&] {
+            runs = runs + 1;
+            if (m.q.queue(second) == queue_status::queued) ++queued;
+        }};
+        m.q.queue(first);
+        auto t = model::spawn([&] { m.q.drain(); });
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
+        t.join();
+        model::require(runs + dropped == queued && m.q.queue(first) == queue_status::rejected, "it stays shut");
+    }));
+    // Two drains: the one that ends first leaves the queue closed for foreign items.
+    CHECK(model::explore(search("two-drains", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int foreign = 0;
+        cmwq::work third{[&] { ++foreign; }};
+        cmwq::work second{[&] { runs = runs + 1; }};
+        cmwq::work first{[&] {
+            runs = runs + 1;
+            model::require(m.q.queue(second) == queue_status::queued, "accepted from inside");
+        }};
+        m.q.queue(first);
+        auto t = model::spawn([&] { m.q.drain(); });
+        m.q.drain();
+        model::require(runs == 2, "the whole chain has run");
+        t.join();
+        model::require(m.q.queue(third) == queue_status::queued, "open again");
+        m.q.flush();
+        model::require(foreign == 1, "and it runs");
+    }));
+}
