@@ -84,9 +84,11 @@ inline bool worker_pool::give_up_worker(bool spare) noexcept {
     {
         deferred d;
         const scoped_lock g(lock_);
+        // Without a look at the inbox: a kick would ask for a worker, and two pools would do so by turns for ever.
+        if (idle_.empty() || stopping_) return false;
         drain_locked(d);
         kick_locked(d);
-        if (idle_.empty() || !worklist_.empty() || stopping_) return false;
+        if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
         w = idle_.back();
         leave_idle_locked(*w);

@@ -104,7 +104,10 @@ inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
     drain_locked(d);
     if (!needs_rescue_locked()) {
         short_since_ = 0;
-        kick_locked(d);
+        // Enough run, but a pool that has learned to want more would ask for a worker: at once, and again each time that
+        // this comes after a failure to make one. They are watched instead, and who blocks is replaced at a tick.
+        if (short_of_threads_.load(relaxed) && idle_.empty() && !worklist_.empty()) arm();
+        else kick_locked(d);
         return;
     }
     if (short_since_ == 0) short_since_ = now;
