@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made
+// (an assertion of the engine), whatever the system refuses, whoever gives up a worker, and while producers push.
+#include "catch.hpp"
+#include "model/threads.hpp"
+
+#include <optional>
+
+namespace model = cmwq::detail::model;
+using cmwq_test::counted_runs;
+using cmwq_test::machine;
+using cmwq_test::moody_system;
+using cmwq_test::search;
+using cmwq_test::setup;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+/// When the service thread tries again to make a worker: ticks after 1, 3, 7 ms.
+constexpr std::int64_t two_tries = 3 * ms;
+
+} // namespace
+
+TEST_CASE("workers: the first one is being made while producers push") {
+    CHECK(model::explore(search("cold", 3), [] {
+        machine m({.warm = false, .end_searched = true});
+        counted_runs of_a, of_b;
+        model::semaphore done{0};
+        cmwq::work a{[&] { of_a(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(m.waited() == 0, "nobody waited for the monitor");
+    }));
+}
+
+TEST_CASE("workers: the system refuses threads, and then makes them again") {
+    CHECK(model::explore(search("refused", 3), [] {
+        moody_system sys;
+        machine m({.warm = false, .end_searched = true, .threads = &sys});
+        counted_runs of_a, of_b;
+        model::semaphore done{0};
+        cmwq::work a{[&] { of_a(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        sys.refuse(true);
+        auto t = model::spawn([&] { m.q.queue(b); });
+        auto u = model::spawn([&] { sys.refuse(false); });
+        m.q.queue(a);
+        done.acquire();
+        done.acquire();
+        t.join();
+        u.join();
+        model::require(m.waited() <= two_tries, "it was soon tried again");
+    }));
+    // The spare is refused: the only worker runs alone, and blocks on what comes behind it.
+    CHECK(model::explore(search("no-spare", 3), [] {
+        moody_system sys;
+        machine m({.warm = false, .end_searched = true, .threads = &sys});
+        model::semaphore gate{0}, done{0};
+        cmwq::work first{[&] { done.release(); }};
+        cmwq::work waits{[&] {
+            const cmwq::blocking_region region(cmwq::will_block);
+            gate.acquire();
+            done.release();
+        }};
+        cmwq::work opens{[&] { gate.release(); }};
+        m.q.queue(first);
+        sys.refuse(true); // it may have a spare by now, a first worker, or none
+        m.q.queue(waits);
+        auto t = model::spawn([&] { sys.refuse(false); });
+        m.q.queue(opens);
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(m.waited() <= 40 * ms, "a spare was made in time");
+    }));
+}
+
+// The service thread used to ask itself for that worker again and again.
+TEST_CASE("workers: a blocked one is back at work, and another one still cannot be made") {
+    model::options o = search("back-at-work", 3);
+    o.time_jumps = 1;
+    CHECK(model::explore(o, [] {
+        moody_system sys;
+        machine m({.end_searched = true, .threads = &sys});
+        model::semaphore gate{0}, done{0};
+        const auto body = [&] {
+            {
+                const cmwq::blocking_region region(cmwq::will_block);
+                gate.acquire();
+            }
+            done.release(); // a step in which it runs
+        };
+        cmwq::work a{body}, b{body};
+        cmwq::work c{[&] { done.release(); }};
+        {
+            const model::unsearched quiet;
+            sys.refuse(true);
+            m.q.queue(a);
+            m.q.queue(b);
+            m.q.queue(c); // no worker is left for this one
+            model::sleep(20 * ms);
+        }
+        gate.release();
+        done.acquire();
+        gate.release();
+        done.acquire();
+        done.acquire();
+        m.q.flush();
+    }));
+}
+
+TEST_CASE("workers: one that a pool gives up for another one, while items come") {
+    auto o = search("give-up", 3);
+    o.around.cpus = 2;
+    CHECK(model::explore(o, [] {
+        machine m({.warm = false, .end_searched = true, .max_threads = 2});
+        counted_runs of_a, of_b;
+        model::semaphore done{0};
+        cmwq::work a{[&] { of_a(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        {
+            const model::unsearched quiet;
+            m.q.queue_on(0, a); // this pool has a worker and its spare now
+            done.acquire();
+            model::sleep(1000 * ms);
+        }
+        auto t = model::spawn([&] { m.q.queue_on(0, a); });
+        m.q.queue_on(1, b); // and has to give up one
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
+        model::require(m.waited() <= 1000 * ms + two_tries, "and soon");
+    }));
+    o = search("give-up-the-last", 3);
+    o.around.cpus = 2;
+    CHECK(model::explore(o, [] {
+        machine m({.warm = false, .end_searched = true, .max_threads = 1});
+        counted_runs of_a, of_b;
+        model::semaphore done{0};
+        cmwq::work a{[&] { of_a(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        {
+            const model::unsearched quiet;
+            m.q.queue_on(0, a);
+            done.acquire();
+            model::sleep(1000 * ms);
+        }
+        auto t = model::spawn([&] { m.q.queue_on(0, a); });
+        m.q.queue_on(1, b); // two pools, one thread: it changes sides
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
+        model::require(m.waited() <= 1000 * ms + 20 * ms, "and soon");
+    }));
+    // Given up while its pool has a blocked worker that has to be replaced later.
+    o = search("give-up-behind-a-block", 3);
+    o.around.cpus = 2;
+    CHECK(model::explore(o, [] {
+        machine m({.warm = false, .end_searched = true, .max_threads = 3});
+        counted_runs of_a, of_b;
+        model::semaphore gate{0}, done{0};
+        cmwq::work holds{[&] {
+            const cmwq::blocking_region region(cmwq::will_block);
+            gate.acquire();
+            done.release();
+        }};
+        cmwq::work a{[&] { of_a(), gate.release(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        {
+            const model::unsearched quiet;
+            m.q.queue_on(0, holds);
+            model::sleep(1000 * ms);
+        }
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        m.q.queue_on(0, a);
+        for (int i = 0; i < 3; ++i) done.acquire();
+        t.join();
+        model::require(m.waited() <= 1000 * ms + 20 * ms, "and soon");
+    }));
+}
+
+TEST_CASE("workers: idle ones are ended while items come") {
+    CHECK(model::explore(search("cull", 3), [] {
+        machine m({.end_searched = true, .idle_timeout = 1'000 * ms});
+        counted_runs of_a, of_b;
+        model::semaphore gate{0}, done{0};
+        const auto body = [&] {
+            const cmwq::blocking_region region(cmwq::will_block);
+            gate.acquire();
+            done.release();
+        };
+        {
+            const model::unsearched quiet; // three blocked at once: four workers, of which two are too many
+            cmwq::work one{body}, two{body}, three{body};
+            m.q.queue(one);
+            m.q.queue(two);
+            m.q.queue(three);
+            for (int i = 0; i < 3; ++i) gate.release();
+            for (int i = 0; i < 3; ++i) done.acquire();
+            m.q.flush();
+            model::sleep(1'000 * ms - 1);
+        }
+        model::sleep(1); // now they are due
+        cmwq::work a{[&] { of_a(), done.release(); }};
+        cmwq::work b{[&] { of_b(), done.release(); }};
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
+        done.acquire();
+        done.acquire();
+        t.join();
+        model::require(m.waited() <= 1'000 * ms + two_tries, "nobody waited for long");
+    }));
+}
