@@ -204,8 +204,8 @@ public:
     /// Counts one more worker; false at the limit.
     [[nodiscard]] bool admit_worker() noexcept;
     void worker_ended() noexcept {
-        nr_workers_.fetch_sub(1, relaxed);
         thread_ended();
+        nr_workers_.fetch_sub(1, release); // pairs admit_worker(): who gets the place has not both in nr_threads_
     }
     /// For threads that run items and have no limit.
     void thread_started() noexcept;
