@@ -3,7 +3,10 @@
 // runtime_core: what it looks like right now, as text, after the kernel's wq_dump.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/wait_graph.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdarg>
 #include <cstdio>
@@ -76,7 +79,11 @@ inline std::string runtime_core::dump() const {
     text += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
     for (const auto& s : slots_) print(text, " %3u", s->cpu);
     text += "]\n";
-    std::string limits;
+    std::string limits, waiting; // the latter before the lock: that of the graph comes first
+    for (const told_wait& w : wait_graph::get().waits_of(*this)) {
+        waiting += describe_wait(w);
+        print(waiting, ", for %lld ms\n", static_cast<long long>((steady_now() - w.since) / 1'000'000));
+    }
     const scoped_lock g(queues_lock_);
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
         print(text, "%-24.24s %-8s%s   ", q->name.c_str(), kind_of(*q), q->keyed() && q->is_strict() ? ",S" : "  ");
@@ -91,6 +98,7 @@ inline std::string runtime_core::dump() const {
         "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
         "pools that span nodes]\n" +
         limits;
+    text += "\nWaiting items\n=============\n" + waiting;
     return text;
 }
 

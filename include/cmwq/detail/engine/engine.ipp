@@ -9,6 +9,8 @@
 
 #include <cmwq/detail/engine/worker_pool.ipp>
 
+#include <cmwq/detail/engine/wait_graph.ipp>
+
 #include <cmwq/detail/engine/worker.ipp>
 
 #include <cmwq/detail/engine/manager.ipp>

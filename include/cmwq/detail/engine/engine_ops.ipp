@@ -3,6 +3,7 @@
 // The other side of detail/engine_ops.hpp.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
@@ -19,15 +20,26 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- queues -----------------------------------------------------------------------------------------------------------
 
-[[noreturn]] inline void throw_deadlock(const char* what) {
-    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
-}
-
-// What waits is refused in every bottom half, also if it would find nothing to wait for just now.
-inline void refuse_in_bottom_half(const char* what) {
+// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
+// of the message.
+template <class Of>
+void refuse_in_bottom_half(const char* what, const Of& of) {
     if (bottom_half_here() == nullptr) return;
     throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
-                            std::string("cmwq: ") + what + " in a bottom half, which must not wait");
+                            std::string("cmwq: ") + what + of() + " in " + describe_own_run() +
+                                ", a bottom half, which must not wait");
+}
+
+inline void refuse_in_bottom_half(const char* what) {
+    refuse_in_bottom_half(what, [] { return std::string(); });
+}
+
+// The same for waiting for a queue, which is refused in its own items as well.
+inline void refuse_to_wait_for(const queue_core& q, const char* call) {
+    if (runs_item_of(q)) {
+        throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");
+    }
+    refuse_in_bottom_half(call, [&] { return " of " + describe_queue(q.name); });
 }
 
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
@@ -59,20 +71,18 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
     }
     q->mark_dying();
     q->begin_drain();
-    if (runs_item_of(*q)) {
+    try {
+        if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
+        if (bottom_half_here() != nullptr) {
+            q->rt.timers().expedite_all(*q);
+            if (!is_empty(*q)) refuse_to_wait_for(*q, "~workqueue()");
+        }
+        wait_until_drained(*q, {.name = "~workqueue()", .may_throw = true, .of_pending = true});
+    } catch (...) {
         q->front.store(nullptr, release);
         q->rt.adopt(*q);
-        throw_deadlock("cmwq: a queue is destroyed by one of its own items");
+        throw;
     }
-    if (bottom_half_here() != nullptr) {
-        q->rt.timers().expedite_all(*q);
-        if (!is_empty(*q)) {
-            q->front.store(nullptr, release);
-            q->rt.adopt(*q);
-            refuse_in_bottom_half("a queue with items is destroyed");
-        }
-    }
-    wait_until_drained(*q);
     q->rt.detach(*q);
     q->end_rescuer();
     q->give_back_pools();
@@ -80,32 +90,33 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
 }
 
 CMWQ_DOOR std::size_t shut_queue_down(queue_core& q) {
-    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is shut down by one of its own items");
-    refuse_in_bottom_half("a queue is shut down");
+    refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
     q.begin_drain(); // for good
     q.mark_shut();
     std::size_t n = 0;
     do { // who was just queueing may still come
         // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
-        wait_for_queued(q, [&] { n += q.drop_pending(); });
+        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
+                        [&] { n += q.drop_pending(); });
     } while (!is_empty(q));
     return n;
 }
 
 CMWQ_DOOR void flush_queue(queue_core& q) {
-    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is flushed by one of its own items");
-    refuse_in_bottom_half("a queue is flushed");
-    if (!q.is_dead()) wait_for_queued(q);
+    refuse_to_wait_for(q, "flush()");
+    if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_DOOR void drain_queue(queue_core& q) {
-    if (runs_item_of(q)) throw_deadlock("cmwq: a queue is drained by one of its own items");
-    refuse_in_bottom_half("a queue is drained");
+    refuse_to_wait_for(q, "drain()");
     if (q.is_dead()) return;
-    q.begin_drain();
-    wait_until_drained(q);
-    q.end_drain();
+    struct drain {
+        queue_core& q;
+        explicit drain(queue_core& queue) noexcept : q(queue) { q.begin_drain(); }
+        ~drain() { q.end_drain(); }
+    } const draining(q);
+    wait_until_drained(q, {.name = "drain()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
@@ -211,7 +222,11 @@ CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std
 
 /// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
 /// False: nothing was pending. Waits only while another thread is between its claim and its push.
-inline bool grab_pending(work_base& w) noexcept {
+///
+/// `how(runtime, armed, take)` calls `take()` and returns what that returned: whether it was there, among the timers of
+/// this runtime or in one of its pools.
+template <class How>
+bool grab_pending(work_base& w, const How& how) noexcept {
     for (backoff b;; b.pause()) {
         if (work_access::is_delayed(w)) {
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
@@ -220,8 +235,8 @@ inline bool grab_pending(work_base& w) noexcept {
                     work_access::abandon(w);
                     return true;
                 }
-                if (at.runtime != nullptr && at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)))
-                    return true;
+                const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
+                if (at.runtime != nullptr && how(*at.runtime, true, take)) return true;
             }
         }
         if (!work_access::pending(w)) return false;
@@ -231,13 +246,21 @@ inline bool grab_pending(work_base& w) noexcept {
                 work_access::abandon(w);
                 return true;
             }
-            if (at.runtime != nullptr && at.runtime->pool(id).steal(w)) return true;
+            const auto take = [&] { return at.runtime->pool(id).steal(w); };
+            if (at.runtime != nullptr && how(*at.runtime, false, take)) return true;
         }
     }
 }
 
+inline bool grab_pending(work_base& w) noexcept {
+    return grab_pending(w, [](runtime_core&, bool, const auto& take) { return take(); });
+}
+
 /// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
-inline bool wait_for_work(work_base& w, bool running_only) noexcept {
+/// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
+inline bool wait_for_work(work_base& w, wait_call by) {
+    const bool running_only = !by.of_pending;
+    const item_name name = name_of(w);
     bool was_armed = false;
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
@@ -262,6 +285,7 @@ inline bool wait_for_work(work_base& w, bool running_only) noexcept {
             if (found == worker_pool::whereabouts::in_transit) continue;
             if (found != worker_pool::whereabouts::not_here) {
                 hand_over_bottom_halves();
+                const registered_wait registered(by, name, iw, id);
                 iw.who.wait();
                 return true;
             }
@@ -298,10 +322,14 @@ CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int
     return status;
 }
 
+inline void refuse_to_wait_for(const work_base& w, const char* call) {
+    if (runs_here(w)) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
+    refuse_in_bottom_half(call, [&] { return " of " + describe(name_of(w)); });
+}
+
 CMWQ_DOOR bool flush_work(work_base& w) {
-    if (runs_here(w)) throw_deadlock("cmwq: an item is flushed by itself");
-    refuse_in_bottom_half("an item is flushed");
-    return wait_for_work(w, false);
+    refuse_to_wait_for(w, "flush()");
+    return wait_for_work(w, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_DOOR bool cancel_work(work_base& w) noexcept {
@@ -311,7 +339,8 @@ CMWQ_DOOR bool cancel_work(work_base& w) noexcept {
 }
 
 inline void raise_depth_or_throw(work_base& w) {
-    if (!work_access::raise_depth(w)) throw std::length_error("cmwq: an item is disabled 65535 times");
+    if (work_access::raise_depth(w)) return;
+    throw std::length_error("cmwq: " + describe(name_of(w)) + " is disabled 65535 times");
 }
 
 CMWQ_DOOR bool disable_work(work_base& w) {
@@ -319,18 +348,22 @@ CMWQ_DOOR bool disable_work(work_base& w) {
     return cancel_work(w);
 }
 
-CMWQ_DOOR bool disable_work_sync(work_base& w) {
-    if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in disable_sync()");
-    refuse_in_bottom_half("disable_sync()");
+inline bool disable_and_wait(work_base& w, const char* call) {
+    refuse_to_wait_for(w, call);
     const bool was_pending = disable_work(w);
-    wait_for_work(w, true);
+    try {
+        wait_for_work(w, {.name = call, .may_throw = true, .of_pending = false});
+    } catch (...) {
+        work_access::lower_depth(w);
+        throw;
+    }
     return was_pending;
 }
 
+CMWQ_DOOR bool disable_work_sync(work_base& w) { return disable_and_wait(w, "disable_sync()"); }
+
 CMWQ_DOOR bool cancel_work_sync(work_base& w) {
-    if (runs_here(w)) throw_deadlock("cmwq: an item waits for itself in cancel_sync()");
-    refuse_in_bottom_half("cancel_sync()");
-    const bool was_pending = disable_work_sync(w);
+    const bool was_pending = disable_and_wait(w, "cancel_sync()");
     work_access::lower_depth(w);
     return was_pending;
 }
@@ -341,7 +374,7 @@ CMWQ_DOOR bool enable_work(work_base& w) {
     case work_access::lowered::still_disabled: return false;
     case work_access::lowered::was_not_disabled: break;
     }
-    throw std::logic_error("cmwq: enable() without a matching disable()");
+    throw std::logic_error("cmwq: enable() of " + describe(name_of(w)) + " without a matching disable()");
 }
 
 CMWQ_DOOR bool work_running(const work_base& w) noexcept {
@@ -351,14 +384,53 @@ CMWQ_DOOR bool work_running(const work_base& w) noexcept {
     return at.runtime != nullptr && at.runtime->pool(id).runs(w);
 }
 
+#if CMWQ_ASSERTS
+
+// Takes a pending instance of an item away that is being destroyed, and tells what that was. Often a mistake, because the
+// item does not run any more; but not always, so it is no error.
+inline bool take_from_destroyed(work_base& w, runtime_core& rt, bool armed, auto& take) {
+    if (!rt.has_listener()) return take();
+    bool taken = false;
+    std::string queue;
+    const char* form = "";
+    int number = 0;
+    rt.with_queues_kept([&] {
+        taken = take();
+        if (!taken) return;
+        const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
+        const queue_core& q = armed ? *work_access::timer(w).queue : *pwq->queue;
+        form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";
+        number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
+        try {
+            queue = q.name;
+        } catch (const std::bad_alloc&) { // then without a name
+        }
+    });
+    if (!taken) return false;
+    rt.report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
+        return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) + " (" +
+               form + std::to_string(number) + "): it does not run";
+    });
+    return true;
+}
+
+#endif
+
 CMWQ_DOOR void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
     work_access::raise_depth(w);
+#if CMWQ_ASSERTS
+    const auto how = [&](runtime_core& rt, bool armed, const auto& take) {
+        return take_from_destroyed(w, rt, armed, take);
+    };
+    if (grab_pending(w, how)) work_access::clear_pending(w);
+#else
     cancel_work(w);
+#endif
     if (worker* const self = runner_here(w); self != nullptr) {
         self->pool.forget(*self);
     } else {
-        wait_for_work(w, true);
+        wait_for_work(w, {.name = "~work()", .may_throw = false, .of_pending = false});
     }
 }
 

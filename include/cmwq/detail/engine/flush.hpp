@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/bottom_half.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/wait_graph.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 
 #include <cstdint>
@@ -22,11 +23,12 @@ inline bool runs_item_of(const queue_core& q) noexcept {
 /// their making, so that this needs no memory but its stack, which the destructor of a queue could not do anything about
 /// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
 /// earlier one. `before_wait()` is called for each group, when its pwqs have been closed.
+/// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
 template <class F>
-void wait_for_queued(queue_core& q, F&& before_wait) noexcept {
+void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
     hand_over_bottom_halves();
     constexpr unsigned group = 64;
-    std::uint64_t last = 0; // serial of the last pwq that is done
+    std::uint64_t last = 0; // serial of the last pwq that was looked at
     bool more = true;
     while (more) {
         color_waiter nodes[group];
@@ -37,17 +39,20 @@ void wait_for_queued(queue_core& q, F&& before_wait) noexcept {
             if (p.serial <= last) return;
             more = n == group;
             if (more) return;
+            last = p.serial;
             nodes[n].who = &who;
-            static_cast<void>(p.pool->close_color(p, nodes[n++]));
-            if (n == group) last = p.serial;
+            nodes[n].pwq = &p;
+            nodes[n].pool = p.pool;
+            if (p.pool->close_color(p, nodes[n])) ++n;
         });
         before_wait();
+        const registered_wait registered(by, q, nodes, n);
         who.wait();
     }
 }
 
-inline void wait_for_queued(queue_core& q) noexcept {
-    wait_for_queued(q, [] {});
+inline void wait_for_queued(queue_core& q, wait_call by) {
+    wait_for_queued(q, by, [] {});
 }
 
 /// Whether nothing of the queue is pending or running at some instant of this call. First it adds up what has left,
@@ -61,11 +66,12 @@ inline bool is_empty(queue_core& q) noexcept {
     return entered == left;
 }
 
-/// The queue accepts only items of its own, and no timers any more: waits until there are none left.
-inline void wait_until_drained(queue_core& q) noexcept {
+/// The queue accepts only items of its own, and no timers any more: waits until there are none left. Throws as
+/// wait_for_queued().
+inline void wait_until_drained(queue_core& q, wait_call by) {
     q.rt.timers().expedite_all(q);
     do {
-        wait_for_queued(q);
+        wait_for_queued(q, by);
     } while (!is_empty(q));
 }
 

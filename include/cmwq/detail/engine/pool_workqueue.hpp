@@ -18,11 +18,16 @@ class worker;
 
 using item_list = intrusive_list<work_base, item_tag>;
 
-/// A flush that waits for one pwq. Lives on the flusher's stack.
+class pool_workqueue;
+
+/// A flush that waits for one pwq. Lives on the flusher's stack. Letters: I set before it is registered · L pool lock
 struct color_waiter {
-    waiter* who = nullptr;
-    unsigned color = 0;
-    color_waiter* next = nullptr;
+    waiter* who = nullptr;         // I
+    pool_workqueue* pwq = nullptr; // I: there as long as `waits` says so
+    worker_pool* pool = nullptr;   // I: its pool
+    unsigned color = 0;            // L
+    bool waits = false;            // L: registered, and what it waits for has not happened
+    color_waiter* next = nullptr;  // L
 };
 
 /// Counts items by colour, so that a flush can tell what was queued before it from what came later.
@@ -51,6 +56,7 @@ public:
         if (nr_entered_ == nr_left_) return false;
         w.who->expect();
         w.next = nullptr;
+        w.waits = true;
         if (count_[open_] == 0) { // nothing since the last close: wait for that one
             w.color = (open_ + nr_colors - 1) % nr_colors;
             append(closed_, w);
@@ -59,9 +65,25 @@ public:
             append(closed_, w);
             open_ = next(open_);
         } else {
+            w.color = undecided;
             append(overflow_, w);
         }
         return true;
+    }
+
+    /// Whether `w`, which waits, waits for items of that colour, of which there are some.
+    [[nodiscard]] bool covers(const color_waiter& w, unsigned color) const noexcept {
+        return w.color == undecided || age(color) >= age(w.color);
+    }
+
+    /// `w`, which waits, does not wait any more.
+    void forget(color_waiter& w) noexcept {
+        queue& q = w.color == undecided ? overflow_ : closed_;
+        color_waiter* before = nullptr;
+        for (color_waiter* c = q.first; c != &w; c = c->next) before = c;
+        (before == nullptr ? q.first : before->next) = w.next;
+        if (q.last == &w) q.last = before;
+        w.waits = false;
     }
 
     [[nodiscard]] std::uint64_t nr_entered() const noexcept { return nr_entered_; }
@@ -73,7 +95,11 @@ private:
         color_waiter* last = nullptr;
     };
 
+    static constexpr unsigned undecided = nr_colors; // of those who wait for a colour to be free
+
     static unsigned next(unsigned c) noexcept { return (c + 1) % nr_colors; }
+    // How many closes ago the colour was the open one.
+    [[nodiscard]] unsigned age(unsigned c) const noexcept { return (open_ + nr_colors - c) % nr_colors; }
 
     static void append(queue& q, color_waiter& w) noexcept {
         (q.last == nullptr ? q.first : q.last->next) = &w;
@@ -87,6 +113,7 @@ private:
                 color_waiter* w = closed_.first;
                 closed_.first = w->next; // the node is gone once its owner knows
                 if (closed_.first == nullptr) closed_.last = nullptr;
+                w->waits = false;
                 d.happened(*w->who);
             }
             oldest_ = next(oldest_);

@@ -131,6 +131,12 @@ public:
     void detach(queue_core& q) noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
     /// A queue that was destroyed from inside one of its items: it is finished here.
     void adopt(queue_core& q) noexcept CMWQ_EXCLUDES(queues_lock_);
+    /// Calls f(). A queue that has something under way stays until it returns.
+    template <class F>
+    void with_queues_kept(F&& f) const CMWQ_EXCLUDES(queues_lock_) {
+        const scoped_lock g(queues_lock_);
+        f();
+    }
 
     /// Chooses the pool and pushes an item whose PENDING the caller owns. `node`: prefer a CPU there; -1: no matter.
     [[nodiscard]] pushed push(queue_core& q, work_base& w, int cpu, int node = -1) noexcept;
@@ -220,6 +226,7 @@ public:
     /// `describe()` makes the message; it is called only if somebody gets to see it. No lock is held.
     template <class Describe>
     void report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
+    [[nodiscard]] bool has_listener() const noexcept { return static_cast<bool>(options_.on_event); }
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] std::string dump() const CMWQ_EXCLUDES(config_lock_, queues_lock_);
 
@@ -238,6 +245,9 @@ public:
     /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
     void mark_dead() noexcept CMWQ_NO_TSA;
 
+    /// When the service thread looks whether items wait for each other: steady clock, 0: not. Written under the lock of
+    /// the graph of waits; the service thread is told when it comes nearer.
+    atomic<std::int64_t> look_at_waits_at{0};
     atomic<unsigned> pins{0}; ///< who looks at the pools right now without a queue that keeps them (directory.hpp)
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
 #include <cmwq/detail/engine/queue_core.ipp>
@@ -85,6 +86,7 @@ inline runtime_core::runtime_core(runtime_options o)
         slot_of_cpu_.resize(cpu + 1, no_slot);
         slot_of_cpu_[cpu] = place;
     }
+    static_cast<void>(wait_graph::get()); // from here on it is there
     directory::get().add(*this);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);
@@ -101,7 +103,7 @@ inline runtime_core::runtime_core(runtime_options o)
 
 inline runtime_core::~runtime_core() {
     if (const worker* self = this_thread_slots().current_worker; self != nullptr && owns(self->pool.id())) {
-        std::fprintf(stderr, "cmwq: a runtime is destroyed by an item that runs on it\n");
+        std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
         std::terminate();
     }
     for (;;) { // queues that were destroyed from inside
@@ -111,7 +113,11 @@ inline runtime_core::~runtime_core() {
             q = orphans_.front();
         }
         if (q == nullptr) break;
-        wait_until_drained(*q); // still on its list, where the service thread finds it: what is plugged waits for that
+        wait_until_drained(
+            *q, {.name = "~runtime()",
+                 .may_throw = false,
+                 .of_pending =
+                     true}); // still on its list, where the service thread finds it: what is plugged waits for that
         {
             const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
             const scoped_lock g(queues_lock_);
@@ -275,6 +281,9 @@ inline void runtime_core::serve() noexcept {
                 tick_length_ = eventful ? shortest_tick : tick_length_ < longest_tick ? tick_length_ * 2 : longest_tick;
                 next_tick = monitoring_.load(acquire) ? steady + tick_length_ : 0;
             }
+        }
+        if (const std::int64_t look = wait_graph::get().look(*this); look != 0) {
+            if (deadline == 0 || look < deadline) deadline = look;
         }
         const bool ticking = next_tick != 0;
         if (ticking && (deadline == 0 || next_tick < deadline)) deadline = next_tick;

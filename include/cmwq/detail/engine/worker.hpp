@@ -17,10 +17,21 @@ class worker_pool;
 struct idle_tag;
 struct busy_tag;
 
-/// Somebody who waits for one run of an item. Lives on that thread's stack.
+class worker;
+class registered_wait;
+
+/// Somebody who waits for one run of an item. Lives on that thread's stack. Everything under the lock of the pool.
 struct item_waiter {
+    /// The run has ended, or will not come. The waiter may be gone after `d` has been performed.
+    void happened(deferred& d) noexcept {
+        waits = false;
+        d.happened(who);
+    }
+
     waiter who;
     const work_base* item = nullptr;
+    worker* runner = nullptr; ///< who runs it; null: it is pending
+    bool waits = false;       ///< registered, and what it waits for has not happened
     item_waiter* next = nullptr;
 };
 
@@ -28,7 +39,7 @@ struct item_waiter {
 /// thread ends it serves the next thread.
 ///
 /// Letters: I set before publication · L pool lock · S the worker itself · K written by the worker under L, read by
-/// itself or under L · A atomic, with its own protocol
+/// itself or under L · A atomic, with its own protocol · G the lock of the graph of waits
 class worker final : public blocking_observer, public list_node<idle_tag>, public list_node<busy_tag> {
 public:
     worker(worker_pool& p, unsigned number, bool of_rescuer = false) noexcept
@@ -71,6 +82,7 @@ public:
     worker* beneath = nullptr;              // K: bottom half: the worker that the thread is otherwise, if any
     std::int64_t go_home_at = 0;            // S: away from its CPUs: when it tries again to get there; steady clock
     unsigned binding = 0;                   // S: the runtime's when it bound itself
+    registered_wait* waits = nullptr;       // G: what its item waits for inside of the library
     char description[32] = {};              // L: what the item says that it does; NUL-terminated
     work_base* cursor = nullptr;            // L: of a seat: the items up to here are of other queues; null: look at all
     worker* next_attending = nullptr;       // L: of a seat: the next one whose rescuer is in this pool

@@ -125,6 +125,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
     if ((p & place::has_waiters) != 0) {
         take_waiters_locked(w, [&](item_waiter& iw) {
+            iw.runner = &self;
             iw.next = self.waiters;
             self.waiters = &iw;
         });
@@ -165,7 +166,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
     while (item_waiter* iw = self.waiters) {
         self.waiters = iw->next;
-        d.happened(iw->who);
+        iw->happened(d);
     }
     end_active_locked(pwq, d);
     self.current_pwq = nullptr;

@@ -129,6 +129,36 @@ public:
     void take_all_pending(pool_workqueue& pwq, item_list& to) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
 
+    // --- for the graph of waits: wait_graph.ipp. Under the lock of the graph, which keeps the waiters ------------------
+
+    /// It is not told any more, and may go.
+    void stop_waiting(item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
+    void stop_waiting(color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
+    /// What has to happen first; at most one of these. None: it has happened, or will as soon as there is a worker.
+    struct awaited_item {
+        worker* run = nullptr;                 ///< the item runs there
+        worker* before = nullptr;              ///< it is pending behind the run there
+        pool_workqueue* inactive_on = nullptr; ///< it is pending behind the limit
+        const queue_core* queue = nullptr;     ///< unless it has happened: on which queue
+    };
+    [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
+    /// The same for a flush: calls f(worker&, awaited_as), under the lock, for every run that it waits for, or behind
+    /// which items are pending that it waits for.
+    enum class awaited_as : bool { run, before };
+    struct awaited_rest {
+        bool inactive = false;             ///< it also waits for items that are pending behind the limit
+        const node_slots* slots = nullptr; ///< which this limit is; null: of the pwq alone
+    };
+    template <class F>
+    awaited_rest look_at(const color_waiter& cw, F&& f) noexcept CMWQ_EXCLUDES(lock_);
+    /// The active items of a pwq, and how many of them are, or wait for, runs of which `is_stuck(worker&)` says so.
+    struct active_items {
+        unsigned all = 0, stuck = 0;
+        bool frozen = false;
+    };
+    template <class F>
+    [[nodiscard]] active_items count_active(const pool_workqueue& pwq, const F& is_stuck) noexcept CMWQ_EXCLUDES(lock_);
+
     // --- rescue: rescuer.ipp --------------------------------------------------------------------------------------------
 
     /// Its queue has a rescuer: makes the place for it. Before anything is queued there. Throws std::bad_alloc.
@@ -231,6 +261,7 @@ private:
     [[nodiscard]] worker* runner_of_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock_);
+    [[nodiscard]] worker* draining_worker_locked() noexcept CMWQ_REQUIRES(lock_);
 
     // Workers
     static void thread_main(void* self);

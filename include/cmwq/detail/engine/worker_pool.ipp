@@ -258,7 +258,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
         case place::on_inactive: pwq.inactive.remove(w); break;
         default: runner_of_locked(w)->scheduled.remove(w); break;
         }
-        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { d.happened(iw.who); });
+        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
         if ((p & place::list_mask) != place::on_inactive) end_active_locked(pwq, d);
         else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
         publish_pending_locked();
@@ -273,9 +273,9 @@ inline void worker_pool::take_all_pending(pool_workqueue& pwq, item_list& to) no
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
-    const auto take = [&](work_base& w, bool active) {
+    const auto take = [&](work_base& w, bool active) CMWQ_REQUIRES(lock_) {
         const std::uint64_t p = work_access::place_of(w);
-        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { d.happened(iw.who); });
+        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
         if (active) end_active_locked(pwq, d);
         work_access::set_place(w, id_of_runner_locked(w, pwq) << place::id_shift);
         to.push_back(w);
@@ -311,6 +311,7 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     iw.item = &w;
     if (!running_only && is_listed_locked(w)) {
         iw.who.expect();
+        iw.waits = true;
         iw.next = item_waiters_;
         item_waiters_ = &iw;
         work_access::set_place(w, work_access::place_of(w) | place::has_waiters);
@@ -321,6 +322,8 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     worker* runner = runner_of_locked(w);
     if (runner == nullptr) return whereabouts::not_here;
     iw.who.expect();
+    iw.waits = true;
+    iw.runner = runner;
     iw.next = runner->waiters;
     runner->waiters = &iw;
     return whereabouts::running;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The graph of waits: which items wait inside of the library, for what, and whether they wait for each other. Threads
+// that run no item are not in it: nobody depends on them. docs/architecture.md tells how deadlocks are found.
+#pragma once
+
+#include <cmwq/detail/engine/work_access.hpp>
+#include <cmwq/detail/engine/worker.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class runtime_core;
+class queue_core;
+struct wait_tag;
+
+/// A call that waits.
+struct wait_call {
+    const char* name; ///< in diagnoses
+    bool may_throw;   ///< instead of waiting for ever
+    bool of_pending;  ///< it waits not only for what runs: threads are needed for that
+};
+
+/// An item, as it is named: by its address and its function. Never followed, so it may be gone; nulls: it is.
+struct item_name {
+    const void* item = nullptr;
+    work_access::function function = nullptr;
+};
+
+/// For `w`, which is there.
+inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
+
+/// What is told of a wait. Functions get their names only when no lock is held any more.
+struct told_wait {
+    item_name who;
+    std::string queue;         ///< of the one who waits
+    const char* call = "";     ///< what it waits in
+    item_name item;            ///< for which item; none: for a queue
+    std::string awaited_queue; ///< if it waits for a queue
+    std::string full_queue;    ///< it waits for what is pending behind the limit of this queue; empty: not so
+    unsigned max_active = 0;   ///< that limit
+    std::int64_t since = 0;    ///< steady clock
+
+    [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
+};
+
+/// One wait of an item for an item or for the items of a queue; lives on the stack of the thread that waits. Made when
+/// everything to be waited for has been told to, and before the thread sleeps.
+///
+/// Letters: I set before it is entered · G the lock of the graph
+class registered_wait : public list_node<wait_tag> {
+public:
+    /// Throws std::system_error(resource_deadlock_would_occur) if the wait would never end, and the call may throw; then
+    /// `iw` and the nodes are not told any more. If it may not throw, that is reported.
+    registered_wait(wait_call by, const item_name& item, item_waiter& iw, std::uint64_t pool_id);
+    /// `n` of the queue's pwqs have something under way that is waited for.
+    registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n);
+    ~registered_wait();
+    registered_wait(const registered_wait&) = delete;
+    registered_wait& operator=(const registered_wait&) = delete;
+
+private:
+    friend class wait_graph;
+
+    void enter();
+    void check_rescue() noexcept;
+    void stop_waiting() noexcept;
+
+    const wait_call by_;              // I
+    worker* const self_;              // I: the innermost run of the thread; null: it runs no item, and is not entered
+    const item_name who_;             // I
+    const item_name item_;            // I
+    item_waiter* const iw_ = nullptr; // I: null: for a queue
+    const std::uint64_t pool_id_ = 0; // I: where that was registered
+    const queue_core* const queue_ = nullptr; // I
+    color_waiter* const nodes_ = nullptr;     // I
+    const unsigned nr_nodes_ = 0;             // I
+
+    std::int64_t since_ = 0;           // G: steady clock
+    std::int64_t suspected_since_ = 0; // G: the first of all looks since then that found it stuck; 0: the last did not
+    bool stuck_ = false;               // G: at this look
+    bool reported_ = false;            // G
+    const queue_core* full_ = nullptr; // G: at this look: whose limit keeps what it waits for from running
+    registered_wait* link_ = nullptr;  // G: of the list that is being worked on
+    registered_wait* from_ = nullptr;  // G: of a search: where it came from
+    std::uint64_t mark_ = 0;           // G: the last search that has been here
+};
+
+/// All registered waits of the process. Its lock keeps everybody who is registered from going on; it is taken first of
+/// all, pool locks included.
+class wait_graph {
+public:
+    /// Immortal. Throws std::bad_alloc at the first call, which constructors of runtimes make.
+    static wait_graph& get();
+
+    /// The service thread of `rt`: looks whether waits of its items are stuck, if it is time for that, and reports what
+    /// has been found twice. Returns when to look again, steady clock; 0: when the next wait is registered.
+    std::int64_t look(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_);
+    /// For dump(): the waits of its items, the oldest first. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<told_wait> waits_of(const runtime_core& rt) CMWQ_EXCLUDES(lock_);
+
+private:
+    friend class registered_wait;
+
+    /// Not at once: most waits are short, and what is in between two states is not mistaken for stuck twice.
+    static constexpr std::int64_t patience = 100'000'000;
+    static constexpr std::int64_t young = 10 * patience;
+
+    wait_graph();
+    void lock() noexcept CMWQ_ACQUIRE(lock_);
+
+    [[nodiscard]] static bool belongs_to(const registered_wait& r, const runtime_core& rt) noexcept;
+    [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
+    void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
+    void find_stuck_locked(std::int64_t now) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] static bool is_confirmed(const registered_wait& r, std::int64_t now) noexcept {
+        return r.stuck_ && now - r.suspected_since_ >= patience;
+    }
+    [[nodiscard]] std::vector<told_wait> tell_knot_locked(registered_wait& r, std::int64_t now) CMWQ_REQUIRES(lock_);
+    [[nodiscard]] std::int64_t next_look_locked(const runtime_core& rt, std::int64_t now) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] told_wait tell_locked(const registered_wait& r) const CMWQ_REQUIRES(lock_);
+    [[nodiscard]] std::vector<told_wait> tell_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
+
+    // Calls f(worker&) for each run without whose end the wait does not end, whatever else happens.
+    template <class F>
+    void for_each_awaited_run_locked(registered_wait& r, F&& f) noexcept CMWQ_REQUIRES(lock_);
+    // Whether it is stuck, if those are that `is_stuck(worker&)` says. Pending items included.
+    template <class F>
+    bool is_stuck_locked(registered_wait& r, const F& is_stuck) noexcept CMWQ_REQUIRES(lock_);
+    // Whether all that may be active of a queue, where `pwq` gets its slots, is stuck. The lock is held, and the queue stays.
+    template <class F>
+    [[nodiscard]] static bool is_full(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots,
+                                      const F& is_stuck) noexcept;
+
+    mutex lock_;
+    unsigned generation_ CMWQ_GUARDED_BY(lock_) = 0; // of the process: a forked child has no waits
+    std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
+    intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // the newest first
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,684 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Items that wait for each other: found, named, and not mistaken for items that only wait long.
+//
+// Seen to find: an edge that is not stable (a waiter that is told stays in the graph); a flush that covers younger
+// colours; nodes left behind by a wait that was refused; one look instead of two; a limit that counts what is frozen.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "seed.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <semaphore>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using cmwq_test::eventually;
+
+namespace {
+
+using item = cmwq::work<std::function<void()>>;
+
+/// A runtime, and what it has reported of one kind.
+class watched_runtime {
+public:
+    explicit watched_runtime(cmwq::event::kind what = cmwq::event::kind::deadlock, cmwq::runtime_options o = {})
+        : rt([&] {
+              o.on_event = [this, what](const cmwq::event& e) {
+                  if (e.what != what) return;
+                  const std::lock_guard g(lock_);
+                  messages_.push_back(e.message);
+              };
+              return o;
+          }()) {}
+
+    [[nodiscard]] std::vector<std::string> messages() const {
+        const std::lock_guard g(lock_);
+        return messages_;
+    }
+    [[nodiscard]] std::size_t count() const { return messages().size(); }
+
+private:
+    mutable std::mutex lock_;
+    std::vector<std::string> messages_;
+
+public:
+    cmwq::runtime rt;
+};
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::size_t count_of(const std::string& text, std::string_view part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+    return n;
+}
+
+std::string address(const cmwq::work_base& w) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", static_cast<const void*>(&w));
+    return text;
+}
+
+/// What a call says that would wait for itself; empty: it did not.
+std::string refusal_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const std::system_error& e) {
+        return e.code() == std::errc::resource_deadlock_would_occur ? e.what() : "another error";
+    }
+    return {};
+}
+
+/// Items that have all begun before any of them goes on to wait; whichever of them is refused says so.
+struct ring {
+    explicit ring(std::ptrdiff_t n) : begun(n) {}
+
+    void wait(const std::function<void()>& call) {
+        begun.arrive_and_wait();
+        const std::string text = refusal_of(call);
+        if (text.empty()) return;
+        const std::lock_guard g(lock);
+        refusals.push_back(text);
+    }
+
+    std::latch begun;
+    std::mutex lock;
+    std::vector<std::string> refusals;
+};
+
+} // namespace
+
+// --- cycles of runs: refused ------------------------------------------------------------------------------------------
+
+TEST_CASE("deadlock: two queues whose items flush the other one") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
+    ring r(2);
+    item a{[&] { r.wait([&] { right.flush(); }); }}, b{[&] { r.wait([&] { left.flush(); }); }};
+    left.queue(a);
+    right.queue(b);
+    left.flush();
+    right.flush();
+    REQUIRE(r.refusals.size() == 1); // the second one
+    const std::string& text = r.refusals[0];
+    INFO(text);
+    CHECK(has(text, "cmwq: deadlock: item "));
+    CHECK(has(text, address(a)));
+    CHECK(has(text, address(b)));
+    CHECK(count_of(text, "queue \"left\"") + count_of(text, "queue \"right\"") == 3); // it leads back to the first
+    CHECK(has(text, " would wait in flush() for queue "));
+    CHECK(has(text, ", whose item "));
+    CHECK(has(text, " waits in flush() for queue "));
+    CHECK(w.count() == 0);
+}
+
+TEST_CASE("deadlock: three queues in a ring, of three policies and two runtimes") {
+    watched_runtime w, other;
+    cmwq::workqueue<> one{w.rt, "one"};
+    cmwq::workqueue<cmwq::elastic> two{other.rt, "two"};
+    cmwq::workqueue<cmwq::ordered> three{w.rt, "three"};
+    ring r(3);
+    item a{[&] { r.wait([&] { two.flush(); }); }}, b{[&] { r.wait([&] { three.drain(); }); }},
+        c{[&] { r.wait([&] { one.flush(); }); }};
+    one.queue(a);
+    two.queue(b);
+    three.queue(c);
+    one.flush();
+    two.flush();
+    three.flush();
+    REQUIRE(r.refusals.size() == 1);
+    INFO(r.refusals[0]);
+    std::size_t named = 0;
+    for (const char* name : {"one", "two", "three"}) {
+        const std::size_t n = count_of(r.refusals[0], "queue \"" + std::string(name) + "\"");
+        CHECK(n != 0);
+        named += n;
+    }
+    CHECK(named == 4); // it leads back to the first
+    CHECK(has(r.refusals[0], " in drain() for queue \"three\""));
+    cmwq::work after{[] {}};
+    CHECK(three.queue(after) == cmwq::queue_status::queued); // a drain that was refused has ended
+}
+
+TEST_CASE("deadlock: two items that flush each other") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> q{w.rt, "q"};
+    ring r(2);
+    std::optional<item> a, b;
+    a.emplace([&] { r.wait([&] { b->flush(); }); });
+    b.emplace([&] { r.wait([&] { a->flush(); }); });
+    q.queue(*a);
+    q.queue(*b);
+    q.flush();
+    REQUIRE(r.refusals.size() == 1);
+    INFO(r.refusals[0]);
+    CHECK(has(r.refusals[0], "would wait in flush() for item "));
+    CHECK(has(r.refusals[0], ", which runs on queue \"q\" and waits in flush() for item "));
+    CHECK(count_of(r.refusals[0], address(*a)) + count_of(r.refusals[0], address(*b)) == 3);
+}
+
+TEST_CASE("deadlock: two items that cancel and disable each other: they are enabled as before") {
+    watched_runtime w;
+    cmwq::workqueue<> q{w.rt, "q"};
+    ring r(2);
+    std::optional<item> a, b;
+    a.emplace([&] { r.wait([&] { static_cast<void>(b->cancel_sync()); }); });
+    b.emplace([&] {
+        r.wait([&] {
+            a->disable_sync();
+            a->enable();
+        });
+    });
+    q.queue(*a);
+    q.queue(*b);
+    q.flush();
+    REQUIRE(r.refusals.size() == 1);
+    INFO(r.refusals[0]);
+    CHECK(has(r.refusals[0], "in cancel_sync() for item " + address(*b)));
+    CHECK(has(r.refusals[0], "in disable_sync() for item " + address(*a)));
+    CHECK_THROWS_AS(a->enable(), std::logic_error);
+    CHECK_THROWS_AS(b->enable(), std::logic_error);
+}
+
+TEST_CASE("deadlock: who is refused goes on, as often as it likes, and so does the other one") {
+    watched_runtime w;
+    cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
+    std::binary_semaphore go{0};
+    std::vector<std::string> refusals;
+    std::optional<item> b;
+    item a{[&] {
+        go.acquire();
+        // Nothing of a refused call is left with the queue, also when colours run out.
+        for (int i = 0; i < 40; ++i) refusals.push_back(refusal_of([&] { q.flush(); }));
+        refusals.push_back(refusal_of([&] { b->flush(); }));
+    }};
+    b.emplace([&] { a.flush(); });
+    other.queue(a);
+    q.queue(*b);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(a)); }));
+    go.release();
+    q.flush();
+    other.flush();
+    REQUIRE(refusals.size() == 41);
+    INFO(refusals.front() << '\n' << refusals.back());
+    for (int i = 0; i < 40; ++i) {
+        CHECK(has(refusals[static_cast<std::size_t>(i)],
+                  "would wait in flush() for queue \"q\", whose item " + address(*b)));
+    }
+    CHECK(has(refusals.back(), "would wait in flush() for item " + address(*b)));
+    CHECK(has(refusals.back(), "which runs on queue \"q\" and waits in flush() for item " + address(a)));
+}
+
+TEST_CASE("deadlock: a queue destroyed by an item that it waits for: as by one of its own") {
+    std::string text;
+    std::atomic<int> runs{0};
+    {
+        watched_runtime w;
+        auto* doomed = new cmwq::workqueue<cmwq::unbound>(w.rt, "doomed");
+        cmwq::workqueue<> other{w.rt, "other"};
+        std::binary_semaphore begun{0}, waits{0}, done{0};
+        std::optional<item> a;
+        item b{[&] {
+            begun.release();
+            a->flush();
+            ++runs;
+        }};
+        a.emplace([&] {
+            begun.acquire();
+            waits.acquire();
+            text = refusal_of([&] { delete doomed; });
+            done.release();
+        });
+        other.queue(*a);
+        doomed->queue(b);
+        REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(*a)); }));
+        waits.release();
+        done.acquire();
+    } // the runtime finishes it
+    INFO(text);
+    CHECK(has(text, "would wait in ~workqueue() for queue \"doomed\", whose item "));
+    CHECK(runs == 1);
+}
+
+TEST_CASE("deadlock: the destructor of an item is part of the graph") {
+    watched_runtime w;
+    cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
+    std::binary_semaphore begun{0}, doomed_runs{0};
+    std::counting_semaphore<> go{0};
+    // An item that destroys another one, which is about to wait for it; somebody else gives in.
+    std::optional<item> doomed, destroyer;
+    std::atomic<bool> refused{false};
+    doomed.emplace([&] {
+        doomed_runs.release();
+        go.acquire();
+        refused = !refusal_of([&] { destroyer->flush(); }).empty();
+    });
+    destroyer.emplace([&] {
+        doomed_runs.acquire();
+        doomed.reset(); // waits for the run
+    });
+    other.queue(*destroyer);
+    q.queue(*doomed);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), " waits in ~work() for item "); }));
+    go.release();
+    other.flush();
+    CHECK(refused); // the other way round it is the flush that comes second, and may throw
+    CHECK(w.count() == 0);
+}
+
+// --- behind limits: reported ------------------------------------------------------------------------------------------
+
+namespace {
+
+/// An item that is pending behind items that wait for it: reported, named, and resolved from outside.
+template <class Queue>
+void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
+    item pending{[] {}};
+    std::vector<std::unique_ptr<item>> active;
+    std::latch begun(limit);
+    std::counting_semaphore<> go{0};
+    for (unsigned i = 0; i < limit; ++i) {
+        active.push_back(std::make_unique<item>([&] {
+            begun.count_down();
+            go.acquire();
+            pending.flush();
+        }));
+        q.queue(*active.back());
+    }
+    begun.wait();
+    q.queue(pending);
+    const auto before = std::chrono::steady_clock::now();
+    go.release(limit);
+    REQUIRE(eventually([&] { return w.count() != 0; }));
+    CHECK(std::chrono::steady_clock::now() - before < 1s);
+    const std::string text = w.messages()[0];
+    INFO(text);
+    for (const auto& a : active) CHECK(has(text, address(*a) + " "));
+    CHECK(count_of(text, " of queue \"full\" waits in flush() for item " + address(pending)) == limit);
+    CHECK(count_of(text, ", which is pending behind max_active " + std::to_string(limit) + " of queue \"full\"") ==
+          limit);
+    CHECK(pending.cancel()); // what waits for it goes on
+    q.flush();
+    CHECK(w.count() == 1);
+}
+
+} // namespace
+
+TEST_CASE("deadlock: an ordered queue whose item waits for the next one") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::ordered> q{w.rt, "full"};
+    check_saturated(w, q, 1);
+}
+
+TEST_CASE("deadlock: an unbound queue whose items all wait for one that they keep from running") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
+    check_saturated(w, q, 2);
+}
+
+TEST_CASE("deadlock: a bound queue whose items all wait for one that they keep from running") {
+    cmwq::runtime_options o;
+    o.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()};
+    watched_runtime w(cmwq::event::kind::deadlock, o);
+    cmwq::workqueue<> q{w.rt, {.name = "full", .max_active = 3}};
+    check_saturated(w, q, 3);
+}
+
+TEST_CASE("deadlock: a flush of a full queue by the item that its items wait for") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::ordered> full{w.rt, "full"};
+    cmwq::workqueue<> other{w.rt, "other"};
+    std::binary_semaphore begun{0}, go{0};
+    item pending{[] {}};
+    std::optional<item> outer;
+    // Runs on `full`, and waits for `outer`, which waits for an item that is pending behind it only.
+    item first{[&] {
+        begun.release();
+        go.acquire();
+        outer->flush();
+    }};
+    outer.emplace([&] { pending.flush(); });
+    full.queue(first);
+    begun.acquire();
+    full.queue(pending);
+    other.queue(*outer);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
+    go.release();
+    REQUIRE(eventually([&] { return w.count() == 1; }));
+    const std::string text = w.messages()[0];
+    INFO(text);
+    CHECK(has(text, "item " + address(first)));
+    CHECK(has(text, "item " + address(*outer)));
+    CHECK(has(text, "which is pending behind max_active 1 of queue \"full\""));
+    CHECK(pending.cancel());
+    full.flush();
+}
+
+TEST_CASE("deadlock: an instance that waits for the run of its own item, which waits for it by way of another one") {
+    watched_runtime w;
+    cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
+    std::optional<item> again, flusher;
+    std::atomic<bool> queued{false};
+    again.emplace([&] {
+        if (queued.exchange(true)) return; // the second run
+        q.queue(*again);
+        other.queue(*flusher);
+        flusher->flush();
+    });
+    flusher.emplace([&] { again->flush(); });
+    q.queue(*again);
+    REQUIRE(eventually([&] { return w.count() == 1; }));
+    INFO(w.messages()[0]);
+    CHECK(has(w.messages()[0], "waits in flush() for item " + address(*again)));
+    CHECK(has(w.messages()[0], "waits in flush() for item " + address(*flusher)));
+    CHECK(again->cancel());
+    q.flush();
+    other.flush();
+}
+
+TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
+    std::binary_semaphore begun{0}, queued{0}, holds{0}, go{0};
+    item pending{[] {}};
+    item holder{[&] {
+        holds.release();
+        go.acquire();
+    }};
+    item waits{[&] {
+        begun.release();
+        queued.acquire();
+        pending.flush();
+    }};
+    q.queue(holder);
+    holds.acquire();
+    q.queue(waits);
+    begun.acquire();
+    q.set_max_active(1); // what is active stays
+    q.queue(pending);
+    queued.release();
+    // Not stuck as long as `holder` runs. Afterwards nothing registers any more: only a later look finds it.
+    REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
+    CHECK(w.count() == 0);
+    go.release();
+    REQUIRE(eventually([&] { return w.count() == 1; }));
+    q.set_max_active(2);
+    q.flush();
+}
+
+// --- no false alarms --------------------------------------------------------------------------------------------------
+
+TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item waits for it") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> q{w.rt, "q"}, other{w.rt, "other"};
+    std::binary_semaphore begun{0}, go{0};
+    item earlier{[&] {
+        begun.release();
+        go.acquire();
+    }};
+    item flusher{[&] { q.flush(); }};
+    item later{[&] { flusher.flush(); }}; // queued after the flush has begun, so that does not cover it
+    q.queue(earlier);
+    begun.acquire();
+    other.queue(flusher);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for queue \"q\""); }));
+    q.queue(later);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(flusher)); }));
+    // Three looks at both of them, and none finds anything: the waits have lasted for longer.
+    const auto since = std::chrono::steady_clock::now();
+    CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 400ms; }));
+    CHECK(w.count() == 0);
+    go.release();
+    q.flush();
+    other.flush();
+    CHECK(w.count() == 0);
+}
+
+TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, and a full queue likewise") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::ordered> q{w.rt, "q"};
+    cmwq::workqueue<> other{w.rt, "other"};
+    std::binary_semaphore begun{0}, go{0};
+    item slow{[&] {
+        begun.release();
+        go.acquire(); // nothing that the library knows: somebody is going to end that
+    }};
+    item pending{[] {}};
+    item waits{[&] { pending.flush(); }}, waits_for_that{[&] { waits.flush(); }};
+    q.queue(slow);
+    begun.acquire();
+    q.queue(pending);
+    other.queue(waits);
+    other.queue(waits_for_that);
+    const auto since = std::chrono::steady_clock::now();
+    CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
+    go.release();
+    other.flush();
+    q.flush();
+    CHECK(w.count() == 0);
+}
+
+TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::ordered> frozen{w.rt, {.name = "frozen", .freezable = true}};
+    cmwq::workqueue<> q{w.rt, "q"};
+    item pending{[] {}};
+    item waits{[&] { pending.flush(); }};
+    {
+        w.rt.freeze();
+        frozen.queue(pending);
+        q.queue(waits);
+        const auto since = std::chrono::steady_clock::now();
+        CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
+        CHECK(w.count() == 0);
+        w.rt.thaw();
+    }
+    q.flush();
+    CHECK(w.count() == 0);
+}
+
+TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from several threads") {
+    // An item of level n queues and awaits items of lower levels only, in one of several ways. Each level has queues of
+    // its own, so that a flush waits for lower levels, too.
+    watched_runtime w;
+    constexpr unsigned nr_levels = 5, nr_threads = 4;
+    constexpr int total = 10'000;
+    struct level {
+        explicit level(cmwq::runtime& rt, unsigned n)
+            : bound(rt, {.name = "bound" + std::to_string(n), .max_active = 64}),
+              unbound(rt, {.name = "unbound" + std::to_string(n), .max_active = 64}) {}
+        cmwq::workqueue<> bound;
+        cmwq::workqueue<cmwq::unbound> unbound;
+    };
+    std::vector<std::unique_ptr<level>> levels;
+    for (unsigned n = 0; n < nr_levels; ++n) levels.push_back(std::make_unique<level>(w.rt, n));
+    std::atomic<int> budget{total}, waits{0}, refused{0};
+    const auto seed = cmwq_test::seed();
+    std::atomic<unsigned> stream{0};
+
+    std::function<void(unsigned)> nest = [&](unsigned n) {
+        std::mt19937_64 random(seed + stream.fetch_add(1));
+        const auto pick = [&](unsigned k) { return static_cast<unsigned>(random() % k); };
+        if (n == 0) { // now and then all that wait for it are looked at twice and more
+            if (pick(400) != 0) return;
+            const auto since = std::chrono::steady_clock::now();
+            static_cast<void>(eventually([&] { return std::chrono::steady_clock::now() - since > 250ms; }));
+            return;
+        }
+        const unsigned below = pick(n);
+        level& there = *levels[below];
+        item inner{[&nest, below] { nest(below); }};
+        const bool to_bound = pick(2) == 0;
+        try {
+            for (int rounds = 1 + static_cast<int>(pick(2)); rounds > 0 && budget.fetch_sub(1) > 0; --rounds) {
+                ++waits;
+                if (to_bound) there.bound.queue(inner);
+                else there.unbound.queue(inner);
+                switch (pick(4)) {
+                case 0: inner.flush(); break;
+                case 1: inner.cancel_sync(); break;
+                case 2: there.bound.flush(); break;
+                default: there.unbound.flush(); break;
+                }
+            }
+        } catch (const std::system_error&) {
+            ++refused;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < nr_threads; ++t) {
+        threads.emplace_back([&] {
+            while (budget > 0) {
+                item outer{[&] { nest(nr_levels - 1); }};
+                levels.back()->unbound.queue(outer);
+                outer.flush();
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    CHECK(waits >= total);
+    CHECK(refused == 0);
+    CHECK(w.count() == 0);
+}
+
+// --- rescuers, and items that are destroyed while they are queued -----------------------------------------------------
+
+TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue without one: once") {
+    watched_runtime w(cmwq::event::kind::flush_dependency);
+    cmwq::workqueue<> reclaim{w.rt, {.name = "reclaim", .rescuer = true}};
+    cmwq::workqueue<> plain{w.rt, "plain"};
+    std::binary_semaphore begun{0}, go{0};
+    item held{[&] {
+        begun.release();
+        go.acquire();
+    }};
+    SECTION("flush of the queue") {
+        plain.queue(held);
+        begun.acquire();
+        item waits{[&] { plain.flush(); }};
+        reclaim.queue(waits);
+        REQUIRE(eventually([&] { return w.count() == 1; }));
+        const std::string text = w.messages()[0];
+        INFO(text);
+        CHECK(has(text, "item " + address(waits)));
+        CHECK(
+            has(text, "queue \"reclaim\", which has a rescuer, waits in flush() for queue \"plain\", which has none"));
+        go.release();
+        reclaim.flush();
+        reclaim.queue(waits); // once for each queue
+        reclaim.flush();
+        CHECK(w.count() == 1);
+    }
+    SECTION("flush of an item") {
+        plain.queue(held);
+        begun.acquire();
+        item waits{[&] { held.flush(); }};
+        reclaim.queue(waits);
+        REQUIRE(eventually([&] { return w.count() == 1; }));
+        INFO(w.messages()[0]);
+        CHECK(has(w.messages()[0], "waits in flush() for item " + address(held)));
+        CHECK(has(w.messages()[0], " of queue \"plain\", which has none"));
+        go.release();
+        reclaim.flush();
+    }
+    SECTION("not: cancel_sync(), which waits for what has a thread already") {
+        plain.queue(held);
+        begun.acquire();
+        item waits{[&] { held.cancel_sync(); }};
+        reclaim.queue(waits);
+        REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in cancel_sync()"); }));
+        go.release();
+        reclaim.flush();
+        CHECK(w.count() == 0);
+    }
+    SECTION("not: among queues with rescuers, and from one without") {
+        cmwq::workqueue<> second{w.rt, {.name = "second", .rescuer = true}};
+        item waits{[&] { second.flush(); }}, from_plain{[&] { reclaim.flush(); }};
+        second.queue(held);
+        begun.acquire();
+        reclaim.queue(waits);
+        REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for queue \"second\""); }));
+        plain.queue(from_plain);
+        REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for queue \"reclaim\""); }));
+        go.release();
+        plain.flush();
+        CHECK(w.count() == 0);
+    }
+}
+
+TEST_CASE("destroyed while queued: told in builds with assertions, to those who listen") {
+    watched_runtime w(cmwq::event::kind::destroyed_while_queued);
+    cmwq::workqueue<cmwq::ordered> q{w.rt, "jobs"};
+    std::binary_semaphore begun{0}, go{0};
+    item held{[&] {
+        begun.release();
+        go.acquire();
+    }};
+    q.queue(held);
+    begun.acquire();
+    std::string first, second;
+    {
+        item pending{[] {}};
+        q.queue(pending);
+        first = address(pending);
+    }
+    {
+        cmwq::delayed_work armed{[] {}};
+        q.queue_after(1h, armed);
+        second = address(armed);
+    }
+    {
+        item cancelled{[] {}}; // by the program: not a word
+        q.queue(cancelled);
+        cancelled.cancel();
+    }
+    go.release();
+    q.flush();
+    if (CMWQ_ASSERTS == 0) {
+        CHECK(w.count() == 0);
+        return;
+    }
+    REQUIRE(w.count() == 2);
+    INFO(w.messages()[0] << '\n' << w.messages()[1]);
+    CHECK(has(w.messages()[0], "item " + first));
+    CHECK(has(w.messages()[0], "is destroyed while it is queued on queue \"jobs\" (pool "));
+    CHECK(has(w.messages()[1], "item " + second));
+    CHECK(has(w.messages()[1], "queued on queue \"jobs\" (armed, for CPU "));
+}
+
+TEST_CASE("dump: who waits for what") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    cmwq::workqueue<> other{rt, "other"};
+    std::binary_semaphore begun{0}, go{0};
+    item held{[&] {
+        begun.release();
+        go.acquire();
+    }};
+    item waits{[&] { q.flush(); }};
+    q.queue(held);
+    begun.acquire();
+    CHECK(rt.dump().ends_with("\nWaiting items\n=============\n"));
+    other.queue(waits);
+    const std::string line = "\nitem " + address(waits) + " (";
+    REQUIRE(eventually([&] { return has(rt.dump(), line); }));
+    CHECK(has(rt.dump(), ") of queue \"other\" waits in flush() for queue \"q\", for "));
+    go.release();
+    other.flush();
+    CHECK(rt.dump().ends_with("\nWaiting items\n=============\n"));
+}
