@@ -3,7 +3,8 @@
 // Flush colours against an oracle that remembers for each flusher which items it has to wait for. Nothing here needs
 // threads: the ring belongs to a lock, so a random sequence of calls is all that can happen to it.
 //
-// Seen to find: overflow flushers that get the colour before the open one; a colour retired while it still counts; a
+// Seen to find: a coverage that includes the colour behind a flusher's, or leaves out the oldest; a flusher that is
+// forgotten with all behind it; overflow flushers that get the colour before the open one; a colour retired while it still counts; a
 // close that leaves the colour open.
 #include "catch.hpp"
 #include "seed.hpp"
@@ -65,18 +66,36 @@ public:
     }
 
     void close() {
-        constexpr unsigned none = 99;
         auto f = std::make_unique<flusher>();
         f->node.who = &f->who;
-        f->node.color = none;
         for (const item& i : items_) f->waits_for.insert(i.number);
         const bool must_wait = ring_.close(f->node);
         CHECK(must_wait == !items_.empty());
         if (!must_wait) return;
         CHECK_FALSE(f->who.happened()); // takes back the bias, as wait() does
-        f->shares = f->node.color == none;
+        f->shares = f->node.color == color_ring::nr_colors;
         nr_sharing_ += f->shares;
         flushers_.push_back(std::move(f));
+    }
+
+    /// One that does not want to wait any more.
+    void forget(std::size_t which) {
+        ring_.forget(flushers_[which]->node);
+        CHECK_FALSE(flushers_[which]->node.waits);
+        flushers_.erase(flushers_.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+
+    /// Who is said to wait for which items.
+    void check_coverage() const {
+        bool right = true;
+        for (const auto& f : flushers_) {
+            right = right && f->node.waits;
+            for (const item& i : items_) {
+                const bool must = f->waits_for.contains(i.number), is = ring_.covers(f->node, i.color);
+                right = right && (is == must || (is && f->shares));
+            }
+        }
+        CHECK(right);
     }
 
     [[nodiscard]] std::size_t nr_items() const { return items_.size(); }
@@ -132,6 +151,8 @@ TEST_CASE("color_ring: random sequences against an oracle") {
             if (r.nr_items() > 0 && dice < leaves) r.leave(below(2) == 0 ? 0 : below(r.nr_items()));
             else if (below(100) < closes) r.close();
             else r.enter();
+            if (r.nr_flushers() > 0 && below(20) == 0) r.forget(below(r.nr_flushers()));
+            r.check_coverage();
             most_flushers = std::max(most_flushers, r.nr_flushers());
         }
         nr_sharing += r.nr_sharing();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/bottom_half.hpp>
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
@@ -16,6 +17,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -115,6 +118,20 @@ inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budge
 inline const worker* bottom_half_here() noexcept {
     const worker* const self = this_thread_slots().current_worker;
     return self != nullptr && self->pool.role() == pool_role::bottom_half ? self : nullptr;
+}
+
+// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
+// of the message.
+template <class Of>
+void refuse_in_bottom_half(const char* what, const Of& of) {
+    if (bottom_half_here() == nullptr) return;
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            std::string("cmwq: ") + what + of() + " in " + describe_own_run() +
+                                ", a bottom half, which must not wait");
+}
+
+inline void refuse_in_bottom_half(const char* what) {
+    refuse_in_bottom_half(what, [] { return std::string(); });
 }
 
 inline void run_raised(thread_slots& slots, bh_budget& budget) noexcept {

@@ -21,10 +21,11 @@ namespace cmwq::inline CMWQ_NS::detail {
 // All of these throw std::bad_alloc, and are called without a lock of the library held: see describe_function().
 
 inline std::string describe(const item_name& i) {
-    if (i.item == nullptr) return "an item that has destroyed itself";
+    const std::string function = " (" + describe_function(i.function) + ")";
+    if (i.item == nullptr) return "an item that has destroyed itself" + function;
     char address[2 + 2 * sizeof i.item + 2];
     std::snprintf(address, sizeof address, "%p", i.item);
-    return std::string("item ") + address + " (" + describe_function(i.function) + ")";
+    return std::string("item ") + address + function;
 }
 
 inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
@@ -35,10 +36,9 @@ inline worker* own_run() noexcept {
     return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
 }
 
-/// The item that the calling thread runs as `k`.
+/// The item that the calling thread runs as `k`, which may be null.
 inline item_name name_of_run(const worker* k) noexcept {
-    const work_base* const w = k == nullptr ? nullptr : k->current.load(relaxed); // its own
-    return w == nullptr ? item_name{} : name_of(*w); // there, because it forgets an item that it has destroyed
+    return k == nullptr ? item_name{} : item_name{k->current.load(relaxed), k->function};
 }
 
 /// The item that the calling thread runs, and its queue.

@@ -31,6 +31,8 @@
 
 #include <cmwq/detail/engine/runtime_core.ipp>
 
+#include <cmwq/detail/engine/events.ipp>
+
 #include <cmwq/detail/engine/cpus.ipp>
 
 #include <cmwq/detail/engine/dump.ipp>

@@ -20,21 +20,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- queues -----------------------------------------------------------------------------------------------------------
 
-// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
-// of the message.
-template <class Of>
-void refuse_in_bottom_half(const char* what, const Of& of) {
-    if (bottom_half_here() == nullptr) return;
-    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
-                            std::string("cmwq: ") + what + of() + " in " + describe_own_run() +
-                                ", a bottom half, which must not wait");
-}
-
-inline void refuse_in_bottom_half(const char* what) {
-    refuse_in_bottom_half(what, [] { return std::string(); });
-}
-
-// The same for waiting for a queue, which is refused in its own items as well.
+// What waits for a queue is refused in its own items, and in all bottom halves.
 inline void refuse_to_wait_for(const queue_core& q, const char* call) {
     if (runs_item_of(q)) {
         throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");

@@ -3,7 +3,8 @@
 // runtime_core: freezing. Items of freezable queues that are active run out; no other one becomes active until the thaw.
 #pragma once
 
-#include <cmwq/detail/engine/engine_ops.ipp>
+#include <cmwq/detail/engine/bottom_half.ipp>
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -50,7 +51,7 @@ inline bool runtime_core::wait_frozen(std::int64_t deadline) {
     const worker* const self = this_thread_slots().current_worker;
     if (self != nullptr && self->current_pwq != nullptr && self->current_pwq->queue->freezable &&
         owns(self->pool.id())) {
-        throw_deadlock("cmwq: an item of a freezable queue waits until that is frozen");
+        throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
     }
     refuse_in_bottom_half("a freeze is awaited");
     freeze_waiter me;

@@ -25,7 +25,7 @@ struct wait_call {
     bool of_pending;  ///< it waits not only for what runs: threads are needed for that
 };
 
-/// An item, as it is named: by its address and its function. Never followed, so it may be gone; nulls: it is.
+/// An item, as it is named: by its address, null if it is gone, and its function. The address is never followed.
 struct item_name {
     const void* item = nullptr;
     work_access::function function = nullptr;
@@ -39,7 +39,7 @@ struct told_wait {
     item_name who;
     std::string queue;         ///< of the one who waits
     const char* call = "";     ///< what it waits in
-    item_name item;            ///< for which item; none: for a queue
+    item_name item;            ///< for which item, unless it waits for a queue
     std::string awaited_queue; ///< if it waits for a queue
     std::string full_queue;    ///< it waits for what is pending behind the limit of this queue; empty: not so
     unsigned max_active = 0;   ///< that limit

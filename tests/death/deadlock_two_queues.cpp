@@ -1,0 +1,22 @@
+// expect: what.*cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "(left|right)" would wait in flush[(][)] for queue "(left|right)", whose item 0x[0-9a-f]+ [(][^)]+[)] waits in flush[(][)] for queue "(left|right)"
+// The second of two items that flush each other's queues is refused.
+#include <cmwq/cmwq.hpp>
+
+#include <latch>
+
+int main() {
+    cmwq::workqueue<> left{"left"}, right{"right"};
+    std::latch both_run{2};
+    cmwq::work a{[&] {
+        both_run.arrive_and_wait();
+        right.flush();
+    }};
+    cmwq::work b{[&] {
+        both_run.arrive_and_wait();
+        left.flush();
+    }};
+    left.queue(a);
+    right.queue(b);
+    a.flush();
+    b.flush();
+}

@@ -1,0 +1,12 @@
+// expect: cmwq: a runtime is destroyed by item 0x[0-9a-f]+ [(][^)]+[)] of queue "inside", which runs on it
+#include <cmwq/cmwq.hpp>
+
+#include <memory>
+
+int main() {
+    auto rt = std::make_unique<cmwq::runtime>();
+    cmwq::workqueue<> inside{*rt, "inside"};
+    cmwq::work item{[&] { rt.reset(); }};
+    inside.queue(item);
+    item.flush();
+}

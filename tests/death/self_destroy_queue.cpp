@@ -1,0 +1,9 @@
+// expect: what.*cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "loop" would wait for itself in ~workqueue[(][)] of that queue
+#include <cmwq/cmwq.hpp>
+
+int main() {
+    auto* loop = new cmwq::workqueue<>("loop");
+    cmwq::work item{[&] { delete loop; }};
+    loop->queue(item);
+    item.flush();
+}

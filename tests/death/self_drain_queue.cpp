@@ -1,0 +1,9 @@
+// expect: what.*cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "loop" would wait for itself in drain[(][)] of that queue
+#include <cmwq/cmwq.hpp>
+
+int main() {
+    cmwq::workqueue<cmwq::ordered> loop{"loop"};
+    cmwq::work item{[&] { loop.drain(); }};
+    loop.queue(item);
+    item.flush();
+}
