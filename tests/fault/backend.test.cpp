@@ -13,6 +13,7 @@
 #include <cmwq/detail/sync/thread.hpp>
 
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "seed.hpp"
 
 #include <atomic>
@@ -122,7 +123,12 @@ TEST_CASE("who sleeps until a time wakes up when the clock jumps past it") {
     cmwq::detail::parker p;
     std::atomic<bool> late{true};
     const std::int64_t deadline = steady_now() + hour;
-    std::thread sleeper([&] { late = p.park_until(deadline); });
+    cmwq::detail::thread_probe probe;
+    std::thread sleeper([&] {
+        probe.open_own(false);
+        late = p.park_until(deadline);
+    });
+    CHECK(cmwq_test::eventually([&] { return probe.blocked(); }));
     fault::jump_clock_by(hour);
     sleeper.join();
     CHECK_FALSE(late);

@@ -74,17 +74,20 @@ void* get_or_throw(std::size_t size, std::size_t alignment) {
 
 } // namespace
 
-// Those for arrays, and those that do not throw, call these unless they are aligned.
-void* operator new(std::size_t size) { return get_or_throw(size, 1); }
-void* operator new(std::size_t size, std::align_val_t a) { return get_or_throw(size, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return get(size, 1); }
-void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
+// Not inlined: g++ would see new and free(), or malloc() and delete, side by side, and take that for a mistake. Those for arrays call
+// these.
+[[gnu::noinline]] void* operator new(std::size_t size) { return get_or_throw(size, 1); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
+    return get_or_throw(size, static_cast<std::size_t>(a));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return get(size, 1); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
     return get(size, static_cast<std::size_t>(a));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace {
 
