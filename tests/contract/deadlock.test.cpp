@@ -2,8 +2,9 @@
 //
 // Items that wait for each other: found, named, and not mistaken for items that only wait long.
 //
-// Seen to find: an edge that is not stable (a waiter that is told stays in the graph); a flush that covers younger
-// colours; nodes left behind by a wait that was refused; one look instead of two; a limit that counts what is frozen.
+// Seen to find: check and registration in two steps; a flush that covers younger colours; nodes left behind by a wait
+// that was refused; instances behind a run of their item that are taken for runnable; a limit that one stuck run fills,
+// and one that a freeze fills; no look after the second; a rescuer's item that is told of a cancel_sync().
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "seed.hpp"
@@ -105,25 +106,28 @@ struct ring {
 
 // --- cycles of runs: refused ------------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: two queues whose items flush the other one") {
+TEST_CASE("deadlock: two queues whose items flush the other one: the second is refused, each time") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
-    ring r(2);
-    item a{[&] { r.wait([&] { right.flush(); }); }}, b{[&] { r.wait([&] { left.flush(); }); }};
-    left.queue(a);
-    right.queue(b);
-    left.flush();
-    right.flush();
-    REQUIRE(r.refusals.size() == 1); // the second one
-    const std::string& text = r.refusals[0];
-    INFO(text);
-    CHECK(has(text, "cmwq: deadlock: item "));
-    CHECK(has(text, address(a)));
-    CHECK(has(text, address(b)));
-    CHECK(count_of(text, "queue \"left\"") + count_of(text, "queue \"right\"") == 3); // it leads back to the first
-    CHECK(has(text, " would wait in flush() for queue "));
-    CHECK(has(text, ", whose item "));
-    CHECK(has(text, " waits in flush() for queue "));
+    for (int round = 0; round < 200; ++round) {
+        ring r(2);
+        item a{[&] { r.wait([&] { right.flush(); }); }}, b{[&] { r.wait([&] { left.flush(); }); }};
+        left.queue(a);
+        right.queue(b);
+        left.flush();
+        right.flush();
+        REQUIRE(r.refusals.size() == 1);
+        const std::string& text = r.refusals[0];
+        INFO(text);
+        REQUIRE(has(text, "cmwq: deadlock: item "));
+        REQUIRE(has(text, address(a)));
+        REQUIRE(has(text, address(b)));
+        // It leads back to the first.
+        REQUIRE(count_of(text, "queue \"left\"") + count_of(text, "queue \"right\"") == 3);
+        REQUIRE(has(text, " would wait in flush() for queue "));
+        REQUIRE(has(text, ", whose item "));
+        REQUIRE(has(text, " waits in flush() for queue "));
+    }
     CHECK(w.count() == 0);
 }
 
@@ -414,6 +418,8 @@ TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later")
     queued.release();
     // Not stuck as long as `holder` runs. Afterwards nothing registers any more: only a later look finds it.
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
+    const auto since = std::chrono::steady_clock::now();
+    CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
     CHECK(w.count() == 0);
     go.release();
     REQUIRE(eventually([&] { return w.count() == 1; }));
@@ -475,20 +481,27 @@ TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, 
 
 TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw") {
     watched_runtime w;
-    cmwq::workqueue<cmwq::ordered> frozen{w.rt, {.name = "frozen", .freezable = true}};
+    cmwq::workqueue<cmwq::unbound> frozen{w.rt, {.name = "frozen", .max_active = 2, .freezable = true}};
     cmwq::workqueue<> q{w.rt, "q"};
+    std::binary_semaphore begun{0}, go{0};
     item pending{[] {}};
-    item waits{[&] { pending.flush(); }};
-    {
-        w.rt.freeze();
-        frozen.queue(pending);
-        q.queue(waits);
-        const auto since = std::chrono::steady_clock::now();
-        CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
-        CHECK(w.count() == 0);
-        w.rt.thaw();
-    }
+    item waits{[&] { pending.flush(); }}, waits_inside{[&] {
+        begun.release();
+        go.acquire();
+        pending.flush(); // there is room for both
+    }};
+    frozen.queue(waits_inside);
+    begun.acquire();
+    w.rt.freeze();
+    frozen.queue(pending);
+    q.queue(waits);
+    go.release();
+    const auto since = std::chrono::steady_clock::now();
+    CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
+    CHECK(w.count() == 0);
+    w.rt.thaw();
     q.flush();
+    frozen.flush();
     CHECK(w.count() == 0);
 }
 

@@ -1,0 +1,29 @@
+// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast" would wait in ~work[(][)] for item 0x[0-9a-f]+ [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for queue "other"
+// A thread that runs a bottom half in the middle of another item keeps both of them.
+#include <cmwq/cmwq.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+
+using item = cmwq::work<std::function<void()>>;
+
+int main() {
+    cmwq::runtime rt{};
+    cmwq::workqueue<> q{rt, "q"}, other{rt, "other"};
+    cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    cmwq::workqueue<cmwq::unbound> clock{rt, "clock"};
+    cmwq::delayed_work end{[] { std::abort(); }};
+    auto doomed = std::make_unique<item>([&] { other.flush(); });
+    item destroyer{[&] { doomed.reset(); }};
+    item outer{[&] {
+        while (rt.dump().find(" waits in flush() for queue \"other\"") == std::string::npos) {}
+        fast.queue(destroyer);
+    }};
+    other.queue(outer);
+    q.queue(*doomed);
+    clock.queue_after(std::chrono::seconds{1}, end);
+    other.flush();
+}
