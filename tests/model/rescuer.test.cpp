@@ -47,9 +47,10 @@ private:
     model::unsearched quiet_;
 };
 
-/// The same with an unbound queue.
+/// The same with a queue whose pools can be exchanged.
+template <class Policy>
 class short_keyed_machine {
-    using machine = cmwq_test::keyed_machine<cmwq::unbound>;
+    using machine = cmwq_test::keyed_machine<Policy>;
 
 public:
     short_keyed_machine() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
@@ -271,7 +272,7 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
 
 TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
-        short_keyed_machine s;
+        short_keyed_machine<cmwq::unbound> s;
         counted_runs of_x, of_y;
         model::semaphore done{0};
         cmwq::work x{[&] { of_x(), done.release(); }};
@@ -287,7 +288,7 @@ TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
         model::require(of_x.runs() == 1 && of_y.runs() == 1, "each has run");
     }));
     CHECK(model::explore(search_on(1, "apply-and-workers", 4), [] {
-        short_keyed_machine s;
+        short_keyed_machine<cmwq::unbound> s;
         counted_runs of_x;
         cmwq::work x{[&] { of_x(); }};
         s.m.q().queue(x);
@@ -298,5 +299,20 @@ TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
         t.join();
         s.m.end_queue();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim, and one at a time");
+    }));
+    // The second item waits until the first pool has been given up, and that until the rescuer has left it.
+    CHECK(model::explore(search_on(1, "apply-ordered", 3), [] {
+        short_keyed_machine<cmwq::ordered> s;
+        counted_runs runs;
+        model::semaphore done{0};
+        cmwq::work x{[&] { runs(), done.release(); }};
+        cmwq::work y{[&] { runs(), done.release(); }};
+        s.m.q().queue(x);
+        s.begin_search();
+        s.m.q().apply(attrs{}.nice(1));
+        s.m.q().queue(y);
+        done.acquire();
+        done.acquire();
+        model::require(runs.runs() == 2, "both have run, one after the other");
     }));
 }

@@ -5,7 +5,7 @@
 // Seen to find: a timer that fires outside of the lock without a second look; one that is armed on a queue which drains
 // already; a destructor that looks at the place of an item before PENDING.
 #include "catch.hpp"
-#include "model/machine.hpp"
+#include "model/keyed_machine.hpp"
 
 #include <cmwq/detail/sync/atomic.hpp>
 
@@ -146,6 +146,48 @@ TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
         model::require(runs == 2 && !w.busy(), "all that it accepted has run");
         model::sleep(5'000'000);
         model::require(runs == 2, "and nothing came later");
+    }));
+}
+
+// There the pools of the queue go with it, while the service thread has just fired the timer.
+TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
+    CHECK(model::explore(with_time("destroy-bound", 2), [] {
+        machine m;
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::delayed_work a{body}, b{body};
+        {
+            cmwq::workqueue<> q(m.rt, {.name = "short-lived", .max_active = 1});
+            q.queue_after(1ms, a);
+            q.queue_after(2ms, b);
+        }
+        model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
+    }));
+    CHECK(model::explore(with_time("destroy-unbound", 3), [] {
+        cmwq_test::keyed_machine<cmwq::unbound> m;
+        model::checked<int> runs{0};
+        const auto body = [&] { runs = runs + 1; };
+        cmwq::delayed_work a{body}, b{body};
+        {
+            cmwq::workqueue<cmwq::ordered> q(m.rt, "short-lived");
+            q.queue_after(1ms, a);
+            q.queue_after(2ms, b);
+        }
+        model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
+        m.end_queue();
+    }));
+    CHECK(model::explore(with_time("destroy-and-modify", 2), [] {
+        machine m;
+        model::checked<int> runs{0};
+        int queued = 1;
+        cmwq::delayed_work w{[&] { runs = runs + 1; }};
+        {
+            cmwq::workqueue<> q(m.rt, "short-lived");
+            q.queue_after(1ms, w);
+            // An item of it moves the timer while the destructor brings it forward.
+            q.post([&] { queued += int{q.modify(1h, w) == queue_status::queued}; });
+        }
+        model::require(runs == queued && !w.busy(), "all that it accepted has run");
     }));
 }
 
