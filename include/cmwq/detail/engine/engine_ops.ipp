@@ -389,7 +389,8 @@ inline bool take_from_destroyed(work_base& w, runtime_core& rt, bool armed, auto
         number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
         try {
             queue = q.name;
-        } catch (const std::bad_alloc&) { // then without a name
+        } catch (const std::bad_alloc&) {
+            queue.clear(); // said without its name
         }
     });
     if (!taken) return false;

@@ -129,7 +129,8 @@ inline void registered_wait::enter() {
         closes = true;
         try {
             cycle = graph.tell_cycle_locked(*last);
-        } catch (const std::bad_alloc&) { // said in fewer words
+        } catch (const std::bad_alloc&) {
+            cycle.clear(); // said in fewer words
         }
         if (!by_.may_throw) {
             for (registered_wait* r = last; r != nullptr; r = r->from_) r->reported_ = true;
@@ -414,16 +415,14 @@ inline std::int64_t wait_graph::look(runtime_core& rt) noexcept {
             knots.emplace_back();
             knots.back() = tell_knot_locked(*r, now);
         }
-    } catch (const std::bad_alloc&) { // again at the next look
+    } catch (const std::bad_alloc&) {
+        if (!knots.empty() && knots.back().empty()) knots.pop_back(); // told at the next look
     }
     next = next_look_locked(rt, now);
     for (registered_wait* r = waits_.front(); r != nullptr; r = waits_.next(*r)) r->full_ = nullptr; // may go now
     rt.look_at_waits_at.store(next, relaxed); // under the lock, so that nobody's registration is overlooked
     lock_.unlock();
-    for (const auto& knot : knots) {
-        if (knot.empty()) continue;
-        rt.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
-    }
+    for (const auto& knot : knots) rt.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
     return next;
 }
 

@@ -21,7 +21,7 @@ void local(int&) {}
 } // namespace
 
 TEST_CASE("symbol: what shared libraries export has a name") {
-    CHECK(describe_function(&std::abort) == "abort");
+    CHECK(describe_function(&std::quick_exit) == "quick_exit"); // one that no sanitizer replaces by its own
     CHECK(demangle("_ZN4cmwq9workqueueEv") == "cmwq::workqueue()");
     CHECK(demangle("not mangled") == "not mangled");
 }
@@ -38,7 +38,7 @@ TEST_CASE("symbol: other functions are told by the file and the address in it") 
 }
 
 TEST_CASE("symbol: an address within a function that has a name is not that function") {
-    const std::string text = describe_function(reinterpret_cast<const char*>(&std::abort) + 3);
+    const std::string text = describe_function(reinterpret_cast<const char*>(&std::quick_exit) + 3);
     INFO(text);
     CHECK(std::regex_match(text, std::regex("libc\\.so\\.6\\+0x[0-9a-f]+")));
 }
