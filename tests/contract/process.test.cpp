@@ -3,15 +3,14 @@
 // What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
 // Each case is a forked child that says by its exit status what it saw.
 #include "catch.hpp"
+#include "child.hpp"
 #include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <semaphore>
@@ -23,40 +22,6 @@
 using namespace std::chrono_literals;
 using cmwq::queue_status;
 using namespace cmwq_test;
-
-namespace {
-
-struct outcome {
-    int status = 0;
-    std::string stderr_text;
-    [[nodiscard]] bool exited_with(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
-    [[nodiscard]] bool aborted() const { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
-};
-
-// Runs `body` in a child; its return value is the exit status. A hang ends with SIGALRM.
-template <class F>
-outcome in_child(F body) {
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
-    const pid_t child = fork_a_child();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        for (const int sig : {SIGABRT, SIGALRM}) std::signal(sig, SIG_DFL); // not Catch's
-        ::alarm(30);
-        ::dup2(ends[1], 2);
-        ::_exit(body());
-    }
-    ::close(ends[1]);
-    outcome o;
-    char buffer[256];
-    for (ssize_t n; (n = uninterrupted([&] { return ::read(ends[0], buffer, sizeof buffer); })) > 0;)
-        o.stderr_text.append(buffer, static_cast<std::size_t>(n));
-    ::close(ends[0]);
-    REQUIRE(uninterrupted([&] { return ::waitpid(child, &o.status, 0); }) == child);
-    return o;
-}
-
-} // namespace
 
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)

@@ -46,6 +46,8 @@ inline constexpr bool is_managed = P::concurrency_managed;
 // clang-format off
 template <class P> struct keep_limited : std::bool_constant<has_limit<P>> {};
 template <class P> struct keep_keyed : std::bool_constant<has_attributes<P>> {};
+template <class P> struct keep_threaded : std::bool_constant<!runs_in_the_caller<P>> {};
+template <class P> struct keep_crowded : std::bool_constant<!runs_in_the_caller<P> && !runs_one_at_a_time<P>> {};
 template <class P> struct keep_parallel : std::bool_constant<has_attributes<P> && !runs_one_at_a_time<P>> {};
 // clang-format on
 
@@ -55,6 +57,10 @@ auto only(std::tuple<P...>)
 
 /// Those whose limit is an option.
 using limited_policies = decltype(only<keep_limited>(every_policy{}));
+/// Those with workers: they can have a rescuer, and be frozen.
+using threaded_policies = decltype(only<keep_threaded>(every_policy{}));
+/// Those of them that run several items at once.
+using crowded_policies = decltype(only<keep_crowded>(every_policy{}));
 /// Those with attributes.
 using keyed_policies = decltype(only<keep_keyed>(every_policy{}));
 /// Those with attributes that run several items at once.

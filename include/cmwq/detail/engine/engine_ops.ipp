@@ -44,7 +44,7 @@ CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) 
         s.attributes = &of_priority;
     }
     auto q = std::make_unique<queue_core>(core, s);
-    if (s.rescuer) q->make_rescuer();
+    if (s.rescuer && !core.is_dead()) q->make_rescuer(); // in a forked child the parent's runtime runs nothing
     core.attach(*q, s.attributes);
     q->take_exception_sink(settings.on_exception);
     return q.release();

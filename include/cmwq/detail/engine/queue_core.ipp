@@ -237,7 +237,13 @@ inline std::size_t queue_core::drop_pending() noexcept {
     rt.timers().take_all(*this, items);
     for_each_pwq([&](pool_workqueue& p) { p.pool->take_all_pending(p, items); });
     const std::size_t n = items.size();
-    while (work_base* w = items.pop_front()) work_access::drop(*w);
+    // Closures go last: what they hold may destroy other items, which waits until nobody has those in hand.
+    item_list closures;
+    while (work_base* w = items.pop_front()) {
+        if (work_access::is_self_owned(*w)) closures.push_back(*w);
+        else work_access::clear_pending(*w);
+    }
+    while (work_base* w = closures.pop_front()) work_access::drop(*w);
     return n;
 }
 

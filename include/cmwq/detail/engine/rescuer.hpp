@@ -31,6 +31,9 @@ public:
     void stop() noexcept;
     /// Whether other pools wait for it.
     [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
+    /// Its queue has drained for good, so that nobody calls it again: it answers the calls that have been made, ends, and
+    /// is joined.
+    void stop() noexcept;
     /// In a forked child: there is no such thread.
     void forget_thread() noexcept { thread_.forget(); }
 

@@ -58,12 +58,11 @@ inline void rescuer::serve() noexcept {
     thread_attributes a;
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     static_cast<void>(apply_to_this_thread(a));
-    while (!stop_.load(acquire)) {
-        while (pool_workqueue* pwq = next()) {
-            queue_.rt.report_rescue(queue_);
-            pwq->pool->rescue(*pwq, *this);
-        }
-        sleep_.park();
+    for (bool last = false; !last;) {
+        last = stop_.load(acquire);
+        // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.
+        while (pool_workqueue* pwq = next()) pwq->pool->rescue(*pwq, *this);
+        if (!last) sleep_.park();
     }
 }
 
@@ -141,6 +140,12 @@ inline work_base* worker_pool::take_for_rescue_locked(worker& seat, pool_workque
     return nullptr;
 }
 
+inline void worker_pool::report_rescue_locked(queue_core& q) noexcept {
+    lock_.unlock();
+    rt_.report_rescue(q);
+    lock_.lock();
+}
+
 inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) noexcept {
     constexpr int batch = 16; // in one pool, while others wait
     worker& self = *pwq.seat;
@@ -162,6 +167,10 @@ inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) noexcept {
             if (self.scheduled.empty()) { // what waits for this run can be run by nobody else
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
+            }
+            if (pwq.queue->first_report(event::kind::rescued)) {
+                report_rescue_locked(*pwq.queue);
+                continue;
             }
             work_base* const w = take_for_rescue_locked(self, pwq);
             if (w == nullptr) break;

@@ -242,6 +242,7 @@ public:
         queues_lock_.unlock();
         config_lock_.unlock();
     }
+    [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
     /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
     void mark_dead() noexcept CMWQ_NO_TSA;
 

@@ -159,8 +159,12 @@ void runtime_core::for_each_bottom_half(F&& f) const {
 
 inline void runtime_core::attach(queue_core& q, const attrs* a) {
     const scoped_lock c(config_lock_);
-    if (dead_.load(relaxed)) q.mark_dead(); // a child of fork(): the locks of pools may be held by nobody that is here
-    else if (a != nullptr) q.carry_out(q.plan(*a, false));
+    if (dead_.load(relaxed)) {
+        // A child of fork(): locks may be held by nobody that is here, and queues have gone without leaving the list.
+        q.mark_dead();
+        return;
+    }
+    if (a != nullptr) q.carry_out(q.plan(*a, false));
     else q.make_pwqs();
     if (nr_freezes_ != 0 && q.freezable) q.set_frozen(true);
     const scoped_lock g(queues_lock_);

@@ -95,14 +95,13 @@ struct work_access {
         w.place_.store(0, relaxed);
     }
 
-    /// Gives up the pending instance of an item whose PENDING the caller owns. The last thing it does with the item.
+    static bool is_self_owned(const work_base& w) noexcept { // a constant of the item
+        return (w.state_.load(relaxed) & work_base::self_owned_bit) != 0;
+    }
+    /// Destroys an item that is self-owned and pending, without running it.
     static void drop(work_base& w) noexcept {
-        if ((w.state_.load(relaxed) & work_base::self_owned_bit) == 0) {
-            clear_pending(w);
-        } else {
-            auto& owned = static_cast<self_owned_work&>(w);
-            owned.drop_(owned);
-        }
+        auto& owned = static_cast<self_owned_work&>(w);
+        owned.drop_(owned);
     }
 
     static work_timer& timer(work_base& w) noexcept { return static_cast<delayed_work_base&>(w).timer_; }

@@ -272,6 +272,7 @@ private:
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool needs_rescue_locked() const noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    void report_rescue_locked(queue_core& q) noexcept CMWQ_REQUIRES(lock_);
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void end_worker(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);

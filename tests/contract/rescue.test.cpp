@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rescuers: the items of their queues get on although no worker can be made, and those of other queues are no worse off.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <vector>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+using kind = cmwq::event::kind;
+
+namespace {
+
+using item = cmwq::work<std::function<void()>>;
+
+/// Queues something until a worker runs it: then there are workers.
+template <class P>
+bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
+    return eventually([&] {
+        std::atomic<bool> rescued{true};
+        item w{[&] { rescued = cmwq::this_work::on_rescuer(); }};
+        q.queue_on(cpu, w);
+        w.flush();
+        return !rescued;
+    });
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of them block, in order", "",
+                        threaded_policies) {
+    using P = TestType;
+    constexpr int many = 1000, nr_blocking = 20;
+    scarce_runtime s;
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    s.threads.refuse();
+
+    std::counting_semaphore<> entered{0}, leave{0};
+    std::atomic<int> on_rescuer{0}, inside{0}, crowded{0};
+    std::vector<std::vector<int>> order(s.cpus.size()); // written by one thread, or this finds out
+    std::vector<std::unique_ptr<item>> items;
+    for (int i = 0; i < many; ++i) {
+        items.push_back(std::make_unique<item>([&, i] {
+            if (++inside != 1) ++crowded;
+            on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
+            order[static_cast<std::size_t>(i) % s.cpus.size()].push_back(i);
+            const auto block = [&] {
+                entered.release();
+                leave.acquire();
+            };
+            if (i % (2 * many / nr_blocking) == 7) block();
+            if (i % (2 * many / nr_blocking) == 57) cmwq::blocking(block);
+            --inside;
+        }));
+    }
+    for (int i = 0; i < many; ++i) {
+        CHECK(q.queue_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], *items[static_cast<std::size_t>(i)]) ==
+              queue_status::queued);
+    }
+    for (int i = 0; i < nr_blocking; ++i) {
+        entered.acquire();
+        CHECK(inside == 1);
+        leave.release();
+    }
+    q.flush();
+    CHECK(on_rescuer == many);
+    CHECK(crowded == 0);
+    CHECK(q.stats().completed == many);
+    CHECK(s.rt.stats().items_rescued == many);
+    CHECK(s.rt.stats().threads == 0);
+    for (std::size_t c = 0; c < order.size(); ++c) {
+        for (std::size_t i = 1; i < order[c].size(); ++i) CHECK(order[c][i - 1] < order[c][i]);
+    }
+    CHECK(s.events.count(kind::rescued) == 1);
+    CHECK(s.events.last(kind::rescued).message.find("\"rescued\"") != std::string::npos);
+    CHECK(s.events.count(kind::no_thread) == 1);
+    CHECK(s.events.last(kind::no_thread).error == EAGAIN);
+    CHECK(s.events.count(kind::thread_limit) == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, wherever it was queued", "",
+                        std::tuple<cmwq::ordered>) {
+    scarce_runtime s;
+    cmwq::workqueue<TestType> q{s.rt, with_rescuer<TestType>()};
+    s.threads.refuse();
+    std::vector<int> order;
+    for (int i = 0; i < 300; ++i) {
+        q.post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&order, i, &s] {
+            order.push_back(i);
+            if (i == 100) s.threads.allow(); // rescuer and workers take turns from here on
+            if (i == 200) s.threads.refuse();
+        });
+    }
+    q.flush();
+    REQUIRE(order.size() == 300);
+    for (int i = 0; i < 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools, and goes on when it can", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::workqueue<P> with{s.rt, with_rescuer<P>()};
+    cmwq::workqueue<P> without{s.rt, "plain"};
+    s.threads.refuse();
+    std::atomic<int> plain{0}, plain_rescued{0}, other{0};
+    for (int i = 0; i < 100; ++i) {
+        const unsigned cpu = s.cpus[static_cast<std::size_t>(i) % s.cpus.size()];
+        without.post_on(cpu, [&] {
+            plain_rescued += cmwq::this_work::on_rescuer() ? 1 : 0;
+            ++plain;
+        });
+        with.post_on(cpu, [&] { ++other; });
+    }
+    with.flush();
+    CHECK(other == 100);
+    CHECK(plain == 0); // although they were first
+    CHECK(without.stats().started == 0);
+    CHECK(s.events.count(kind::no_thread) == 1);
+    s.threads.allow();
+    without.flush();
+    CHECK(plain == 100);
+    CHECK(plain_rescued == 0);
+    CHECK(s.events.count(kind::no_thread) == 1);
+    CHECK(s.events.count(kind::rescued) == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: what blocks on the rescuer holds nobody up once there are workers", "",
+                        crowded_policies) {
+    using P = TestType;
+    const bool announced = GENERATE(false, true);
+    scarce_runtime s;
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    s.threads.refuse();
+    std::binary_semaphore entered{0};
+    std::counting_semaphore<> leave{0};
+    std::atomic<int> ran{0};
+    item stays{[&] {
+        entered.release();
+        if (announced) cmwq::blocking([&] { leave.acquire(); });
+        else leave.acquire();
+    }};
+    q.queue_on(s.cpus[0], stays);
+    entered.acquire();
+    for (int i = 0; i < 100; ++i) {
+        q.post_on(s.cpus[0], [&] { ran += cmwq::this_work::on_rescuer() ? 1000 : 1; });
+    }
+    s.threads.allow();
+    CHECK(eventually([&] { return ran == 100; }));
+    CHECK(stays.busy());
+    CHECK(s.rt.stats().items_rescued == 1);
+    leave.release();
+    stays.flush();
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back, and comes when they are blocked", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    s.threads.refuse();
+    std::atomic<int> rescued_runs{0};
+    const auto run = [&](int n) {
+        rescued_runs = 0;
+        for (int i = 0; i < n; ++i) {
+            q.post_on(s.cpus[0], [&] { rescued_runs += cmwq::this_work::on_rescuer() ? 1 : 0; });
+        }
+        return [&] { return rescued_runs.load(); };
+    };
+    const auto first = run(100);
+    q.flush();
+    CHECK(first() == 100);
+    s.threads.allow();
+    CHECK(workers_are_back(q, s.cpus[0]));
+    const auto second = run(100);
+    q.flush();
+    CHECK(second() == 0);
+    CHECK(s.events.count(kind::rescued) == 1);
+    if constexpr (!runs_one_at_a_time<P>) {
+        s.threads.refuse();
+        std::counting_semaphore<> entered{0}, leave{0};
+        std::atomic<int> held{0};
+        const unsigned all = s.rt.stats().threads;
+        for (unsigned i = 0; i < all; ++i) {
+            q.post_on(s.cpus[0], [&] {
+                held += cmwq::this_work::on_rescuer() ? 0 : 1;
+                entered.release();
+                leave.acquire();
+            });
+        }
+        for (unsigned i = 0; i < all; ++i) entered.acquire();
+        if (held == static_cast<int>(all)) {
+            const auto third = run(100);
+            CHECK(eventually([&] { return third() == 100; }));
+        }
+        leave.release(all);
+        q.flush();
+        CHECK(held > 0);
+        CHECK(s.events.count(kind::rescued) == 1); // it is told once
+    }
+}
+
+TEST_CASE("rescue: where no queue has a rescuer nothing is rescued, and on_rescuer() is false anywhere else") {
+    scarce_runtime s;
+    CHECK(!cmwq::this_work::on_rescuer());
+    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    std::atomic<int> wrong{0};
+    for (int i = 0; i < 100; ++i) q.post([&] { wrong += cmwq::this_work::on_rescuer() ? 1 : 0; });
+    q.flush();
+    CHECK(wrong == 0);
+    CHECK(s.rt.stats().items_rescued == 0);
+    CHECK(s.events.count(kind::rescued) == 0);
+}
+
+TEST_CASE("rescue: endless work in one pool does not keep the rescuer from another one") {
+    scarce_runtime s;
+    if (s.cpus.size() < 2) return;
+    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    s.threads.refuse();
+    std::atomic<bool> other_ran{false};
+    std::atomic<int> turns{0};
+    std::binary_semaphore running{0};
+    item endless{[&] {
+        if (++turns == 1) running.release();
+        if (!other_ran) q.queue_on(s.cpus[0], endless);
+    }};
+    item other{[&] { other_ran = true; }};
+    q.queue_on(s.cpus[0], endless);
+    running.acquire();
+    q.queue_on(s.cpus[1], other);
+    CHECK(eventually([&] { return other_ran.load(); }));
+    other_ran = true; // for the end of a failed test
+    q.flush();
+    CHECK(!endless.busy());
+}
+
+TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits") {
+    scarce_runtime s;
+    if (s.cpus.size() < 2) return;
+    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    s.threads.refuse();
+    constexpr int many = 200;
+    std::vector<int> places; // one thread writes
+    std::counting_semaphore<> entered{0}, leave{0};
+    // The rescuer stays in one pool until the other one has asked for it: it goes there for its first item.
+    for (int c = 0; c < 2; ++c) {
+        q.post_on(s.cpus[static_cast<std::size_t>(c)], [&] {
+            entered.release();
+            leave.acquire();
+        });
+    }
+    entered.acquire();
+    for (int i = 0; i < many; ++i) {
+        for (int c = 0; c < 2; ++c) {
+            q.post_on(s.cpus[static_cast<std::size_t>(c)], [&places, c] { places.push_back(c); });
+        }
+    }
+    leave.release();
+    entered.acquire(); // the first pool had to be left for this, or was done
+    const auto before = places.size();
+    leave.release();
+    q.flush();
+    REQUIRE(places.size() == 2 * many);
+    CHECK(s.rt.stats().items_rescued == 2 * many + 2);
+    // The first stay may be longer, until the other one's call has come. After that they take turns.
+    int longest = 0, stay = 0, left_of[2] = {many, many};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        stay = i > before && places[i] == places[i - 1] ? stay + 1 : 1;
+        --left_of[places[i]];
+        if (i >= before && left_of[1 - places[i]] > 0) longest = std::max(longest, stay);
+    }
+    CHECK(longest <= 16);
+}

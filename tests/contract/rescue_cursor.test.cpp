@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A rescuer finds the items of its queue among many others without looking at those again for each item. Counted, not
+// timed: the step from one item of a list to the next counts itself, in this program.
+#include <cmwq/detail/engine/pool_workqueue.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace {
+std::atomic<std::uint64_t> nr_steps{0};
+} // namespace
+
+namespace cmwq::inline CMWQ_NS::detail {
+template <>
+inline work_base* item_list::next(work_base& w) noexcept {
+    nr_steps.fetch_add(1, std::memory_order_relaxed);
+    list_node<item_tag>* n = static_cast<list_node<item_tag>&>(w).next;
+    return n == &head_ ? nullptr : item(n);
+}
+} // namespace cmwq::inline CMWQ_NS::detail
+
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <memory>
+#include <vector>
+
+using namespace cmwq_test;
+
+namespace {
+
+constexpr int nr_foreign = 20'000, nr_own = 500;
+
+template <class P>
+cmwq::options<P> wide(cmwq::options<P> o) {
+    if constexpr (has_limit<P>) o.max_active = 2048;
+    return o;
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are looked at once", "", crowded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::workqueue<P> with{s.rt, wide(with_rescuer<P>())};
+    std::vector<std::unique_ptr<cmwq::workqueue<P>>> foreign;
+    for (int i = 0; i < nr_foreign; i += 2000) {
+        foreign.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, wide(cmwq::options<P>{.name = "foreign"})));
+    }
+    s.threads.refuse();
+    gate<P> stays; // the list fills up behind it
+    stays.hold(with, s.cpus[0]);
+    std::atomic<int> own{0}, others{0};
+    for (int i = 0; i < nr_foreign; ++i) {
+        foreign[static_cast<std::size_t>(i / 2000)]->post_on(s.cpus[0], [&] { ++others; });
+    }
+    for (int i = 0; i < nr_own; ++i) with.post_on(s.cpus[0], [&] { ++own; });
+    const std::uint64_t before = nr_steps;
+    stays.open();
+    with.flush();
+    const std::uint64_t steps = nr_steps - before;
+    CHECK(own == nr_own);
+    CHECK(others == 0);
+    CAPTURE(steps);
+    CHECK(steps >= nr_foreign); // it counts
+    CHECK(steps < 3 * nr_foreign);
+    s.threads.allow();
+    for (const auto& q : foreign) q->drain();
+    CHECK(others == nr_foreign);
+}
+
+TEST_CASE("rescue: an item in front that goes takes no other one from sight") {
+    // The rescuer remembers up to where it has looked by an item; that one is cancelled, and the one before it, too.
+    using item = cmwq::work<std::function<void()>>;
+    scarce_runtime s;
+    cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()}, other{s.rt, "other"};
+    s.threads.refuse();
+    std::atomic<int> own{0};
+    std::vector<std::unique_ptr<item>> foreign;
+    for (int i = 0; i < 30; ++i) foreign.push_back(std::make_unique<item>([] {}));
+    gate<cmwq::bound> first, second, third;
+    first.hold(with, s.cpus[0]);
+    for (std::size_t i = 0; i < 10; ++i) other.queue_on(s.cpus[0], *foreign[i]);
+    with.queue_on(s.cpus[0], second.item);
+    for (std::size_t i = 10; i < 20; ++i) other.queue_on(s.cpus[0], *foreign[i]);
+    with.queue_on(s.cpus[0], third.item);
+    first.open();
+    CHECK(eventually([&] { return second.runs == 1; })); // it has looked at the first ten
+    CHECK(foreign[9]->cancel());
+    CHECK(foreign[8]->cancel());
+    with.post_on(s.cpus[0], [&] { ++own; });
+    second.open();
+    CHECK(eventually([&] { return third.runs == 1; }));
+    for (std::size_t i = 0; i < 20; ++i) CHECK(foreign[i]->cancel() == (i != 8 && i != 9));
+    for (std::size_t i = 20; i < 30; ++i) other.queue_on(s.cpus[0], *foreign[i]);
+    with.post_on(s.cpus[0], [&] { ++own; });
+    third.open();
+    with.flush();
+    CHECK(own == 2);
+    for (std::size_t i = 20; i < 30; ++i) CHECK(foreign[i]->cancel());
+}

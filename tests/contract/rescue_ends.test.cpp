@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rescuers that cannot be made, that are not needed any more when they come, and those of the parent in a forked child.
+#include "catch.hpp"
+#include "child.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+#include "stress/stress.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+struct counted {
+    explicit counted(std::atomic<int>& n) : alive(&n) { ++*alive; }
+    counted(const counted& o) : alive(o.alive) { ++*alive; }
+    counted& operator=(const counted&) = delete;
+    ~counted() { --*alive; }
+    std::atomic<int>* alive;
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and nothing is left of the attempt", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    {
+        cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // the topology is loaded, pools are known
+    }
+    const auto tasks = stress::nr_tasks();
+    const std::string before = s.rt.dump();
+    s.threads.refuse();
+    std::atomic<int> alive{0};
+    {
+        cmwq::options<P> o = with_rescuer<P>("hopeless");
+        o.on_exception = [c = counted(alive)](const std::exception_ptr&) { static_cast<void>(c); };
+        try {
+            cmwq::workqueue<P> q{s.rt, std::move(o)};
+            FAIL("there was a thread");
+        } catch (const std::system_error& e) {
+            CHECK(e.code() == std::errc::resource_unavailable_try_again);
+            CHECK(std::string(e.what()).find("\"hopeless\"") != std::string::npos);
+        }
+    }
+    CHECK(alive == 0);
+    CHECK(stress::nr_tasks() == tasks);
+    CHECK(eventually([&] { return s.rt.dump() == before; }));
+    s.threads.allow();
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
+}
+
+TEST_CASE("rescue: attributes that are impossible leave no rescuer behind") {
+    const auto tasks = stress::nr_tasks();
+    scarce_runtime s;
+    cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
+    o.attrs.nice(100);
+    CHECK_THROWS_AS(cmwq::workqueue<cmwq::unbound>(s.rt, std::move(o)), std::invalid_argument);
+    CHECK(s.threads.made() == 2); // the service thread, and a rescuer
+    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 1; }));
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer goes with its queue", "", threaded_policies) {
+    using P = TestType;
+    const auto tasks = stress::nr_tasks();
+    {
+        scarce_runtime s;
+        for (int i = 0; i < 3; ++i) {
+            std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
+            for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
+            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 6; }));
+            queues.clear();
+            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 1; }));
+        }
+    }
+    CHECK(eventually([&] { return stress::nr_tasks() == tasks; }));
+}
+
+namespace {
+
+/// The threads of the rescuers made while `hold` is set begin with a wait.
+class late_threads final : public cmwq::thread_source {
+public:
+    scarce_threads others;
+    std::atomic<bool> hold{false};
+    void let_go() { leave_.release(); }
+
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        if (!hold) return others.start(t, body, arg);
+        body_ = body;
+        arg_ = arg;
+        return t.start(
+            [](void* self) {
+                auto& s = *static_cast<late_threads*>(self);
+                s.leave_.acquire();
+                s.body_(s.arg_);
+            },
+            this);
+    }
+
+private:
+    std::binary_semaphore leave_{0};
+    cmwq::detail::thread_body body_ = nullptr; // of the only one
+    void* arg_ = nullptr;
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered the call", "", threaded_policies) {
+    using P = TestType;
+    late_threads threads;
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<P> prompt{rt, with_rescuer<P>("prompt")};
+    threads.hold = true;
+    auto late = std::make_unique<cmwq::workqueue<P>>(rt, with_rescuer<P>("late"));
+    threads.hold = false;
+    threads.others.refuse();
+    std::atomic<int> on_rescuer{0};
+    cmwq::work first{[&] { on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0; }};
+    cmwq::work second{[&] { on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0; }};
+    // Both rescuers are called at once, or the pool asks for the second one at the next look.
+    late->queue_on(cpu, second);
+    prompt.queue_on(cpu, first);
+    first.flush();
+    CHECK(on_rescuer == 1);
+    CHECK(second.pending());
+    threads.others.allow();
+    prompt.queue_on(cpu, first); // a worker is made, and sees to both
+    second.flush();
+    first.flush();
+    CHECK(on_rescuer == 1);
+    cmwq::detail::thread_probe me;
+    me.open_own(true);
+    std::thread lets_go([&] {
+        int asleep = 0; // it waits for its rescuer
+        static_cast<void>(eventually([&] { return (asleep = me.blocked() ? asleep + 1 : 0) == 20; }));
+        threads.let_go();
+    });
+    late.reset();
+    lets_go.join();
+    CHECK(rt.stats().items_rescued == 1);
+    CHECK(events.count(cmwq::event::kind::rescued) == 1); // the late one has rescued nothing
+    CHECK(events.last(cmwq::event::kind::rescued).message.find("\"prompt\"") != std::string::npos);
+}
+
+// Many rounds of it, with all that may happen at the same time: tests/stress/rescue.test.cpp.
+TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way", "", threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 20; ++i) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
+    s.threads.refuse();
+    for (auto& q : queues) {
+        q->post_on(s.cpus[0], [&] {
+            ++runs;
+            s.threads.allow();
+            queues.front()->post([&] { ++runs; }); // which has a worker made
+        });
+    }
+    for (auto& q : queues) {
+        if (q != queues.front()) q.reset();
+    }
+    queues.front()->drain();
+    queues.clear();
+    CHECK(runs == 40);
+}
+
+TEST_CASE("rescue: a queue that is destroyed by its own item on the rescuer") {
+    scarce_runtime s;
+    auto* queue = new cmwq::workqueue<>(s.rt, with_rescuer<cmwq::bound>());
+    s.threads.refuse();
+    std::atomic<int> runs{0};
+    std::atomic<bool> refused{false};
+    std::binary_semaphore begin{0}, done{0};
+    queue->post_on(s.cpus[0], [&] {
+        begin.acquire();
+        ++runs;
+        try {
+            queue->~workqueue();
+        } catch (const std::system_error& e) {
+            refused = e.code() == std::errc::resource_deadlock_would_occur;
+        }
+        done.release();
+    });
+    for (int i = 0; i < 20; ++i) queue->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
+    begin.release();
+    done.acquire();
+    ::operator delete(queue);
+    CHECK(refused);
+    CHECK(eventually([&] { return runs == 21; }));
+    CHECK(s.rt.stats().items_rescued == 21);
+}
+
+#if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
+
+TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its own, and the parent's are dead", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    auto q = std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>());
+    s.threads.refuse();
+    gate<P> g;
+    cmwq::work idle{[] {}};
+    g.hold(*q, s.cpus[0]);
+    q->queue(idle);
+    const outcome o = in_child([&] {
+        findings f;
+        cmwq::work w{[] {}};
+        f.expect(1, q->queue(w) == queue_status::rejected, "the parent's queue accepts");
+        f.expect(1, idle.cancel(), "it was pending in the parent");
+        q->flush();
+        f.expect(2, q->shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops");
+        q.reset();
+        {
+            cmwq::workqueue<P> late{s.rt, with_rescuer<P>()}; // on the parent's runtime: no thread, nothing to wait for
+            f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts");
+            f.expect(4, stress::nr_tasks() == 1, "it has a thread");
+        }
+        scarce_runtime own;
+        std::atomic<int> rescued{0};
+        cmwq::workqueue<P> fresh{own.rt, with_rescuer<P>()};
+        own.threads.refuse();
+        for (int i = 0; i < 100; ++i) fresh.post([&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; });
+        fresh.flush();
+        f.expect(8, rescued == 100, "the child's rescuer did not run everything");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+    g.open();
+    q->flush();
+    CHECK(g.runs == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: a rescuer's item forks", "", threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    s.threads.refuse();
+    std::atomic<int> status{-1};
+    q.post([&] {
+        const pid_t child = fork_a_child();
+        if (child == 0) {
+            ::alarm(30);
+            findings f;
+            f.expect(1, !cmwq::this_work::on_rescuer() && cmwq::this_work::current() == nullptr, "still in an item");
+            cmwq::workqueue<P> fresh{with_rescuer<P>()};
+            std::atomic<int> runs{0};
+            fresh.post([&] { ++runs; });
+            fresh.flush();
+            f.expect(2, runs == 1, "the child's queue does not run");
+            ::_exit(f.wrong());
+        }
+        int one = 0;
+        uninterrupted([&] { return ::waitpid(child, &one, 0); });
+        status = one;
+    });
+    q.flush();
+    CHECK(status == 0);
+}
+
+#endif

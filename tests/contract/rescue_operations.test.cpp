@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What can be done to items and queues works as well while a rescuer runs them.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+#include "stress/stress.hpp"
+
+#include <cmwq/async.hpp>
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+using kind = cmwq::event::kind;
+
+namespace {
+
+using item = cmwq::work<std::function<void()>>;
+
+/// The rescuer stays in an item of the queue, until it is let go.
+template <class P>
+struct rescue_in_progress : scarce_runtime {
+    rescue_in_progress() {
+        threads.refuse();
+        stays.hold(*q, cpus[0]);
+    }
+    std::optional<cmwq::workqueue<P>> q{std::in_place, rt, with_rescuer<P>()};
+    gate<P> stays; // lets go of itself before the queue goes
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer are cancelled, disabled, flushed", "",
+                        threaded_policies) {
+    rescue_in_progress<TestType> s;
+    auto& q = *s.q;
+    std::atomic<int> runs{0}, other_runs{0};
+    item cancelled{[&] { runs += 1000; }}, disabled{[&] { runs += 1000; }}, flushed{[&] { ++runs; }};
+    std::vector<std::unique_ptr<item>> rest;
+    for (item* w : {&cancelled, &flushed, &disabled}) q.queue_on(s.cpus[0], *w);
+    for (int i = 0; i < 20; ++i) {
+        rest.push_back(std::make_unique<item>([&] { ++other_runs; }));
+        q.queue_on(s.cpus[0], *rest.back());
+    }
+    CHECK(cancelled.pending());
+    CHECK(cancelled.cancel());
+    CHECK(!cancelled.pending());
+    CHECK(disabled.disable_sync());
+    CHECK(q.queue(disabled) == queue_status::disabled);
+    CHECK(rest[0]->cancel_sync());
+    CHECK(rest[10]->cancel());
+    CHECK(rest[19]->cancel());
+    CHECK(q.queue_on(s.cpus[0], cancelled) == queue_status::queued);
+    CHECK(cancelled.cancel());
+    CHECK(s.stays.item.busy());
+    CHECK(!s.stays.item.pending());
+    s.stays.open();
+    CHECK(flushed.flush());
+    CHECK(runs == 1);
+    q.flush();
+    CHECK(other_runs == 17);
+    CHECK(disabled.enable());
+    CHECK(q.queue(disabled) == queue_status::queued);
+    disabled.flush();
+    CHECK(runs == 1001);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: who waits for the item on the rescuer gets its end", "", threaded_policies) {
+    rescue_in_progress<TestType> s;
+    auto& q = *s.q;
+    std::atomic<int> returned{0};
+    const std::function<void()> waits[] = {
+        [&] { returned += s.stays.item.flush() ? 1 : 100; },
+        [&] { returned += s.stays.item.cancel_sync() ? 100 : 1; },
+        [&] { q.flush(), ++returned; },
+        [&] { q.drain(), ++returned; },
+    };
+    std::vector<std::thread> waiting;
+    cmwq::detail::thread_probe probes[std::size(waits)];
+    std::atomic<std::size_t> started{0};
+    for (std::size_t i = 0; i < std::size(waits); ++i) {
+        waiting.emplace_back([&, i] {
+            probes[i].open_own(true);
+            ++started;
+            waits[i]();
+        });
+    }
+    CHECK(eventually([&] {
+        return started == std::size(waits) &&
+               std::all_of(std::begin(probes), std::end(probes), [](const auto& p) { return p.blocked(); });
+    }));
+    item late{[] {}};
+    CHECK(q.queue(late) == queue_status::rejected); // the drain has begun
+    CHECK(returned == 0);
+    s.stays.open();
+    for (std::thread& t : waiting) t.join();
+    CHECK(returned == 4);
+    CHECK(s.stays.runs == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for what the rescuer has to run", "", threaded_policies) {
+    rescue_in_progress<TestType> s;
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 100; ++i) s.q->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
+    std::thread opens([&] {
+        item probe{[] {}};
+        static_cast<void>(eventually([&] { return s.q->queue(probe) == queue_status::rejected; }));
+        s.stays.open();
+        probe.cancel_sync();
+    });
+    s.q->drain();
+    opens.join();
+    for (int i = 0; i < 100; ++i) s.q->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
+    s.q.reset();
+    CHECK(runs == 200);
+    CHECK(s.rt.stats().threads == 0);
+    CHECK(s.rt.stats().items_rescued == s.rt.stats().items_completed);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception, results to futures", "", threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    std::atomic<int> caught{0};
+    cmwq::options<P> o = with_rescuer<P>();
+    o.on_exception = [&](const std::exception_ptr&) { caught += cmwq::this_work::on_rescuer() ? 1 : 100; };
+    cmwq::workqueue<P> q{s.rt, std::move(o)};
+    s.threads.refuse();
+    q.post([] { throw std::runtime_error("out"); });
+    CHECK(q.async([] { return cmwq::this_work::on_rescuer() ? 42 : 0; }).get() == 42);
+    q.flush();
+    CHECK(caught == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescuer, and nothing is lost", "",
+                        keyed_policies) {
+    using P = TestType;
+    rescue_in_progress<P> s;
+    auto& q = *s.q;
+    std::vector<int> order;
+    int next = 0;
+    const auto queue_some = [&] {
+        for (int i = 0; i < 20; ++i) {
+            q.post_on(s.cpus[0], [&order, n = next++] { order.push_back(n); }); // one thread runs them: the rescuer
+        }
+    };
+    queue_some();
+    for (const int nice : {5, 6, 0}) {
+        q.apply(cmwq::attrs{}.nice(nice));
+        queue_some();
+    }
+    s.stays.open();
+    q.flush();
+    REQUIRE(order.size() == 80);
+    if constexpr (runs_one_at_a_time<P>) {
+        for (int i = 0; i < 80; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+    }
+    CHECK(s.rt.stats().items_rescued == 81);
+    CHECK(q.stats().completed == 81);
+    // The pools that it has left end, and their places for rescuers with them.
+    q.apply(cmwq::attrs{}.nice(7));
+    CHECK(eventually([&] { return s.rt.dump().find("nice=  6") == std::string::npos; }));
+    queue_some();
+    q.flush();
+    CHECK(order.size() == 100);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect meanwhile", "", limited_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::options<P> o = with_rescuer<P>();
+    o.max_active = 1;
+    cmwq::workqueue<P> q{s.rt, std::move(o)};
+    s.threads.refuse();
+    gate<P> stays;
+    stays.hold(q, s.cpus[0]);
+    std::atomic<int> runs{0}, on_rescuer{0};
+    for (int i = 0; i < 50; ++i) {
+        q.post_on(s.cpus[0], [&] {
+            ++runs;
+            on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
+        });
+    }
+    q.set_max_active(4);
+    s.threads.allow();
+    CHECK(eventually([&] { return runs == 50; })); // beside the one that stays
+    CHECK(on_rescuer == 0);
+    q.set_max_active(1);
+    stays.open();
+    q.flush();
+    CHECK(q.stats().completed == 51);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops what waits behind the rescuer", "", threaded_policies) {
+    rescue_in_progress<TestType> s;
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 50; ++i) s.q->post_on(s.cpus[0], [&] { ++runs; });
+    item again{[] {}};
+    s.q->queue(s.stays.item); // it waits for its own run, on the rescuer
+    std::thread opens([&] {
+        static_cast<void>(eventually([&] { return s.q->queue(again) == queue_status::rejected; }));
+        static_cast<void>(eventually([&] { return !s.stays.item.pending(); }));
+        s.stays.open();
+    });
+    CHECK(s.q->shutdown(cmwq::cancel_pending) >= 51);
+    opens.join();
+    CHECK(runs == 0);
+    CHECK(s.stays.runs == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and it never runs twice at once", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    stress::complaints complaints;
+    stress::exclusive once(complaints);
+    std::atomic<int> left{300}, runs{0}, queued{0}, on_rescuer{0};
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    s.threads.refuse();
+    const auto queue_it = [&](item& w) {
+        if (q.queue(w) == queue_status::queued) ++queued;
+    };
+    item w{[&] {
+        once.run([&] {
+            ++runs;
+            on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
+            const int n = --left;
+            if (n == 200) s.threads.allow(); // half of the way with workers, and rescuers that are just leaving
+            if (n == 100) s.threads.refuse();
+            if (n > 0) queue_it(w);
+        });
+    }};
+    std::thread other([&] {
+        while (left > 0) {
+            queue_it(w);
+            std::this_thread::yield();
+        }
+    });
+    queue_it(w);
+    other.join();
+    q.flush();
+    CHECK(complaints.text().empty());
+    CHECK(runs == queued);
+    CHECK(left <= 0);
+    CHECK(on_rescuer >= 100);
+}
+
+TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it is run there again") {
+    // Never twice at once counts for more than who has a rescuer: nobody else could run it.
+    scarce_runtime s;
+    cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> without{s.rt, "plain"};
+    s.threads.refuse();
+    gate<cmwq::bound> stays;
+    stays.hold(with, s.cpus[0]);
+    CHECK(without.queue_on(s.cpus[0], stays.item) == queue_status::queued);
+    s.threads.allow(); // workers come, and leave it to the rescuer
+    item probe{[] {}};
+    without.queue_on(s.cpus[0], probe);
+    probe.flush();
+    CHECK(stays.runs == 1);
+    CHECK(stays.item.pending());
+    stays.open(2);
+    without.flush();
+    CHECK(stays.runs == 2);
+    CHECK(without.stats().completed == 2);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nothing on the way of a rescue allocates. A program of its own: it has its own operator new, which can fail.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <semaphore>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+std::atomic<bool> out_of_memory{false};
+std::atomic<int> refused{0};
+thread_local int left_for_this_thread = -1; // below zero: as many as it likes
+
+bool refuses() noexcept {
+    if (out_of_memory) return true;
+    if (left_for_this_thread < 0) return false;
+    if (left_for_this_thread == 0) return true;
+    --left_for_this_thread;
+    return false;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    if (refuses()) {
+        ++refused;
+        return nullptr;
+    }
+    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+    void* const p = allocate(size, alignment);
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
+} // namespace
+
+void* operator new(std::size_t n) { return allocate_or_throw(n, alignof(std::max_align_t)); }
+void* operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, alignof(std::max_align_t)); }
+void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return allocate(n, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+using namespace cmwq_test;
+using kind = cmwq::event::kind;
+
+// With threads refused, and with threads for the asking, but no memory for the record of a worker.
+TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", threaded_policies) {
+    using P = TestType;
+    const bool threads_refused = GENERATE(true, false);
+    constexpr int many = 1000;
+    scarce_threads threads;
+    std::atomic<int> no_thread{0}, last_error{0};
+    cmwq::runtime rt{{.on_event =
+                          [&](const cmwq::event& e) {
+                              if (e.what != kind::no_thread) return;
+                              ++no_thread;
+                              last_error = e.error;
+                          },
+                      .threads = &threads}};
+    const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
+    cmwq::workqueue<P> q{rt, with_rescuer<P>()};
+    cmwq::workqueue<P> plain{rt, "plain"};
+    std::atomic<int> on_rescuer{0}, runs{0};
+    std::counting_semaphore<> entered{0}, leave{0};
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
+    for (int i = 0; i < many; ++i) {
+        items.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
+            ++runs;
+            on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
+            if (i % 100 != 50) return;
+            entered.release();
+            leave.acquire();
+        }));
+    }
+    cmwq::work waits{[] {}};
+    if (threads_refused) threads.refuse();
+    out_of_memory = true;
+    plain.queue_on(cpus[0], waits);
+    for (int i = 0; i < many; ++i) {
+        q.queue_on(cpus[static_cast<std::size_t>(i) % cpus.size()], *items[static_cast<std::size_t>(i)]);
+    }
+    for (int i = 0; i < many / 100; ++i) {
+        entered.acquire();
+        leave.release();
+    }
+    q.flush();
+    const bool still_waits = waits.pending();
+    const bool cancelled = items[0]->cancel_sync();
+    q.drain();
+    const std::size_t dropped = q.shutdown(cmwq::cancel_pending);
+    out_of_memory = false;
+    threads.allow();
+    CHECK(runs == many);
+    CHECK(on_rescuer == many);
+    CHECK(still_waits);
+    CHECK(!cancelled);
+    CHECK(dropped == 0);
+    CHECK(refused > 0);
+    CHECK(no_thread == 1);
+    CHECK((last_error == ENOMEM || (threads_refused && last_error == EAGAIN)));
+    waits.flush();
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: a queue with a rescuer, or a place for it, that memory does not suffice for", "",
+                        threaded_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    { cmwq::workqueue<P> warm_up{rt, "warm up"}; }
+    const std::string before = rt.dump();
+    std::optional<cmwq::workqueue<P>> q;
+    int failures = 0;
+    // Fails at the first allocation, at the second, ...: nothing may be left of any attempt.
+    for (int n = 0; !q.has_value(); ++n) {
+        REQUIRE(n < 1000);
+        cmwq::options<P> o = with_rescuer<P>();
+        left_for_this_thread = n;
+        try {
+            q.emplace(rt, std::move(o));
+        } catch (const std::bad_alloc&) {
+            ++failures;
+        }
+        left_for_this_thread = -1;
+        if (!q.has_value()) CHECK(eventually([&] { return rt.dump() == before; }));
+    }
+    CHECK(failures > 3);
+    std::atomic<int> runs{0};
+    q->post([&] { ++runs; });
+    q->flush();
+    CHECK(runs == 1);
+}
