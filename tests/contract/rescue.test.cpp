@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -282,4 +284,53 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
         if (i >= before && left_of[1 - places[i]] > 0) longest = std::max(longest, stay);
     }
     CHECK(longest <= 16);
+}
+
+// The service thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
+TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and later") {
+    struct refuses_once final : cmwq::thread_source {
+        std::atomic<int> refusals{0};
+        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+            if (refusals > 0) {
+                --refusals;
+                return EAGAIN;
+            }
+            return t.start(body, arg);
+        }
+    };
+    const bool rescued_before = GENERATE(false, true);
+    bool patient = false;
+    for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
+        refuses_once threads;
+        cmwq::runtime rt{{.sentinel = false, .threads = &threads}};
+        cmwq::workqueue<cmwq::unbound> q{rt, with_rescuer<cmwq::unbound>()};
+        std::counting_semaphore<> entered{0}, leave{0};
+        const auto stay = [&] {
+            entered.release();
+            leave.acquire();
+        };
+        const auto hold = [&] {
+            q.post(stay);
+            entered.acquire();
+        };
+        if (rescued_before) {
+            threads.refusals = 1'000'000'000;
+            hold(); // on the rescuer
+            threads.refusals = 0;
+            hold(); // on a worker, which has had a second one made
+            leave.release(2);
+            q.flush();
+            threads.refusals = 2;
+            hold();
+            hold(); // on the second one; the first refusal: there is no spare
+        } else {
+            threads.refusals = 1;
+        }
+        const std::uint64_t before = rt.stats().items_rescued;
+        hold(); // refused once
+        patient = rt.stats().items_rescued == before && threads.refusals == 0;
+        leave.release(3);
+        q.flush();
+    }
+    CHECK(patient);
 }

@@ -278,3 +278,23 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     CHECK(stays.runs == 2);
     CHECK(without.stats().completed == 2);
 }
+
+TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run, not beside it") {
+    scarce_runtime s;
+    if (s.cpus.size() < 2) return;
+    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    s.threads.refuse();
+    gate<cmwq::bound> stays;
+    stays.hold(q, s.cpus[0]);
+    s.threads.allow();
+    item probe{[] {}};
+    q.queue_on(s.cpus[1], stays.item);
+    q.queue_on(s.cpus[1], probe);
+    probe.flush(); // there are workers on that CPU, and on the other one as soon as they are needed
+    q.queue_on(s.cpus[0], probe);
+    probe.flush();
+    CHECK(stays.runs == 1);
+    stays.open(2);
+    q.flush();
+    CHECK(stays.runs == 2);
+}
