@@ -146,6 +146,14 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
     second.flush();
     first.flush();
     CHECK(on_rescuer == 1);
+    if constexpr (has_attributes<P>) {
+        // What it has in the pool is replaced, has drained, and stays: the rescuer is going to look at it.
+        late->apply(cmwq::attrs{}.nice(5));
+        cmwq::options<P> o;
+        o.attrs.nice(6);
+        cmwq::workqueue<P>{rt, std::move(o)}.flush();
+        CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; })); // what may be freed, is
+    }
     cmwq::detail::thread_probe me;
     me.open_own(true);
     std::thread lets_go([&] {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The limit of a cgroup: pids.max, of version 2 or 1, as containers have it.
+#include "rescue_body.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool write_to(const fs::path& file, const std::string& text) {
+    std::ofstream out(file);
+    return static_cast<bool>((out << text).flush());
+}
+
+std::string content_of(const fs::path& file) {
+    std::ifstream in(file);
+    std::string text;
+    std::getline(in, text, '\0');
+    return text;
+}
+
+/// A cgroup of its own below one that has the controller; `why_not` says what there is not.
+class pids_cgroup {
+public:
+    pids_cgroup() {
+        std::istringstream mounts(content_of("/proc/mounts"));
+        std::string device, at, type, options, rest;
+        while (mounts >> device >> at >> type >> options && std::getline(mounts, rest)) {
+            const bool v1 = type == "cgroup" && ("," + options + ",").find(",pids,") != std::string::npos;
+            const bool v2 =
+                type == "cgroup2" && content_of(at + "/cgroup.controllers").find("pids") != std::string::npos;
+            if (!v1 && !v2) continue;
+            // The controllers of version 2 are handed down. Of no use: the root of a cgroup namespace without them.
+            if (v2) write_to(at + "/cgroup.subtree_control", "+pids");
+            const fs::path mine = fs::path(at) / ("cmwq_test_" + std::to_string(::getpid()));
+            std::error_code failed;
+            fs::create_directory(mine, failed);
+            if (failed) {
+                why_not = "cannot make a cgroup in " + at + ": " + failed.message();
+                continue;
+            }
+            path_ = mine;
+            if (fs::exists(mine / "pids.max")) return;
+            why_not = at + " does not hand pids down";
+            remove();
+        }
+        if (why_not.empty()) why_not = "no cgroup with the controller pids is mounted";
+    }
+    ~pids_cgroup() { remove(); }
+    pids_cgroup(const pids_cgroup&) = delete;
+    pids_cgroup& operator=(const pids_cgroup&) = delete;
+
+    [[nodiscard]] bool exists() const { return !path_.empty(); }
+    [[nodiscard]] bool enter() const { return write_to(path_ / "cgroup.procs", "0"); }
+    void set_max(const std::string& n) const { write_to(path_ / "pids.max", n); }
+    [[nodiscard]] std::string current() const { return content_of(path_ / "pids.current"); }
+
+    std::string why_not;
+
+private:
+    void remove() {
+        if (path_.empty()) return;
+        // The last process may be listed for a moment after it has been waited for.
+        static_cast<void>(cmwq_test::eventually([this] { return ::rmdir(path_.c_str()) == 0; }));
+        path_.clear();
+    }
+    fs::path path_;
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("limits: pids.max of the cgroup admits no worker", "", cmwq_test::threaded_policies) {
+    const pids_cgroup group;
+    if (!group.exists()) {
+        std::cout << "skipped: " << group.why_not << '\n';
+        return;
+    }
+    const cmwq_test::outcome o = cmwq_test::in_child(
+        [&] {
+            if (!group.enter()) return 64;
+            return limits::everything_gets_on<TestType>([&] { group.set_max(group.current()); },
+                                                        [&] { group.set_max("max"); });
+        },
+        60);
+    INFO(o.stderr_text);
+    if (o.exited_with(64)) {
+        std::cout << "skipped: this process may not enter another cgroup\n";
+        return;
+    }
+    CHECK(o.exited_with(0));
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What has to hold in a process that the system gives no threads to.
+#pragma once
+
+#include "child.hpp"
+#include "eventually.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <semaphore>
+#include <string>
+#include <thread>
+
+namespace limits {
+
+/// Nothing else in this process may start a thread while this runs. `tighten()`: no further thread can be made;
+/// `lift()`: they can. Returns the exit status of the child: a bit for each kind of failure.
+template <class P, class Tighten, class Lift>
+int everything_gets_on(Tighten tighten, Lift lift) {
+    using namespace cmwq_test;
+    using kind = cmwq::event::kind;
+    constexpr int many = 1000;
+    findings f;
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
+    const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
+    cmwq::workqueue<P> helped{rt, with_rescuer<P>()};
+    cmwq::workqueue<P> plain{rt, "plain"};
+    tighten();
+    try {
+        std::thread([] {}).join();
+        f.expect(1, false, "the limit does not hold");
+    } catch (const std::system_error&) {}
+    std::atomic<int> runs{0}, rescued{0}, plain_runs{0};
+    std::counting_semaphore<> entered{0}, leave{0};
+    for (int i = 0; i < many; ++i) {
+        const unsigned cpu = cpus[static_cast<std::size_t>(i) % cpus.size()];
+        if (i % 10 == 0) plain.post_on(cpu, [&] { ++plain_runs; });
+        helped.post_on(cpu, [&, i] {
+            ++runs;
+            rescued += cmwq::this_work::on_rescuer() ? 1 : 0;
+            if (i % 100 != 50) return;
+            entered.release();
+            if (i % 200 == 50) cmwq::blocking([&] { leave.acquire(); });
+            else leave.acquire();
+        });
+    }
+    for (int i = 0; i < many / 100; ++i) {
+        entered.acquire();
+        leave.release();
+    }
+    helped.flush();
+    f.expect(2, runs == many, "not all items have run");
+    f.expect(2, rescued == many, "not all on the rescuer");
+    f.expect(4, rt.stats().threads == 0, "there is a worker");
+    f.expect(4, plain_runs == 0, "an item without rescuer has run");
+    f.expect(8, events.count(kind::no_thread) == 1, "the refusal is not reported, or too often");
+    f.expect(8, events.last(kind::no_thread).error == EAGAIN, "it is reported with another error");
+    lift();
+    plain.flush();
+    f.expect(16, plain_runs == many / 10, "not all items without rescuer have run");
+    f.expect(16, rt.stats().threads > 0, "without a worker");
+    helped.post([&] { ++runs; });
+    helped.flush();
+    f.expect(32, runs == many + 1, "it does not go on");
+    return f.wrong();
+}
+
+} // namespace limits

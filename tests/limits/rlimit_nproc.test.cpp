@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// RLIMIT_NPROC, which counts the threads of a user, and does not hold for root: root becomes somebody else in a child.
+#include "rescue_body.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <grp.h>
+#include <iostream>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+/// A user of whom nothing runs: the limit counts all that does.
+uid_t user_without_processes() {
+    std::vector<uid_t> seen;
+    for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+        struct stat s{};
+        if (::stat(process.path().c_str(), &s) == 0) seen.push_back(s.st_uid);
+    }
+    uid_t uid = 61'234;
+    while (std::find(seen.begin(), seen.end(), uid) != seen.end()) ++uid;
+    return uid;
+}
+
+void set_limit(rlim_t n) {
+    rlimit l{};
+    ::getrlimit(RLIMIT_NPROC, &l);
+    l.rlim_cur = std::min(n, l.rlim_max);
+    ::setrlimit(RLIMIT_NPROC, &l);
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("limits: RLIMIT_NPROC admits no worker", "", cmwq_test::threaded_policies) {
+    const bool root = ::geteuid() == 0;
+    const uid_t uid = root ? user_without_processes() : ::geteuid();
+    const cmwq_test::outcome o = cmwq_test::in_child(
+        [&] {
+            if (root) {
+                // A program that changes its user loses its own /proc files, unless it says that it may be looked at.
+                if (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)
+                    return 64;
+                ::prctl(PR_SET_DUMPABLE, 1);
+            }
+            rlimit before{};
+            ::getrlimit(RLIMIT_NPROC, &before);
+            return limits::everything_gets_on<TestType>([] { set_limit(1); }, [&] { set_limit(before.rlim_cur); });
+        },
+        60);
+    INFO(o.stderr_text);
+    if (o.exited_with(64)) {
+        std::cout << "skipped: root may not become another user here\n";
+        return;
+    }
+    CHECK(o.exited_with(0));
+}
