@@ -117,7 +117,6 @@ inline void runtime_core::report_thread_limit(const worker_pool& pool) noexcept 
 }
 
 inline void runtime_core::report_rescue(queue_core& q) noexcept {
-    if (!q.first_report(event::kind::rescued)) return;
     report(event::kind::rescued, 0, 0,
            [&q] { return "cmwq: no worker can be made for queue \"" + q.name + "\": its rescuer runs its items"; });
 }

@@ -19,7 +19,7 @@ inline bool runs_item_of(const queue_core& q) noexcept {
     return self != nullptr && self->current_pwq != nullptr && self->current_pwq->queue == &q;
 }
 
-/// Waits until everything has ended that was queued before, and calls `meanwhile()` when it is settled what that is. The pwqs are closed and awaited in groups, in the order of
+/// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, in the order of
 /// their making, so that this needs no memory but its stack, which the destructor of a queue could not do anything about
 /// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
 /// earlier one. `before_wait()` is called for each group, when its pwqs have been closed.

@@ -26,13 +26,10 @@ public:
     /// A pool, whose lock is held, is short of threads, and items of `pwq` are next there. `pwq.mayday` has been set:
     /// until the rescuer resets it, the pwq stays.
     void call(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// Nothing is queued on the queue any more: ends and joins the thread. It may have been called, and may still be
-    /// called, for nothing; from here on nobody comes.
-    void stop() noexcept;
     /// Whether other pools wait for it.
     [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
-    /// Its queue has drained for good, so that nobody calls it again: it answers the calls that have been made, ends, and
-    /// is joined.
+    /// Its queue has drained for good. Answers the calls that have been made, for nothing as a rule, then ends the thread
+    /// and joins it.
     void stop() noexcept;
     /// In a forked child: there is no such thread.
     void forget_thread() noexcept { thread_.forget(); }
