@@ -233,6 +233,24 @@ TEST_CASE("a mutex excludes and publishes; without it the race is found") {
     CHECK_FALSE(model::explore(fails("no-mutex"), body(false)));
 }
 
+TEST_CASE("each logical thread has locks of its own to keep in order") {
+    // On one thread of the system: either would be an inversion there.
+    CHECK(model::explore(holds("lock-ranks"), []() CMWQ_NO_TSA {
+        detail::ranked_mutex<detail::lock_rank::queue> outer;
+        detail::ranked_mutex<detail::lock_rank::pool> inner, another;
+        auto t = model::spawn([&]() CMWQ_NO_TSA {
+            const detail::scoped_lock o(outer);
+            const detail::scoped_lock i(another);
+        });
+        {
+            const detail::scoped_lock i(inner);
+            model::require(detail::this_thread_slots().held_ranks == detail::rank_bit(detail::lock_rank::pool), "one");
+        }
+        t.join();
+        model::require(detail::this_thread_slots().held_ranks == 0, "none");
+    }));
+}
+
 TEST_CASE("try_lock fails while another thread holds the mutex, and only then") {
     CHECK(model::explore(holds("try-lock"), []() CMWQ_NO_TSA {
         detail::mutex m;

@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    detail::mutex lock_;
+    detail::ranked_mutex<detail::lock_rank::clock> lock_;
     std::vector<clock_listener*> listeners_ CMWQ_GUARDED_BY(lock_);
     detail::atomic<std::int64_t> now_{1'000'000'000}; // not zero, which the engine takes for "never"
 };

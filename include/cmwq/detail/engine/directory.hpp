@@ -111,12 +111,13 @@ private:
         }
         for (mutex* m : d.reset_in_child_) new (m) mutex;
         d.generation_.fetch_add(1, release);
+        d.lock_.unlock();
         thread_slots& slots = this_thread_slots();
         slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
-        d.lock_.unlock();
     }
 
-    mutex lock_; // innermost, but for the fork handlers, which take the runtimes' queue lists behind it
+    ranked_mutex<lock_rank::directory>
+        lock_; // innermost, but for the fork handlers, which take the runtimes' queue lists behind it
     std::vector<entry> entries_ CMWQ_GUARDED_BY(lock_);
     std::vector<mutex*> reset_in_child_ CMWQ_GUARDED_BY(lock_);
     atomic<std::uint64_t> next_id_{1};

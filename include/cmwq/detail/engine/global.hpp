@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    mutex lock_;
+    ranked_mutex<lock_rank::once> lock_;
     std::vector<T*> inherited_ CMWQ_GUARDED_BY(lock_);
     atomic<T*> object_{nullptr};
     atomic<unsigned> generation_{0}; // of the process that made it, plus one; 0: not made

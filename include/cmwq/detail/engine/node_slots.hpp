@@ -57,7 +57,7 @@ private:
     alignas(cache_line) atomic<unsigned> nr_{0}; // A
     atomic<unsigned> max_{0};                    // A
     atomic<unsigned> nr_waiting_{0};             // A: written under N
-    mutex lock_;
+    ranked_mutex<lock_rank::slots> lock_;
     intrusive_list<pool_workqueue, slot_tag> waiting_ CMWQ_GUARDED_BY(lock_); // N
 };
 

@@ -51,9 +51,9 @@ private:
     void watch(worker_pool& pool);
     void stop_watching(worker_pool& pool) noexcept;
 
-    runtime_core& rt_;              // I
-    stable_vector<record> records_; // grows under PL
-    mutable mutex lock_;            // PL; before the pool locks
+    runtime_core& rt_;                               // I
+    stable_vector<record> records_;                  // grows under PL
+    mutable ranked_mutex<lock_rank::registry> lock_; // PL; before the pool locks
     record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};
     record* ended_ CMWQ_GUARDED_BY(lock_) = nullptr; // nobody keeps them; the service thread ends their threads
     record* free_ CMWQ_GUARDED_BY(lock_) = nullptr;

@@ -189,15 +189,15 @@ private:
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
 
-    atomic<std::uint32_t> closed_{0};  // A
-    atomic<bool> reap_wanted_{false};  // A
-    atomic<unsigned> reported_{0};     // A: a bit for each kind of event
-    atomic<bool> backlog_{false};      // A: it is watched
-    std::uint64_t completed_seen_ = 0; // S: by the watch of the backlog
-    std::int64_t stuck_for_ = 0;       // S: nanoseconds
-    atomic<unsigned> max_active_;      // A, written under WQ
-    atomic<unsigned> min_active_;      // A, written under WQ
-    mutable mutex lock_;               // WQ; before the pool locks
+    atomic<std::uint32_t> closed_{0};             // A
+    atomic<bool> reap_wanted_{false};             // A
+    atomic<unsigned> reported_{0};                // A: a bit for each kind of event
+    atomic<bool> backlog_{false};                 // A: it is watched
+    std::uint64_t completed_seen_ = 0;            // S: by the watch of the backlog
+    std::int64_t stuck_for_ = 0;                  // S: nanoseconds
+    atomic<unsigned> max_active_;                 // A, written under WQ
+    atomic<unsigned> min_active_;                 // A, written under WQ
+    mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
     mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);

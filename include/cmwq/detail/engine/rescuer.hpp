@@ -43,7 +43,7 @@ private:
     thread thread_;     // I
     parker sleep_;      // A
     atomic<bool> stop_{false};
-    mutex lock_; // M
+    ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
 };
 

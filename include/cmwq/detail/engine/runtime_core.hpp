@@ -15,6 +15,7 @@
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/topology.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -232,15 +233,13 @@ public:
 
     // --- fork() ---------------------------------------------------------------------------------------------------------
 
+    // As plain mutexes: one runtime after the other, the order of locks does not hold. The directory's lock keeps two
+    // threads from doing so at once.
     void lock_for_fork() noexcept CMWQ_NO_TSA {
-        config_lock_.lock();
-        queues_lock_.lock();
-        topology_lock_.lock();
+        for (mutex* m : locks_for_fork()) m->lock();
     }
     void unlock_after_fork() noexcept CMWQ_NO_TSA {
-        topology_lock_.unlock();
-        queues_lock_.unlock();
-        config_lock_.unlock();
+        for (mutex* m : locks_for_fork()) m->unlock();
     }
     [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
     /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
@@ -252,6 +251,8 @@ public:
     atomic<unsigned> pins{0}; ///< who looks at the pools right now without a queue that keeps them (directory.hpp)
 
 private:
+    std::array<mutex*, 3> locks_for_fork() noexcept { return {&config_lock_, &queues_lock_, &topology_lock_}; }
+
     static constexpr unsigned no_slot = ~0u;
 
     void time_passed() noexcept override;
@@ -294,11 +295,12 @@ private:
     std::vector<unsigned> slot_of_cpu_;            // I
     pool_registry registry_;
 
-    mutable mutex topology_lock_;
+    mutable ranked_mutex<lock_rank::topology> topology_lock_;
     mutable std::optional<topology> topology_ CMWQ_GUARDED_BY(topology_lock_); // I once it is there
     mutable atomic<bool> topology_known_{false};
 
-    mutable mutex config_lock_; // CF: the outermost; what decides on the pools of queues
+    mutable ranked_mutex<lock_rank::configuration>
+        config_lock_; // CF: the outermost; what decides on the pools of queues
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(config_lock_);
     cpuset usable_ CMWQ_GUARDED_BY(config_lock_); // of cpus_, those that are there
     affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
@@ -339,10 +341,10 @@ private:
         freeze_waiter* next = nullptr;
     };
     unsigned nr_freezes_ CMWQ_GUARDED_BY(config_lock_) = 0;
-    mutex thaw_lock_;                                                     // innermost
+    ranked_mutex<lock_rank::thaw> thaw_lock_;                             // innermost
     freeze_waiter* freeze_waiters_ CMWQ_GUARDED_BY(thaw_lock_) = nullptr; // on the stacks of those who wait
 
-    mutable mutex queues_lock_; // RQ
+    mutable ranked_mutex<lock_rank::list_of_queues> queues_lock_; // RQ
     mutable intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
     mutable intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
 };

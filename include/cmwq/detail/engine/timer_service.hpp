@@ -41,7 +41,7 @@ private:
     void remove_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
 
     runtime_core& rt_;
-    mutex lock_; // T
+    ranked_mutex<lock_rank::timers> lock_; // T
     deadline_heap<work_timer> heap_ CMWQ_GUARDED_BY(lock_);
 };
 

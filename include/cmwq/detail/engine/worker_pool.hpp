@@ -330,8 +330,8 @@ private:
     std::int64_t stalled_for_ = 0;                          // S: nanoseconds
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
-    mutex ending_; // before lock_: one at a time ends workers
-    alignas(cache_line) mutable mutex lock_;
+    ranked_mutex<lock_rank::ending> ending_; // before lock_: one at a time ends workers
+    alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
     intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_);    // L: the most recently idle first
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L

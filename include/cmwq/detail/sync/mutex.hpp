@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/sync/lock_rank.hpp>
 
 #if CMWQ_SYNC == 2
 #include <cmwq/detail/sync/model_thread.hpp>
@@ -23,15 +24,41 @@ using mutex = basic_mutex<futex>;
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// A mutex with a place in the order of locks. Its type says it, so that it takes no room, and no time without
+/// assertions.
+template <lock_rank Rank>
+class CMWQ_TSA(capability("mutex")) ranked_mutex : public mutex {
+public:
+    void lock() noexcept CMWQ_ACQUIRE() CMWQ_NO_TSA {
+        if constexpr (CMWQ_ASSERTS) check_lock_order(Rank);
+        mutex::lock();
+        if constexpr (CMWQ_ASSERTS) note_locked(Rank);
+    }
+    /// In any order: who does not wait is not waited for.
+    bool try_lock() noexcept CMWQ_TRY_ACQUIRE(true) CMWQ_NO_TSA {
+        const bool got_it = mutex::try_lock();
+        if constexpr (CMWQ_ASSERTS) {
+            if (got_it) note_locked(Rank);
+        }
+        return got_it;
+    }
+    void unlock() noexcept CMWQ_RELEASE() CMWQ_NO_TSA {
+        if constexpr (CMWQ_ASSERTS)
+            note_unlocked(Rank); // before: the mutex may be gone afterwards, and this thread too
+        mutex::unlock();
+    }
+};
+
+template <class Mutex>
 class CMWQ_TSA(scoped_lockable) scoped_lock {
 public:
-    [[nodiscard]] explicit scoped_lock(mutex& m) noexcept CMWQ_ACQUIRE(m) : m_(m) { m_.lock(); }
+    [[nodiscard]] explicit scoped_lock(Mutex& m) noexcept CMWQ_ACQUIRE(m) : m_(m) { m_.lock(); }
     ~scoped_lock() CMWQ_RELEASE() { m_.unlock(); }
     scoped_lock(const scoped_lock&) = delete;
     scoped_lock& operator=(const scoped_lock&) = delete;
 
 private:
-    mutex& m_;
+    Mutex& m_;
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -22,6 +22,8 @@ struct thread_slots {
     unsigned bh_depth = 0; ///< open bh_disable_guards, and one more while it runs bottom halves
     unsigned nr_raised = 0;
     std::uint64_t raised[max_raised] = {};
+
+    std::uint32_t held_ranks = 0; ///< of locks, a bit each (lock_rank.hpp); in builds with assertions
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

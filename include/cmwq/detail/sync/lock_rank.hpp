@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The order in which the library takes its own locks. In builds with assertions every lock() checks it, against what the
+// calling thread holds. docs/locking.md says who takes which two.
+#pragma once
+
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// A thread takes a lock only while all that it holds come before it here. One of each: no two pools, no two queues.
+enum class lock_rank : std::uint8_t {
+    once,
+    clock,
+    directory,
+    configuration,
+    list_of_queues,
+    topology,
+    queue,
+    registry,
+    timers,
+    ending,
+    pool,
+    rescuer,
+    slots,
+    thaw,
+};
+
+[[nodiscard]] constexpr const char* name_of(lock_rank r) noexcept {
+    switch (r) {
+    case lock_rank::once: return "once";
+    case lock_rank::clock: return "clock";
+    case lock_rank::directory: return "directory";
+    case lock_rank::configuration: return "configuration";
+    case lock_rank::list_of_queues: return "list of queues";
+    case lock_rank::topology: return "topology";
+    case lock_rank::queue: return "queue";
+    case lock_rank::registry: return "registry";
+    case lock_rank::timers: return "timers";
+    case lock_rank::ending: return "ending";
+    case lock_rank::pool: return "pool";
+    case lock_rank::rescuer: return "rescuer";
+    case lock_rank::slots: return "slots";
+    case lock_rank::thaw: return "thaw";
+    }
+    return "?";
+}
+
+[[nodiscard]] constexpr std::uint32_t rank_bit(lock_rank r) noexcept { return 1u << static_cast<unsigned>(r); }
+
+/// The calling thread holds a lock of that rank from now on.
+inline void note_locked(lock_rank r) noexcept { this_thread_slots().held_ranks |= rank_bit(r); }
+inline void note_unlocked(lock_rank r) noexcept { this_thread_slots().held_ranks &= ~rank_bit(r); }
+
+/// Before waiting for a lock of that rank: afterwards there would be nobody left to tell of an inversion.
+inline void check_lock_order(lock_rank r) noexcept {
+    const std::uint32_t held = this_thread_slots().held_ranks;
+    if (held < rank_bit(r)) return;
+    const auto last = static_cast<lock_rank>(std::bit_width(held) - 1);
+    std::fprintf(stderr, "cmwq: lock order: %s taken while holding %s\n", name_of(r), name_of(last));
+    std::abort();
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

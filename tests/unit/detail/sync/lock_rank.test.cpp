@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef CMWQ_ASSERTIONS
+#define CMWQ_ASSERTIONS // also where NDEBUG is set
+#endif
+#include <cmwq/detail/sync/lock_rank.hpp>
+
+#include <cmwq/detail/sync/lock_rank.hpp> // once more: it guards itself
+#include <cmwq/detail/sync/mutex.hpp>
+
+#include "catch.hpp"
+
+#include <set>
+#include <string>
+#include <thread>
+
+using namespace cmwq::detail;
+
+// An inversion ends the program: tests/death/lock_order.cpp.
+
+namespace {
+
+std::uint32_t held() { return this_thread_slots().held_ranks; }
+
+} // namespace
+
+TEST_CASE("lock rank: takes no room in a mutex") {
+    static_assert(sizeof(ranked_mutex<lock_rank::pool>) == sizeof(mutex));
+}
+
+TEST_CASE("lock rank: what a thread holds is noted, and no more once it is released") {
+    ranked_mutex<lock_rank::queue> queue;
+    ranked_mutex<lock_rank::pool> pool;
+    CHECK(held() == 0);
+    {
+        const scoped_lock q(queue);
+        CHECK(held() == rank_bit(lock_rank::queue));
+        {
+            const scoped_lock p(pool);
+            CHECK(held() == (rank_bit(lock_rank::queue) | rank_bit(lock_rank::pool)));
+        }
+        CHECK(held() == rank_bit(lock_rank::queue));
+        const scoped_lock again(pool);
+    }
+    CHECK(held() == 0);
+    // Not the one that was taken last.
+    queue.lock();
+    pool.lock();
+    queue.unlock();
+    CHECK(held() == rank_bit(lock_rank::pool));
+    pool.unlock();
+    const scoped_lock first(queue);
+}
+
+TEST_CASE("lock rank: other threads hold what they like") {
+    ranked_mutex<lock_rank::pool> mine;
+    ranked_mutex<lock_rank::once> its;
+    const scoped_lock g(mine);
+    std::uint32_t seen = 0;
+    std::thread([&] {
+        const scoped_lock h(its);
+        seen = held();
+    }).join();
+    CHECK(seen == rank_bit(lock_rank::once));
+    CHECK(held() == rank_bit(lock_rank::pool));
+}
+
+TEST_CASE("lock rank: trying is allowed in any order, and noted if it succeeds") {
+    ranked_mutex<lock_rank::queue> queue, other;
+    ranked_mutex<lock_rank::pool> pool;
+    pool.lock();
+    const bool got_it = queue.try_lock();
+    CHECK(got_it);
+    CHECK(held() == (rank_bit(lock_rank::queue) | rank_bit(lock_rank::pool)));
+    pool.unlock();
+    CHECK_FALSE(queue.try_lock());
+    CHECK(held() == rank_bit(lock_rank::queue));
+    if (got_it) queue.unlock();
+    std::thread([&] { other.lock(); }).join();
+    CHECK_FALSE(other.try_lock());
+    CHECK(held() == 0);
+}
+
+TEST_CASE("lock rank: each has a name of its own") {
+    std::set<std::string> names;
+    unsigned nr = 0;
+    for (; nr <= static_cast<unsigned>(lock_rank::thaw); ++nr) names.insert(name_of(static_cast<lock_rank>(nr)));
+    CHECK(names.size() == nr);
+    CHECK_FALSE(names.contains("?"));
+}
