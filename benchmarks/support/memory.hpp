@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the process occupies.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+
+#include <malloc.h>
+#include <unistd.h>
+
+namespace bench {
+
+struct memory {
+    std::int64_t virtual_bytes = 0;
+    std::int64_t resident_bytes = 0;
+
+    [[nodiscard]] static memory now() {
+        memory m;
+        std::ifstream("/proc/self/statm") >> m.virtual_bytes >> m.resident_bytes; // in pages
+        const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+        m.virtual_bytes *= page;
+        m.resident_bytes *= page;
+        return m;
+    }
+    /// The same, after the allocator has given back what it can.
+    [[nodiscard]] static memory trimmed() {
+        ::malloc_trim(0);
+        return now();
+    }
+};
+
+} // namespace bench
