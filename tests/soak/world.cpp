@@ -130,6 +130,7 @@ void world::settle() {
     // More than once: an item of one queue may have queued one on another queue that was drained already. From here on
     // they queue nothing that queues.
     for (unsigned i = 0; i < nr_levels + 1; ++i) {
+        victim_.queue->drain(); // its items queue on the others
         for (slot& s : slots_) s.queue->drain();
     }
     for (shared_place& p : shared_) {
