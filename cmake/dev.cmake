@@ -12,6 +12,8 @@ endif()
 
 set(CMWQ_SANITIZE "" CACHE STRING "Value of -fsanitize= for tests, examples and benchmarks, e.g. address,undefined")
 
+option(CMWQ_ONLY_COMPILE "Nothing of this tree is run: the searches need not be fast" OFF)
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Debug CACHE STRING "Build type" FORCE)
 endif()

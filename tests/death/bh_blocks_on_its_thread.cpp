@@ -1,6 +1,6 @@
 // expect: cmwq: an item of the bottom-half queue "late" blocks
 // On the bottom-half thread of a CPU it is the same.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 // expect: cmwq: an item of the bottom-half queue "slow" blocks
 // Not even for a short time; here in the middle of a bound item, which itself may.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 int main() {
     cmwq::workqueue<> events{"events"};

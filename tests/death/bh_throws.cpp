@@ -1,6 +1,6 @@
 // expect: nobody handles this
 // An exception without a handler ends the program, in the caller of queue().
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 #include <stdexcept>
 

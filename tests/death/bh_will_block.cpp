@@ -1,6 +1,6 @@
 // expect: cmwq: an item of the bottom-half queue "fast" blocks
 // A bottom half must not block, announced or not.
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 int main() {
     cmwq::workqueue<cmwq::bh> fast{"fast"};

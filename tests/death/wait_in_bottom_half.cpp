@@ -1,5 +1,5 @@
 // expect: what.*cmwq: flush[(][)] of queue "slow" in item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast", a bottom half, which must not wait
-#include <cmwq/cmwq.hpp>
+#include <cmwq/workqueue.hpp>
 
 int main() {
     cmwq::workqueue<> slow{"slow"};
