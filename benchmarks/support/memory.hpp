@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <string>
 
 #include <malloc.h>
 #include <unistd.h>
@@ -29,5 +30,15 @@ struct memory {
         return now();
     }
 };
+
+/// Of this process, whoever has made them.
+[[nodiscard]] inline unsigned threads_of_process() {
+    std::ifstream status("/proc/self/status");
+    unsigned n = 0;
+    for (std::string word; status >> word;) {
+        if (word == "Threads:") status >> n;
+    }
+    return n;
+}
 
 } // namespace bench

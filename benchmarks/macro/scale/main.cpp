@@ -2,9 +2,9 @@
 //
 // Many at once: items that are blocked, items that wait, queues. How long it takes to get there, what one of them costs
 // in memory, and whether all of it is given back: threads soon after they have nothing to do, memory to the system.
+#include "measurement.hpp"
+#include "peers.hpp"
 #include "thread_limits.hpp"
-
-#include "support/memory.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -24,89 +24,24 @@ namespace scale {
 
 namespace {
 
-using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr unsigned ceiling = 2048; // of max_active
 
-struct settings {
-    unsigned blocked = 10'000;
-    unsigned pending = 1'000'000;
-    unsigned queues = 10'000;
-    double patience_seconds = 60;
-    double spare_mib = 8; ///< what may stay behind
-};
-
-double ms_since(clock::time_point begin) {
-    return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
-}
-
-bool wait_for(double seconds, const auto& holds) {
-    const auto begin = clock::now();
-    while (!holds()) {
-        if (ms_since(begin) > seconds * 1000) return false;
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
-}
-
-/// One row: from a baseline to a peak and back.
-class measurement {
-public:
-    measurement(const settings& s, cmwq::runtime& rt, std::string what, unsigned n)
-        : settings_(s), rt_(rt), what_(std::move(what)), n_(n), threads_(rt.stats().threads),
-          before_(bench::memory::trimmed()), begin_(clock::now()) {}
-
-    void at_peak() {
-        up_ms_ = ms_since(begin_);
-        peak_threads_ = rt_.stats().threads;
-        peak_ = bench::memory::now();
-        begin_ = clock::now();
-    }
-    /// Everything is done, and all queues and items are gone. False: something stays behind; `kept`: beside so many bytes
-    /// of each.
-    bool at_end(unsigned kept = 0) {
-        const double down_ms = ms_since(begin_);
-        const bool threads_end = wait_for(settings_.patience_seconds, [&] { return rt_.stats().threads <= threads_; });
-        const double idle_ms = ms_since(begin_) - down_ms;
-        const bench::memory after = bench::memory::trimmed();
-        const auto mib = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-        const std::int64_t resident = peak_.resident_bytes - before_.resident_bytes;
-        const std::int64_t left = after.resident_bytes - before_.resident_bytes;
-        std::printf("%-28s %9u %9.0f %9.0f %8u %9.1f %9.0f %10.1f %9u %8.0f %9.1f\n", what_.c_str(), n_, up_ms_,
-                    down_ms, peak_threads_, mib(resident), static_cast<double>(resident) / n_,
-                    mib(peak_.virtual_bytes - before_.virtual_bytes), rt_.stats().threads, idle_ms, mib(left));
-        std::fflush(stdout);
-        if (!threads_end) std::printf("  threads: %u before, %u after\n", threads_, rt_.stats().threads);
-        const bool memory_back = mib(left) <= settings_.spare_mib + mib(std::int64_t{kept} * n_);
-        if (!memory_back) std::printf("  memory stays behind\n");
-        return threads_end && memory_back;
-    }
-
-private:
-    const settings& settings_;
-    cmwq::runtime& rt_;
-    std::string what_;
-    unsigned n_;
-    unsigned threads_;
-    bench::memory before_;
-    clock::time_point begin_;
-    double up_ms_ = 0;
-    unsigned peak_threads_ = 0;
-    bench::memory peak_;
-};
-
-void print_head() {
-    std::printf("%-28s %9s %9s %9s %8s %9s %9s %10s %9s %8s %9s\n", "what", "number", "up, ms", "down, ms", "threads",
-                "RSS, MiB", "B each", "virt., MiB", "threads", "in ms", "RSS, MiB");
-    std::printf("%-28s %9s %9s %9s %8s %9s %9s %10s %9s %8s %9s\n", "", "", "", "", "at peak", "more", "", "more",
-                "at end", "idle", "left");
+/// How many pools of that runtime there are: a line each of its dump.
+auto pools(cmwq::runtime& rt) {
+    return [&rt] {
+        const std::string text = rt.dump();
+        unsigned n = 0;
+        for (std::size_t at = text.find("\npool["); at != std::string::npos; at = text.find("\npool[", at + 1)) ++n;
+        return n;
+    };
 }
 
 // --- items that are blocked -------------------------------------------------------------------------------------------
 
 bool blocked_once(const settings& s, cmwq::runtime& rt, const char* what, unsigned kept) {
-    measurement m(s, rt, what, s.blocked);
+    measurement m(s, pools(rt), what, s.blocked);
     {
         std::counting_semaphore<> leave{0};
         std::atomic<unsigned> entered{0};
@@ -171,7 +106,7 @@ bool pending_items(const settings& s, cmwq::runtime& rt, cmwq::options<P> o, boo
     const std::string what = std::string(intrusive ? "items pending, " : "closures pending, ") + std::string(P::name);
     o.name = what;
     std::atomic<unsigned> ran{0};
-    measurement m(s, rt, what, s.pending);
+    measurement m(s, pools(rt), what, s.pending);
     {
         std::vector<std::unique_ptr<counts_itself>> items;
         cmwq::workqueue<P> q{rt, std::move(o)};
@@ -201,7 +136,7 @@ bool pending(const settings& s, cmwq::runtime& rt) {
 
 template <class P>
 bool queues_of(const settings& s, cmwq::runtime& rt) {
-    measurement m(s, rt, "queues, " + std::string(P::name), s.queues);
+    measurement m(s, pools(rt), "queues, " + std::string(P::name), s.queues);
     std::atomic<unsigned> ran{0};
     {
         std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
@@ -225,12 +160,15 @@ bool queues(const settings& s, cmwq::runtime& rt) {
     return fine;
 }
 
-/// Every pool has its threads, and the first pages of everything are there.
+/// Every pool has its threads, those for bottom halves included, and the first pages of everything are there.
 void warm_up(cmwq::runtime& rt, cmwq::workqueue<cmwq::unbound>& keeps_pool) {
     cmwq::workqueue<> q{rt, "warm-up"};
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
     keeps_pool.post([] {});
+    cmwq::workqueue<cmwq::bh> halves{rt, "warm-up, halves"};
+    for (const unsigned cpu : rt.cpus()) halves.post_on(cpu, [] {});
     q.flush();
+    halves.flush();
     keeps_pool.flush();
 }
 
@@ -239,13 +177,14 @@ int run(const settings& s) {
     cmwq::workqueue<cmwq::unbound> keeps_pool{rt, "keeps the unbound pools"};
     warm_up(rt, keeps_pool);
     static_cast<void>(wait_for(2, [&] { return rt.stats().threads <= 2 * (rt.cpus().size() + 1); }));
-    std::printf("idle timeout 200 ms; sizeof(work_base) %zu; baseline: %u threads, RSS %.1f MiB\n",
-                sizeof(cmwq::work_base), rt.stats().threads,
+    std::printf("idle timeout 200 ms; sizeof(work_base) %zu; baseline: %u threads, %u pools, RSS %.1f MiB\n",
+                sizeof(cmwq::work_base), bench::threads_of_process(), pools(rt)(),
                 static_cast<double>(bench::memory::trimmed().resident_bytes) / (1 << 20));
-    print_head();
+    measurement::print_head();
     bool fine = blocked(s, rt);
     fine = pending(s, rt) && fine;
     fine = queues(s, rt) && fine;
+    if (s.peers) measure_peers(s);
     return fine ? 0 : 1;
 }
 
@@ -261,6 +200,7 @@ int main(int argc, char** argv) {
     app.add_option("--queues", s.queues, "queues of each policy")->capture_default_str();
     app.add_option("--patience", s.patience_seconds, "seconds until something counts as stuck")->capture_default_str();
     app.add_option("--spare", s.spare_mib, "MiB that may stay behind")->capture_default_str();
+    app.add_flag("!--no-peers", s.peers, "not Boost.Asio and oneTBB");
     CLI11_PARSE(app, argc, argv);
     return scale::run(s);
 }
