@@ -70,6 +70,10 @@ public:
         };
         queue_.emplace(h.runtime(), std::move(o));
     }
+    // That of a queue may throw where it finds a deadlock: here that ends the program, as any failure does.
+    ~queue_of() noexcept override = default;
+    queue_of(const queue_of&) = delete;
+    queue_of& operator=(const queue_of&) = delete;
 
     cmwq::workqueue_base& front() override { return *queue_; }
     void flush() override { queue_->flush(); }

@@ -96,7 +96,6 @@ TEST_CASE("stress: items of queues with rescuers while threads come and go, and 
             // Items of this thread, each on one queue.
             std::vector<std::unique_ptr<stress::exclusive>> once;
             std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
-            std::atomic<std::uint64_t> own{0};
             for (unsigned i = 0; i < 16; ++i) {
                 once.push_back(std::make_unique<stress::exclusive>(complaints));
                 items.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
