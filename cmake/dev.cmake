@@ -13,6 +13,7 @@ endif()
 set(CMWQ_SANITIZE "" CACHE STRING "Value of -fsanitize= for tests, examples and benchmarks, e.g. address,undefined")
 
 option(CMWQ_ONLY_COMPILE "Nothing of this tree is run: the searches need not be fast" OFF)
+option(CMWQ_COVERAGE "Count what runs of the library, see scripts/coverage; needs clang" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Debug CACHE STRING "Build type" FORCE)
@@ -35,6 +36,15 @@ if(CMWQ_SANITIZE)
     # g++ sees uninitialised values in libstdc++ that only its own instrumentation has brought there.
     target_compile_options(cmwq_dev INTERFACE -Wno-maybe-uninitialized)
   endif()
+endif()
+
+if(CMWQ_COVERAGE)
+  # The counters are pages of the file itself, so that they outlive whoever ends by abort() or _exit(), and a child's add
+  # to its parent's; they are atomic for the sake of threads, of processes, and of counts that are not lost.
+  target_compile_options(cmwq_dev INTERFACE -fprofile-instr-generate -fcoverage-mapping -fprofile-update=atomic
+                         "SHELL:-mllvm -runtime-counter-relocation=true"
+                         -fprofile-list=${CMAKE_CURRENT_LIST_DIR}/coverage.list)
+  target_link_options(cmwq_dev INTERFACE -fprofile-instr-generate)
 endif()
 
 enable_testing()
