@@ -455,3 +455,20 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
 TEST_CASE("a priority that the system refuses is none: items run, it is told once, the rest takes effect") {
     CHECK(run_hidden("hidden: without the right to priorities*") == 0);
 }
+
+TEST_CASE("attrs are values: equal if nothing tells them apart") {
+    const attrs a = attrs{}.nice(1).cpus({0, 1}).affinity(affinity_scope::cache);
+    CHECK(a == attrs(a));
+    CHECK_FALSE(a == attrs(a).nice(2));
+    CHECK_FALSE(a == attrs(a).scheduling(cmwq::scheduling::idle));
+    CHECK_FALSE(a == attrs(a).affinity(affinity_scope::numa));
+    CHECK_FALSE(a == attrs(a).strict(true));
+    CHECK_FALSE(a == attrs(a).cpus({0}));
+    CHECK_FALSE(a == attrs{}.nice(1).affinity(affinity_scope::cache)); // on all CPUs
+    attrs b;
+    b = a;
+    CHECK(b == a);
+    attrs& self = b;
+    b = self;
+    CHECK(b == a);
+}

@@ -90,3 +90,15 @@ TEST_CASE("power_efficient: bound as a rule, elastic where the runtime saves pow
         item.flush(); // or it has run already
     }
 }
+
+TEST_CASE("dump: scheduling classes have their names") {
+    cmwq::runtime rt{{.machine = cmwq::topology::synthetic("numa:1 l3:1 core:1 pu:1")}};
+    cmwq::workqueue<cmwq::unbound> batch{
+        rt, {.name = "batch", .attrs = cmwq::attrs{}.nice(3).scheduling(cmwq::scheduling::batch)}};
+    cmwq::workqueue<cmwq::unbound> idle{rt,
+                                        {.name = "idle", .attrs = cmwq::attrs{}.scheduling(cmwq::scheduling::idle)}};
+    const std::string text = rt.dump();
+    INFO(text);
+    CHECK(has(text, "batch, nice=  3 idle/workers="));
+    CHECK(has(text, " idle idle/workers="));
+}

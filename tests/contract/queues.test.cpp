@@ -413,3 +413,53 @@ TEST_CASE("the system queues exist, are shared, and run items") {
     c.flush();
     CHECK(runs == 3);
 }
+
+TEST_CASE("system queues: each runs its items, and is the same one at every call") {
+    using get = cmwq::system_workqueue& (*)();
+    for (const get queue :
+         {get{cmwq::system_wq}, get{cmwq::system_highpri_wq}, get{cmwq::system_long_wq}, get{cmwq::system_unbound_wq},
+          get{cmwq::system_freezable_wq}, get{cmwq::system_bh_wq}, get{cmwq::system_bh_highpri_wq}}) {
+        cmwq::system_workqueue& q = queue();
+        CHECK(&q == &queue());
+        std::atomic<bool> ran{false};
+        cmwq::work item{[&] { ran = true; }};
+        CHECK(q.queue(item) == queue_status::queued);
+        item.flush();
+        CHECK(ran);
+    }
+}
+
+TEST_CASE("system queues: the freezable one stands still while the global runtime is frozen, the others do not") {
+    std::atomic<bool> froze{false}, passed{false};
+    cmwq::work stands{[&] { froze = true; }};
+    cmwq::work passes{[&] { passed = true; }};
+    {
+        const cmwq::freeze_guard still{cmwq::runtime::global()};
+        cmwq::system_freezable_wq().queue(stands);
+        cmwq::system_wq().queue(passes);
+        passes.flush();
+        CHECK(passed);
+        CHECK_FALSE(froze);
+    }
+    stands.flush();
+    CHECK(froze);
+}
+
+TEST_CASE("queue() from a CPU that is none of the runtime's: the item runs on one that is") {
+    const cmwq::cpuset all = cmwq::runtime::global().cpus();
+    cmwq::runtime rt{{.cpus = {first_cpu()}}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<unsigned> runs{0}, elsewhere{0};
+    for (const unsigned cpu : all) {
+        std::thread([&] {
+            static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}));
+            q.post([&] {
+                ++runs;
+                elsewhere += cmwq::detail::current_cpu() == first_cpu() ? 0 : 1;
+            });
+        }).join();
+    }
+    q.flush();
+    CHECK(runs == all.size());
+    CHECK(elsewhere == 0);
+}

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -75,6 +76,45 @@ TEST_CASE("runtime_options: CPUs that the process may not use are refused, and n
                       Contains("CPUs " + std::to_string(other)));
     CHECK_THROWS_AS((cmwq::runtime{{.cpus = {cmwq::cpuset::capacity - 1}}}), std::invalid_argument);
     CHECK(eventually([&] { return nr_tasks() == before; }));
+}
+
+TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refused, and named; others are left out") {
+    const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:4 pu:1");
+    CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {0, 1}, .unbound_cpus = {2, 3}, .machine = machine}}),
+                      Contains("unbound CPUs 2-3") && Contains("0-1"));
+    const cmwq::runtime rt{{.cpus = {0, 1}, .unbound_cpus = {1, 2}, .machine = machine}};
+    CHECK(rt.unbound_cpus() == cmwq::cpuset{1});
+}
+
+TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
+    CHECK_THROWS_AS((cmwq::runtime{{.cache_shard_size = 0}}), std::invalid_argument);
+}
+
+TEST_CASE("runtime_options: that max_threads is reached is said once, with the number") {
+    std::mutex m;
+    std::vector<cmwq::event> events;
+    cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = [&](const cmwq::event& e) {
+                          const std::lock_guard g(m);
+                          events.push_back(e);
+                      }}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    std::binary_semaphore leave{0};
+    std::atomic<bool> ran{false};
+    q.post([&] { leave.acquire(); });
+    q.post([&] { ran = true; });
+    CHECK(eventually([&] {
+        const std::lock_guard g(m);
+        return !events.empty();
+    }));
+    CHECK_FALSE(ran); // it waits for the only thread
+    leave.release();
+    q.flush();
+    CHECK(ran);
+    CHECK(rt.stats().peak_threads == 1);
+    const std::lock_guard g(m);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].what == cmwq::event::kind::thread_limit);
+    CHECK_THAT(events[0].message, Contains("all 1 threads") && Contains("max_threads"));
 }
 
 TEST_CASE("runtime_options: negative time-outs are refused, zero is a value") {
