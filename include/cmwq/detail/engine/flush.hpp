@@ -10,6 +10,7 @@
 #include <cmwq/detail/engine/worker.hpp>
 
 #include <cstdint>
+#include <new>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -31,7 +32,12 @@ void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
     std::uint64_t last = 0; // serial of the last pwq that was looked at
     bool more = true;
     while (more) {
-        color_waiter nodes[group];
+        // Made as they are needed: most queues have a few, and to clear all of them takes longer than to look at those.
+        union room {
+            room() noexcept {}
+            color_waiter nodes[group];
+        } room;
+        color_waiter* const nodes = room.nodes;
         unsigned n = 0;
         waiter who;
         more = false;
@@ -40,10 +46,8 @@ void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
             more = n == group;
             if (more) return;
             last = p.serial;
-            nodes[n].who = &who;
-            nodes[n].pwq = &p;
-            nodes[n].pool = p.pool;
-            if (p.pool->close_color(p, nodes[n])) ++n;
+            color_waiter* const node = new (&nodes[n]) color_waiter{.who = &who, .pwq = &p, .pool = p.pool};
+            if (p.pool->close_color(p, *node)) ++n;
         });
         before_wait();
         const registered_wait registered(by, q, nodes, n);
