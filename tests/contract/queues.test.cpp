@@ -463,3 +463,45 @@ TEST_CASE("queue() from a CPU that is none of the runtime's: the item runs on on
     CHECK(runs == all.size());
     CHECK(elsewhere == 0);
 }
+
+TEST_CASE("never twice at once, also where the pool is exchanged in which many workers have come and gone") {
+    cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds{1}}};
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 200}};
+    std::atomic<unsigned> inside{0};
+    std::counting_semaphore<> leave{0};
+    for (int i = 0; i < 200; ++i) {
+        q.post([&] {
+            ++inside;
+            leave.acquire();
+        });
+    }
+    CHECK(eventually([&] { return inside == 200; }));
+    leave.release(200);
+    q.flush();
+    CHECK(eventually([&] { return rt.stats().threads < 20; }));
+
+    std::atomic<int> runs{0}, at_once{0}, overlaps{0};
+    std::binary_semaphore begun{0}, go{0};
+    cmwq::work item{[&] {
+        overlaps += at_once.fetch_add(1);
+        if (runs.fetch_add(1) == 0) {
+            begun.release();
+            go.acquire();
+        }
+        --at_once;
+    }};
+    q.queue(item);
+    begun.acquire();
+    q.apply(cmwq::attrs{}.nice(1));
+    CHECK(q.queue(item) == queue_status::queued);
+    std::atomic<bool> passed{false};
+    cmwq::work other{[&] { passed = true; }}; // in the new pool
+    q.queue(other);
+    other.flush();
+    CHECK(passed);
+    CHECK(runs == 1);
+    go.release();
+    item.flush();
+    CHECK(runs == 2);
+    CHECK(overlaps == 0);
+}

@@ -226,7 +226,7 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
     // nothing in its new pool before all is done in the old one, so that its order needs no exception.
     if (last != 0 && last != pwq->pool->id() && owns(last) && !(q.keyed() && q.fifo)) {
         worker_pool& before = pool(last);
-        if (before.runs(w)) {
+        if (before.runs_now(w)) {
             bool serves = false;
             for (pool_workqueue* there : m.of_place) {
                 if (there == nullptr || there->pool != &before) continue;

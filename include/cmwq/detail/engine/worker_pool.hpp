@@ -86,6 +86,8 @@ public:
     [[nodiscard]] bool push_behind_own_run(work_base& w, const queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
     /// [RUN-1][RUN-2] Whether a worker of this pool runs that item, whose PENDING the caller owns.
     [[nodiscard]] bool runs(const work_base& w) const noexcept;
+    /// The same, for who holds no lock of a pool: its time does not grow with all the workers that there have ever been.
+    [[nodiscard]] bool runs_now(const work_base& w) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- waiting for items and taking them away -----------------------------------------------------------------------
 
