@@ -28,7 +28,7 @@ namespace detail {
 // One for each `Make`, which is a lambda and so a type of its own.
 template <class Policy, class Make>
 system_workqueue& system_queue(Make make_options) {
-    static auto& instance = *new per_process<system_workqueue>;
+    static auto& instance = *new per_process<system_workqueue, lock_rank::system_queue>;
     return instance.get([&] { return new system_workqueue(Policy{}, make_options()); });
 }
 

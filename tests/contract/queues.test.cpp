@@ -414,37 +414,6 @@ TEST_CASE("the system queues exist, are shared, and run items") {
     CHECK(runs == 3);
 }
 
-TEST_CASE("system queues: each runs its items, and is the same one at every call") {
-    using get = cmwq::system_workqueue& (*)();
-    for (const get queue :
-         {get{cmwq::system_wq}, get{cmwq::system_highpri_wq}, get{cmwq::system_long_wq}, get{cmwq::system_unbound_wq},
-          get{cmwq::system_freezable_wq}, get{cmwq::system_bh_wq}, get{cmwq::system_bh_highpri_wq}}) {
-        cmwq::system_workqueue& q = queue();
-        CHECK(&q == &queue());
-        std::atomic<bool> ran{false};
-        cmwq::work item{[&] { ran = true; }};
-        CHECK(q.queue(item) == queue_status::queued);
-        item.flush();
-        CHECK(ran);
-    }
-}
-
-TEST_CASE("system queues: the freezable one stands still while the global runtime is frozen, the others do not") {
-    std::atomic<bool> froze{false}, passed{false};
-    cmwq::work stands{[&] { froze = true; }};
-    cmwq::work passes{[&] { passed = true; }};
-    {
-        const cmwq::freeze_guard still{cmwq::runtime::global()};
-        cmwq::system_freezable_wq().queue(stands);
-        cmwq::system_wq().queue(passes);
-        passes.flush();
-        CHECK(passed);
-        CHECK_FALSE(froze);
-    }
-    stands.flush();
-    CHECK(froze);
-}
-
 TEST_CASE("queue() from a CPU that is none of the runtime's: the item runs on one that is") {
     const cmwq::cpuset all = cmwq::runtime::global().cpus();
     cmwq::runtime rt{{.cpus = {first_cpu()}}};
@@ -504,4 +473,28 @@ TEST_CASE("never twice at once, also where the pool is exchanged in which many w
     item.flush();
     CHECK(runs == 2);
     CHECK(overlaps == 0);
+}
+
+TEST_CASE("shutdown(cancel_pending) drops what waits behind its own run, too, and waits for the run") {
+    cmwq::workqueue<cmwq::unbound> q{{.name = "q", .max_active = 4}};
+    std::atomic<int> runs{0};
+    std::binary_semaphore begun{0}, go{0};
+    cmwq::work item{[&] {
+        ++runs;
+        begun.release();
+        go.acquire();
+    }};
+    q.queue(item);
+    begun.acquire();
+    CHECK(q.queue(item) == queue_status::queued);
+    std::atomic<bool> passed{false};
+    q.post([&] { passed = true; }); // whoever takes this has put the item aside
+    REQUIRE(eventually([&] { return passed.load(); }));
+    std::size_t dropped = 0;
+    std::thread aside([&] { dropped = q.shutdown(cmwq::cancel_pending); });
+    CHECK(eventually([&] { return !item.pending(); }));
+    go.release();
+    aside.join();
+    CHECK(dropped == 1);
+    CHECK(runs == 1);
 }

@@ -12,7 +12,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 /// Meant as a function-local static reference to a `new` one: not destroyed, because threads may still run when static
 /// objects go.
-template <class T>
+template <class T, lock_rank rank = lock_rank::once>
 class per_process {
 public:
     per_process() { directory::get().reset_in_child(lock_); }
@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    ranked_mutex<lock_rank::once> lock_;
+    ranked_mutex<rank> lock_;
     std::vector<T*> inherited_ CMWQ_GUARDED_BY(lock_);
     atomic<T*> object_{nullptr};
     atomic<unsigned> generation_{0}; // of the process that made it, plus one; 0: not made

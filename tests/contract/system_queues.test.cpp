@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The queues that every program has.
+#include "catch.hpp"
+#include "child.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+using get = cmwq::system_workqueue& (*)();
+constexpr get every_queue[] = {cmwq::system_wq,           cmwq::system_highpri_wq,   cmwq::system_long_wq,
+                               cmwq::system_unbound_wq,   cmwq::system_freezable_wq, cmwq::system_bh_wq,
+                               cmwq::system_bh_highpri_wq};
+
+bool runs_its_items(get queue) {
+    std::atomic<bool> ran{false};
+    cmwq::work item{[&] { ran = true; }};
+    if (&queue() != &queue() || queue().queue(item) != queue_status::queued) return false;
+    item.flush();
+    return ran;
+}
+
+} // namespace
+
+TEST_CASE("system queues: each may be what a program calls first") {
+    for (const get queue : every_queue) {
+        const outcome o = in_child([queue] { return runs_its_items(queue) ? 0 : 1; });
+        INFO(o.stderr_text);
+        CHECK(o.exited_with(0));
+    }
+}
+
+TEST_CASE("system queues: each runs its items, and is the same one at every call") {
+    for (const get queue : every_queue) CHECK(runs_its_items(queue));
+}
+
+TEST_CASE("system queues: the freezable one stands still while the global runtime is frozen, the others do not") {
+    std::atomic<bool> froze{false}, passed{false};
+    cmwq::work stands{[&] { froze = true; }};
+    cmwq::work passes{[&] { passed = true; }};
+    {
+        const cmwq::freeze_guard still{cmwq::runtime::global()};
+        cmwq::system_freezable_wq().queue(stands);
+        cmwq::system_wq().queue(passes);
+        passes.flush();
+        CHECK(passed);
+        CHECK_FALSE(froze);
+    }
+    stands.flush();
+    CHECK(froze);
+}
