@@ -25,7 +25,8 @@ public:
 
 namespace detail {
 
-// One for each `Make`, which is a lambda and so a type of its own.
+// One for each `Make`, which is a lambda and so a type of its own. Its lock comes before that of the global runtime,
+// which the first queue makes.
 template <class Policy, class Make>
 system_workqueue& system_queue(Make make_options) {
     static auto& instance = *new per_process<system_workqueue, lock_rank::system_queue>;

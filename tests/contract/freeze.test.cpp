@@ -1,144 +1,351 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: what runs out, what stands still, who may wait for that, and that the thaw gives all of it back.
+// Freezing: what runs runs out, nothing else starts until the thaw, and then everything does, in order.
 #include "catch.hpp"
-#include "child.hpp"
 #include "eventually.hpp"
+#include "freezable.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <semaphore>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <vector>
 
-using namespace cmwq_test;
 using namespace std::chrono_literals;
+using cmwq::queue_status;
+using namespace cmwq_test;
 
 namespace {
 
-bool is_deadlock(const std::system_error& e) { return e.code() == std::errc::resource_deadlock_would_occur; }
+using item = cmwq::work<std::function<void()>>;
 
 } // namespace
 
-TEST_CASE("freeze: what is active runs out, the rest stands still, in order, until the last thaw") {
-    cmwq::runtime rt;
-    cmwq::workqueue<cmwq::ordered> q{rt, {.name = "q", .freezable = true}};
-    cmwq::workqueue<cmwq::ordered> other{rt, "other"};
-    std::binary_semaphore begun{0}, leave{0};
+TEMPLATE_LIST_TEST_CASE("freeze: what runs runs out, nothing else starts until the thaw, and order is kept", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w(1);
+    gate<P> g;
     std::vector<int> order; // plain: one at a time
-    q.post([&] {
-        begun.release();
-        leave.acquire();
-        order.push_back(0);
-    });
-    begun.acquire();
-    CHECK_FALSE(rt.frozen());
-    CHECK_FALSE(rt.wait_frozen()); // nobody has frozen anything
-    rt.freeze();
-    rt.freeze(); // they nest
-    for (int i = 1; i <= 10; ++i) q.post([&order, i] { order.push_back(i); });
-    CHECK_FALSE(rt.frozen()); // the first item is inside
-    CHECK_FALSE(rt.wait_frozen_for(1ms));
-    leave.release();
-    CHECK(rt.wait_frozen());
-    CHECK(rt.frozen());
-    CHECK(order.size() == 1);
-    std::atomic<bool> passed{false};
-    other.post([&] { passed = true; }); // who is not freezable does not notice
-    other.flush();
-    CHECK(passed);
-    rt.thaw();
-    CHECK(rt.frozen());
-    CHECK(order.size() == 1);
-    rt.thaw();
-    CHECK_FALSE(rt.frozen());
-    q.flush();
-    CHECK(order == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
-    CHECK_THROWS_AS(rt.thaw(), std::logic_error); // one too many
-}
-
-TEST_CASE("freeze: a queue that is made while its runtime is frozen starts with the thaw") {
-    cmwq::runtime rt;
-    std::atomic<bool> ran{false};
-    rt.freeze();
-    cmwq::workqueue<> q{rt, {.name = "late", .freezable = true}};
-    q.post([&] { ran = true; });
-    CHECK(rt.wait_frozen());
-    CHECK_FALSE(ran);
-    rt.thaw();
-    q.flush();
-    CHECK(ran);
-}
-
-TEST_CASE("freeze: an item of a freezable queue cannot wait for the freeze, and a guard in it thaws again") {
-    cmwq::runtime rt;
-    cmwq::workqueue<> freezable{rt, {.name = "freezable", .freezable = true}};
-    cmwq::workqueue<> q{rt, "q"};
-    const bool by_guard = GENERATE(false, true);
-    std::atomic<int> refused{0};
-    const auto wait = [&] {
-        try {
-            if (by_guard) {
-                const cmwq::freeze_guard still{rt};
-                FAIL_CHECK("an item waits for its own end");
-            } else {
-                static_cast<void>(rt.wait_frozen());
-                FAIL_CHECK("an item waits for its own end");
-            }
-        } catch (const std::system_error& e) {
-            refused += is_deadlock(e) ? 1 : 0;
-        }
+    const auto queue_ten = [&](int first) {
+        for (int i = first; i < first + 10; ++i) w.q.post_on(w.cpu, [&order, i] { order.push_back(i); });
     };
-    freezable.post(wait);
-    freezable.flush(); // with the guard: nothing is left frozen
-    CHECK(refused == 1);
-    CHECK_THROWS_AS(rt.thaw(), std::logic_error);
-
-    std::atomic<bool> may{false};
-    q.post([&] { // of another queue it can
-        const cmwq::freeze_guard still{rt};
-        may = rt.frozen();
-    });
-    q.flush();
-    CHECK(may);
+    g.hold(w.q, w.cpu);
+    queue_ten(0);
+    CHECK_FALSE(w.rt.frozen());
+    w.rt.freeze();
+    queue_ten(10);
+    CHECK_FALSE(w.rt.frozen()); // it still runs
+    CHECK_FALSE(w.rt.wait_frozen_for(1ms));
+    g.open();
+    CHECK(w.rt.wait_frozen());
+    CHECK(w.rt.frozen());
+    CHECK_FALSE(g.item.busy());
+    w.let_start();
+    CHECK(w.q.stats().started == 1);
+    CHECK(order.empty());
+    queue_ten(20);
+    w.let_start();
+    CHECK(order.empty());
+    CHECK(w.rt.frozen());
+    w.rt.thaw();
+    CHECK_FALSE(w.rt.frozen());
+    w.q.flush();
+    REQUIRE(order.size() == 30);
+    CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("freeze: a bottom half must not wait for it") {
-    cmwq::runtime rt;
-    cmwq::workqueue<cmwq::bh> q{rt, "halves"};
-    std::atomic<bool> refused{false};
-    q.post([&] {
+TEMPLATE_LIST_TEST_CASE("freeze: what is active runs out, started or next in line", "", limited_policies) {
+    using P = TestType;
+    freezable_world<P> w(4);
+    std::atomic<bool> go{false};
+    std::counting_semaphore<> entered{0};
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 6; ++i) {
+        w.q.post_on(w.cpu, [&] {
+            entered.release();
+            while (!go) std::this_thread::yield(); // computes: on a managed pool the others wait in line
+            ++ran;
+        });
+    }
+    entered.acquire();
+    item seventh{[] {}};
+    w.q.queue_on(w.cpu, seventh);
+    CHECK(seventh.cancel()); // the pool has taken in what was queued: four are active, two wait
+    w.rt.freeze();
+    go = true;
+    CHECK(w.rt.wait_frozen());
+    w.let_start();
+    CHECK(ran == 4);
+    w.rt.thaw();
+    w.q.flush();
+    CHECK(ran == 6);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: freezes nest, and the last thaw counts", "", threaded_policies) {
+    freezable_world<TestType> w;
+    std::atomic<int> runs{0};
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
+    for (int i = 0; i < 3; ++i) w.rt.freeze();
+    CHECK(w.rt.frozen()); // nothing runs: at once
+    w.q.post([&] { ++runs; });
+    for (int i = 0; i < 2; ++i) {
+        w.rt.thaw();
+        w.let_start();
+        CHECK(runs == 0);
+        CHECK(w.rt.frozen());
+        CHECK(w.rt.wait_frozen());
+    }
+    w.rt.thaw();
+    w.q.flush();
+    CHECK(runs == 1);
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
+    w.rt.freeze(); // that has changed nothing
+    CHECK(w.rt.frozen());
+    w.rt.thaw();
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: other queues, bottom halves and other runtimes go on", "", threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    freezable_world<P> elsewhere;
+    cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
+    const cmwq::freeze_guard still{w.rt};
+    std::atomic<int> runs{0};
+    const auto count = [&] { ++runs; };
+    w.other.post(count);
+    fast.post(count);
+    elsewhere.q.post(count);
+    w.other.flush();
+    fast.flush();
+    elsewhere.q.flush();
+    CHECK(runs == 3);
+    CHECK_FALSE(elsewhere.rt.frozen());
+}
+
+TEST_CASE("freeze: system_freezable_wq stops with the global runtime, the other system queues do not") {
+    item stops{[] {}}, goes_on{[] {}};
+    {
+        cmwq::system_freezable_wq().queue(goes_on); // made before the freeze
+        goes_on.flush();
+        const cmwq::freeze_guard still{cmwq::runtime::global()};
+        CHECK(cmwq::system_freezable_wq().queue_on(first_cpu(), stops) == queue_status::queued);
+        CHECK(cmwq::system_wq().queue_on(first_cpu(), goes_on) == queue_status::queued);
+        goes_on.flush();
+        CHECK(stops.pending());
+    }
+    stops.flush();
+    CHECK(cmwq::system_freezable_wq().stats().completed == 2);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made meanwhile begins frozen", "", threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    w.rt.freeze();
+    cmwq::workqueue<P> late{w.rt, freezable<P>()};
+    std::atomic<int> runs{0};
+    CHECK(late.post_on(w.cpu, [&] { ++runs; }) == queue_status::queued);
+    w.let_start();
+    CHECK(runs == 0);
+    CHECK(w.rt.frozen());
+    w.rt.thaw();
+    late.flush();
+    CHECK(runs == 1);
+}
+
+// --- waiting for it ---------------------------------------------------------------------------------------------------
+
+TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen says no if nobody has frozen, or somebody has thawed instead", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    gate<P> g;
+    CHECK_FALSE(w.rt.wait_frozen());
+    CHECK_FALSE(w.rt.wait_frozen_for(1h));
+    g.hold(w.q, w.cpu);
+    for (const bool limited : {false, true}) {
+        w.rt.freeze();
+        std::atomic<bool> thawed{false};
+        std::thread thaws([&] {
+            thawed = true;
+            w.rt.thaw();
+        });
+        const bool frozen = limited ? w.rt.wait_frozen_for(1h) : w.rt.wait_frozen();
+        CHECK_FALSE(frozen);
+        CHECK(thawed);
+        thaws.join();
+    }
+    g.open();
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: any number of threads wait, each as long as it likes", "", threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    gate<P> g;
+    g.hold(w.q, w.cpu);
+    w.rt.freeze();
+    std::atomic<int> frozen{0}, given_up{0};
+    std::vector<std::thread> waiters;
+    for (int i = 0; i < 4; ++i) {
+        waiters.emplace_back([&] { frozen += w.rt.wait_frozen() ? 1 : 0; });
+        waiters.emplace_back([&] { frozen += w.rt.wait_frozen_for(1h) ? 1 : 0; });
+        waiters.emplace_back([&] { given_up += w.rt.wait_frozen_for(100us) ? 0 : 1; });
+    }
+    CHECK(eventually([&] { return given_up == 4; }));
+    CHECK_FALSE(w.rt.wait_frozen_for(0s));
+    CHECK_FALSE(w.rt.wait_frozen_for(-1h));
+    CHECK(frozen == 0);
+    g.open();
+    for (std::thread& t : waiters) t.join();
+    CHECK(frozen == 8);
+    CHECK(w.rt.wait_frozen_for(0s));
+    w.rt.thaw();
+}
+
+// --- guards -----------------------------------------------------------------------------------------------------------
+
+TEMPLATE_LIST_TEST_CASE("freeze: a guard waits, nests, and thaws also when an exception leaves its block", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    item counts{[] {}};
+    int territory = 0; // plain: of the items, or of who holds the guard
+    for (int i = 0; i < 100; ++i) w.q.post_on(w.cpu, [&] { w.q.queue_on(w.cpu, counts); });
+    try {
+        const cmwq::freeze_guard outer{w.rt};
+        CHECK(w.rt.frozen());
+        ++territory;
         try {
-            static_cast<void>(rt.wait_frozen());
+            const cmwq::freeze_guard inner{w.rt};
+            throw std::runtime_error("inside");
+        } catch (const std::runtime_error&) {}
+        CHECK(w.rt.frozen());
+        w.q.post([&] { ++territory; });
+        throw std::runtime_error("inside");
+    } catch (const std::runtime_error&) {
+        CHECK_FALSE(w.rt.frozen());
+    }
+    w.q.flush();
+    CHECK(territory == 2);
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: a freezable item cannot wait for it; the freeze itself begins when its run ends", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    std::atomic<int> refused{0}, again{0};
+    item freezes{[&] {
+        const auto try_it = [&](const std::function<void()>& f) {
+            try {
+                f();
+            } catch (const std::system_error& e) {
+                refused += e.code() == std::errc::resource_deadlock_would_occur ? 1 : 0;
+            }
+        };
+        try_it([&] { const cmwq::freeze_guard still{w.rt}; });
+        try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // nothing is frozen: all the same
+        try_it([&] { static_cast<void>(w.rt.wait_frozen_for(1us)); });
+        w.rt.freeze(); // this is fine
+        w.rt.freeze();
+        w.rt.thaw();
+        if (++again == 1) w.q.queue(freezes);
+    }};
+    w.q.queue_on(w.cpu, freezes);
+    CHECK(eventually([&] { return w.rt.frozen(); }));
+    w.let_start();
+    CHECK(refused == 3);
+    CHECK(again == 1);
+    CHECK(freezes.pending()); // its second run
+    w.rt.thaw();              // it freezes once more
+    CHECK(eventually([&] { return again == 2 && w.rt.frozen(); }));
+    w.rt.thaw();
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // the guards that were refused have left nothing behind
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue, or of another runtime, may wait for it", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    freezable_world<P> elsewhere;
+    gate<P> g;
+    g.hold(w.q, w.cpu);
+    std::atomic<int> frozen{0};
+    const auto freezes = [&] {
+        const cmwq::freeze_guard still{w.rt};
+        frozen += w.rt.frozen() ? 1 : 0;
+    };
+    w.other.post(freezes);
+    elsewhere.q.post(freezes); // freezable, but not by this runtime
+    g.open();
+    w.other.flush();
+    elsewhere.q.flush();
+    CHECK(frozen == 2);
+}
+
+TEST_CASE("freeze: a bottom half may freeze, but not wait for it") {
+    freezable_world<cmwq::bound> w;
+    cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
+    bool refused = false;
+    fast.post([&] {
+        try {
+            const cmwq::freeze_guard still{w.rt};
         } catch (const std::system_error& e) {
             refused = e.code() == std::errc::operation_not_permitted;
         }
+        w.rt.freeze();
     });
-    q.flush();
+    fast.flush();
     CHECK(refused);
+    CHECK(w.rt.frozen());
+    w.rt.thaw();
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
 }
 
-TEST_CASE("freeze: in a child of fork() nothing runs, so everything is frozen, and nothing waits") {
-    cmwq::runtime rt;
-    cmwq::workqueue<> q{rt, {.name = "q", .freezable = true}};
-    std::atomic<bool> ran{false};
-    q.post([&] { ran = true; });
-    q.flush();
-    const cmwq::freeze_guard still{rt};
-    const outcome o = in_child([&] {
-        findings f;
-        rt.freeze();
-        rt.thaw();
-        f.expect(1, rt.frozen(), "not frozen");
-        f.expect(2, rt.wait_frozen(), "wait_frozen() finds it not frozen");
-        f.expect(4, rt.dump().empty(), "a dump of threads that are not there");
-        return f.wrong();
-    });
-    INFO(o.stderr_text);
-    CHECK(o.exited_with(0));
+// --- all at once ------------------------------------------------------------------------------------------------------
+
+TEMPLATE_LIST_TEST_CASE("freeze: several threads queue, several freeze: nothing runs inside, all runs in the end", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w(3);
+    constexpr int nr_producers = 3, each = 1500, nr_freezes = 60;
+    std::atomic<int> inside{0}, runs{0}, intruders{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < nr_producers; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < each; ++i) {
+                w.q.post([&] {
+                    ++inside;
+                    ++runs;
+                    --inside;
+                });
+                if (i % 16 == 0) std::this_thread::yield();
+            }
+        });
+    }
+    for (int t = 0; t < 2; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < nr_freezes; ++i) {
+                const cmwq::freeze_guard still{w.rt};
+                const int before = runs;
+                for (int look = 0; look < 20; ++look) {
+                    std::this_thread::yield();
+                    if (inside != 0 || runs != before) ++intruders;
+                }
+            }
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    w.q.flush();
+    CHECK(intruders == 0);
+    CHECK(runs == nr_producers * each);
+    CHECK(w.q.stats().completed == nr_producers * each);
 }

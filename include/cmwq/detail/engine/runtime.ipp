@@ -22,7 +22,7 @@ inline runtime::~runtime() {
 }
 
 inline runtime& runtime::global() {
-    static auto& instance = *new detail::per_process<runtime>;
+    static auto& instance = *new detail::per_process<runtime, detail::lock_rank::once>;
     return instance.get([] { return new runtime; });
 }
 

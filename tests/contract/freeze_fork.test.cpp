@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// fork() under a freeze: no item of the freezable queues holds a lock or has half-done something, so the child can use
+// what they share with the parent.
+#include "catch.hpp"
+#include "child.hpp"
+#include "freezable.hpp"
+#include "policy_list.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <vector>
+
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+/// What the items share: money goes from one account to another under a lock, and not at one stroke.
+class bank {
+public:
+    void transfer(std::size_t n) {
+        const std::lock_guard g(lock_);
+        accounts_[n % accounts_.size()] -= 7;
+        std::this_thread::yield(); // whoever is cut off here leaves a wrong sum, and a lock that nobody opens
+        accounts_[(n * n + 1) % accounts_.size()] += 7;
+        ++transfers_;
+    }
+    [[nodiscard]] int transfers() {
+        const std::lock_guard g(lock_);
+        return transfers_;
+    }
+    /// Whether it can be used, and holds what it should: no lock held, no money lost.
+    [[nodiscard]] bool sound() {
+        if (!lock_.try_lock()) return false;
+        const std::lock_guard g(lock_, std::adopt_lock);
+        return std::accumulate(accounts_.begin(), accounts_.end(), 0) == 0;
+    }
+
+private:
+    std::mutex lock_;
+    std::array<int, 13> accounts_{};
+    int transfers_ = 0;
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and unlocked what the items share", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    bank shared;
+    constexpr int rounds = 8, each = 150;
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
+    for (std::size_t i = 0; i < rounds * each; ++i)
+        items.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&shared, i] { shared.transfer(i); }));
+    int queued = 0;
+    for (int round = 0; round < rounds; ++round) {
+        for (int i = 0; i < each; ++i, ++queued) w.q.queue(*items[static_cast<std::size_t>(queued)]);
+        std::optional<cmwq::freeze_guard> still{std::in_place, w.rt};
+        const int done = shared.transfers();
+        const outcome o = in_child([&] {
+            findings f;
+            f.expect(1, shared.sound(), "locked, or half-done");
+            f.expect(2, shared.transfers() == done, "not what the parent has");
+            f.expect(4, w.rt.frozen() && w.rt.wait_frozen(), "the parent's runtime stands still here");
+            still.reset(); // thaws nothing here
+            // It goes on by itself with what the parent's items had not done.
+            for (auto& item : items) {
+                if (item->cancel()) shared.transfer(1);
+            }
+            f.expect(8, shared.transfers() == queued && shared.sound(), "not every item has run or was pending");
+            return f.wrong();
+        });
+        INFO(o.stderr_text);
+        CHECK(o.exited_with(0));
+        CHECK(w.rt.frozen());
+        CHECK(shared.transfers() == done);
+    }
+    w.q.flush();
+    CHECK(shared.transfers() == rounds * each);
+    CHECK(shared.sound());
+}
+
+// ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
+#if !defined(__SANITIZE_THREAD__)
+
+TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with queues of its own", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    bank shared;
+    for (std::size_t i = 0; i < 100; ++i) w.q.post([&shared, i] { shared.transfer(i); });
+    const cmwq::freeze_guard still{w.rt};
+    const int done = shared.transfers();
+    const outcome o = in_child([&] {
+        findings f;
+        f.expect(1, w.q.post([] {}) == queue_status::rejected, "the parent's queue accepts");
+        w.q.flush(); // not held up by the freeze
+        w.q.drain();
+        f.expect(1, w.q.shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops");
+        cmwq::workqueue<P> fresh{freezable<P>()}; // not frozen: another runtime
+        f.expect(2, !cmwq::runtime::global().frozen(), "the child's runtime is frozen");
+        for (std::size_t i = 0; i < 100; ++i) fresh.post([&shared, i] { shared.transfer(i); });
+        fresh.flush();
+        f.expect(4, shared.transfers() == done + 100 && shared.sound(), "the child's items");
+        {
+            const cmwq::freeze_guard own{cmwq::runtime::global()};
+            fresh.post([&shared] { shared.transfer(1); });
+            f.expect(8, cmwq::runtime::global().frozen(), "the child cannot freeze");
+        }
+        fresh.flush();
+        f.expect(8, shared.transfers() == done + 101, "the child cannot thaw");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+TEST_CASE("freeze: an item of another queue forks under a guard") {
+    freezable_world<cmwq::bound> w;
+    bank shared;
+    for (std::size_t i = 0; i < 500; ++i) w.q.post([&shared, i] { shared.transfer(i); });
+    std::atomic<int> status{-1};
+    w.other.post([&] {
+        const cmwq::freeze_guard still{w.rt};
+        const pid_t child = fork_a_child();
+        if (child == 0) ::_exit(shared.sound() ? 5 : 1);
+        int one = 0;
+        uninterrupted([&] { return ::waitpid(child, &one, 0); });
+        status = WIFEXITED(one) ? WEXITSTATUS(one) : -1;
+    });
+    w.other.flush();
+    CHECK(status == 5);
+    w.q.flush();
+    CHECK(shared.transfers() == 500);
+}
+
+#endif

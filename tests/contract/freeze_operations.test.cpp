@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What can be done to items and queues in a freeze: taking away goes on, waiting waits for the thaw, settings are for
+// afterwards.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "freezable.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <semaphore>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+using item = cmwq::work<std::function<void()>>;
+using timed_item = cmwq::delayed_work<std::function<void()>>;
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which waits for the thaw", "",
+                        threaded_policies) {
+    freezable_world<TestType> w;
+    std::vector<int> order; // timers of one CPU; plain: they are awaited one after the other
+    timed_item early{[&] { order.push_back(1); }}, late{[&] { order.push_back(2); }};
+    w.q.queue_after_on(w.cpu, 10ms, early);
+    w.rt.freeze();
+    CHECK(w.q.queue_after_on(w.cpu, 1h, late) == queue_status::queued); // queueing goes on
+    w.clock.advance(10ms);
+    w.let_start();
+    CHECK(order.empty());
+    CHECK(early.pending());
+    CHECK(w.rt.frozen()); // it does not count as active
+    w.rt.thaw();
+    early.flush();
+    CHECK(order == std::vector{1});
+    CHECK(late.pending()); // at its time, no sooner
+    w.rt.freeze();
+    w.clock.advance(2h);
+    CHECK(w.q.modify(1h, late) == queue_status::modified); // back among the timers
+    w.rt.thaw();
+    w.let_start();
+    CHECK(order == std::vector{1});
+    w.clock.advance(1h);
+    late.flush();
+    CHECK(order == std::vector{1, 2});
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: cancelling, disabling and destroying take away at once what waits for the thaw", "",
+                        threaded_policies) {
+    freezable_world<TestType> w;
+    std::atomic<int> wrong{0}, runs{0};
+    const auto never = [&] { ++wrong; };
+    w.rt.freeze();
+    item cancelled{never}, cancelled_sync{never}, disabled{never}, disabled_sync{never}, stays{[&] { ++runs; }};
+    std::optional<item> destroyed{std::in_place, never};
+    for (item* i : {&cancelled, &cancelled_sync, &disabled, &disabled_sync, &*destroyed, &stays})
+        CHECK(w.q.queue_on(w.cpu, *i) == queue_status::queued);
+    CHECK(cancelled.cancel());
+    CHECK(cancelled_sync.cancel_sync());
+    CHECK(disabled.disable());
+    CHECK(disabled_sync.disable_sync());
+    destroyed.reset();
+    CHECK(w.q.queue(disabled) == queue_status::disabled);
+    CHECK(w.q.queue(stays) == queue_status::already_pending);
+    disabled.enable();
+    disabled_sync.enable();
+    CHECK(w.other.queue(cancelled_sync) == queue_status::queued); // elsewhere it may run
+    cancelled_sync.flush();
+    CHECK(wrong == 1);
+    w.rt.thaw();
+    w.q.flush();
+    CHECK(wrong == 1);
+    CHECK(runs == 1);
+    CHECK(w.q.stats().started == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: who waits for a frozen queue or item waits for the thaw", "", threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait, which the dump shows
+    auto goes = std::make_unique<cmwq::workqueue<P>>(w.rt, freezable<P>(P::default_max_active, "goes"));
+    item pending{[] {}};
+    std::atomic<int> runs{0}, done{0};
+    w.rt.freeze();
+    for (auto* q : {&w.q, goes.get()}) q->post_on(w.cpu, [&] { ++runs; });
+    w.q.queue_on(w.cpu, pending);
+    const auto wait = [&](auto call) {
+        aside.post([&done, call] {
+            call();
+            ++done;
+        });
+    };
+    wait([&] { w.q.flush(); });
+    wait([&] { pending.flush(); });
+    wait([&] { w.q.drain(); });
+    wait([&] { goes.reset(); });
+    for (const char* call : {" waits in flush() for queue", " waits in flush() for item", " waits in drain() for queue",
+                             " waits in ~workqueue() for queue"}) {
+        INFO(call);
+        CHECK(eventually([&] { return w.rt.dump().find(call) != std::string::npos; }));
+    }
+    CHECK(done == 0);
+    CHECK(runs == 0);
+    CHECK(w.rt.frozen());
+    CHECK(w.q.post([] {}) == queue_status::rejected); // it drains
+    w.rt.thaw();
+    aside.flush();
+    CHECK(done == 4);
+    CHECK(runs == 2);
+    CHECK(w.q.post([] {}) == queue_status::queued);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: waiting for a frozen queue in which nothing waits returns at once", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w;
+    std::atomic<int> runs{0};
+    w.q.post([&] { ++runs; });
+    const cmwq::freeze_guard still{w.rt}; // it has run out, or waits
+    item never{[] {}};
+    CHECK_FALSE(never.flush());
+    cmwq::workqueue<P> empty{w.rt, freezable<P>()};
+    empty.flush();
+    empty.drain();
+    CHECK(w.q.shutdown(cmwq::cancel_pending) + static_cast<std::size_t>(runs) == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops what waits for the thaw, and does not wait for it", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w(1);
+    gate<P> g;
+    std::atomic<int> runs{0};
+    timed_item armed{[&] { ++runs; }};
+    g.hold(w.q, w.cpu);
+    w.q.post_on(w.cpu, [&] { ++runs; });
+    w.rt.freeze();
+    w.q.post_on(w.cpu, [&] { ++runs; });
+    w.q.queue_after(1h, armed);
+    w.q.queue(g.item); // once more, behind its own run
+    std::size_t dropped = 0;
+    std::thread shuts([&] { dropped = w.q.shutdown(cmwq::cancel_pending); });
+    CHECK(eventually([&] { return !armed.pending() && !g.item.pending(); }));
+    g.open();
+    shuts.join(); // frozen still
+    CHECK(dropped == 4);
+    CHECK(w.rt.frozen());
+    w.rt.thaw();
+    w.q.flush();
+    CHECK(runs == 0);
+    CHECK(g.runs == 1);
+    CHECK(w.q.post([] {}) == queue_status::rejected);
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set meanwhile counts from the thaw on", "", limited_policies) {
+    freezable_world<TestType> w(1);
+    w.rt.freeze();
+    std::counting_semaphore<> entered{0}, leave{0};
+    std::atomic<int> inside{0};
+    for (int i = 0; i < 5; ++i) {
+        w.q.post_on(w.cpu, [&] {
+            ++inside;
+            entered.release();
+            leave.acquire();
+        });
+    }
+    w.q.set_max_active(3);
+    w.let_start();
+    CHECK(inside == 0);
+    w.rt.thaw();
+    for (int i = 0; i < 3; ++i) entered.acquire();
+    w.let_start();
+    CHECK(inside == 3);
+    leave.release(5);
+    w.q.flush();
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are frozen as well", "", keyed_policies) {
+    using P = TestType;
+    freezable_world<P> w(1);
+    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the pools that come
+    std::atomic<int> started{0};
+    std::vector<int> order; // one at a time, if the pools take turns as they should
+    std::atomic<int> nr{0};
+    const auto queue_five = [&] {
+        for (int i = 0; i < 5; ++i) {
+            w.q.post_on(w.cpu, [&, n = nr++] {
+                ++started;
+                if constexpr (runs_one_at_a_time<P>) order.push_back(n);
+            });
+        }
+    };
+    queue_five();
+    {
+        const cmwq::freeze_guard still{w.rt};
+        const int before = started;
+        queue_five();
+        w.q.apply(cmwq::attrs{}.nice(1));
+        queue_five();
+        w.rt.set_unbound_cpus(cmwq::cpuset{w.cpu});
+        queue_five();
+        nice.post([] {});
+        nice.flush();
+        w.let_start();
+        CHECK(started == before);
+        CHECK(w.rt.frozen());
+    }
+    w.q.flush();
+    CHECK(started == 20);
+    if constexpr (runs_one_at_a_time<P>) {
+        CHECK(order.size() == 20);
+        CHECK(std::is_sorted(order.begin(), order.end()));
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: a queue that was destroyed by its own item freezes all the same", "",
+                        threaded_policies) {
+    using P = TestType;
+    freezable_world<P> w(1);
+    auto* q = new cmwq::workqueue<P>(w.rt, freezable<P>(1, "orphan"));
+    std::binary_semaphore entered{0}, go{0};
+    std::atomic<bool> refused{false};
+    std::atomic<int> runs{0};
+    q->post_on(w.cpu, [&] {
+        entered.release();
+        go.acquire();
+        try {
+            delete q;
+        } catch (const std::system_error&) {
+            refused = true;
+        }
+    });
+    entered.acquire();
+    q->post_on(w.cpu, [&] { ++runs; });
+    w.rt.freeze();
+    go.release();
+    CHECK(w.rt.wait_frozen());
+    CHECK(refused);
+    w.let_start();
+    CHECK(runs == 0);
+    w.rt.thaw();
+    CHECK(w.rt.wait_frozen_for(0s) == false);
+    CHECK(eventually([&] { return runs == 1; })); // ~runtime() waits for it in any case
+}
+
+TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer runs out, and the rescuer goes on after the thaw", "",
+                        threaded_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    cmwq::options<P> o = with_rescuer<P>();
+    o.freezable = true;
+    cmwq::workqueue<P> q{s.rt, std::move(o)};
+    cmwq::workqueue<P> other{s.rt, with_rescuer<P>("other")};
+    s.threads.refuse();
+    gate<P> g;
+    g.hold(q, s.cpus[0]);
+    std::atomic<int> rescued{0};
+    const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };
+    s.rt.freeze();
+    for (int i = 0; i < 50; ++i) q.post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], count);
+    CHECK_FALSE(s.rt.frozen());
+    g.open();
+    CHECK(s.rt.wait_frozen());
+    other.post(count);
+    other.flush();
+    CHECK(rescued == 1); // of the other queue
+    CHECK(q.stats().started == 1);
+    s.rt.thaw();
+    q.flush();
+    CHECK(rescued == 51);
+}
