@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// shutdown(cancel_pending): what has not started is dropped and counted, what runs is awaited, and that was it.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "policy_list.hpp"
+#include "stress/stress.hpp"
+
+#include <cmwq/async.hpp>
+#include <cmwq/cmwq.hpp>
+#include <cmwq/testing/manual_clock.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <semaphore>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using cmwq::cancel_pending;
+using cmwq::queue_status;
+using namespace cmwq_test;
+
+namespace {
+
+using item = cmwq::work<std::function<void()>>;
+using timed_item = cmwq::delayed_work<std::function<void()>>;
+
+/// A queue of which one item runs, on its CPU or in its pool, so that what comes behind it waits. Time stands still.
+template <class P>
+struct held_queue {
+    held_queue() { g.hold(q, cpu); }
+
+    cmwq::testing::manual_clock clock;
+    const unsigned cpu = first_cpu();
+    cmwq::runtime rt{{.cpus = cmwq::cpuset{cpu}, .clock = &clock}};
+    cmwq::workqueue<P> other{rt, "other"};
+    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
+    gate<P> g;
+
+    /// Shuts it down, and lets the item go when everything has been dropped.
+    std::size_t shut_down() {
+        timed_item last{[] {}};
+        q.queue_after(1h, last);
+        std::thread opens([&] {
+            static_cast<void>(eventually([&] { return !last.pending(); }));
+            g.open();
+        });
+        const std::size_t dropped = q.shutdown(cancel_pending);
+        opens.join();
+        return dropped - 1;
+    }
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("shutdown: what has not started is dropped, and can be queued elsewhere", "", every_policy) {
+    using P = TestType;
+    held_queue<P> s;
+    std::atomic<int> runs{0};
+    const auto count = [&] { ++runs; };
+    std::vector<std::unique_ptr<item>> items;
+    for (int i = 0; i < 20; ++i) {
+        items.push_back(std::make_unique<item>(count));
+        CHECK(s.q.queue_on(s.cpu, *items.back()) == queue_status::queued);
+        s.q.post_on(s.cpu, count);
+    }
+    timed_item armed{count}, cancelled{count};
+    s.q.queue_after(1h, armed);
+    s.q.queue_after(1h, cancelled);
+    CHECK(cancelled.cancel());
+    CHECK(items[3]->cancel());
+    CHECK(items[4]->disable());
+    CHECK(s.q.queue(s.g.item) == queue_status::queued); // once more, behind its own run
+    CHECK(s.shut_down() == 18 + 20 + 1 + 1);
+    CHECK(runs == 0);
+    CHECK(s.g.runs == 1);
+    CHECK(s.q.stats().started == 1);
+    CHECK(s.q.stats().completed == 1);
+    items[4]->enable();
+    for (const auto& i : items) {
+        CHECK_FALSE(i->busy());
+        CHECK(s.other.queue(*i) == queue_status::queued);
+    }
+    CHECK_FALSE(armed.busy());
+    CHECK(s.other.queue(armed) == queue_status::queued);
+    s.other.flush();
+    CHECK(runs == 21);
+    s.clock.advance(2h); // no timer is left
+    s.q.flush();
+    CHECK(runs == 21);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to the items before", "", every_policy) {
+    using P = TestType;
+    for (unsigned round = 0; round < 10; ++round) {
+        stress::random r(round);
+        held_queue<P> s;
+        std::atomic<int> runs{0};
+        struct one {
+            explicit one(std::atomic<int>& n) : w([&n] { ++n; }) {}
+            timed_item w;
+            bool pending = false;
+            int depth = 0;
+        };
+        std::vector<std::unique_ptr<one>> all;
+        for (int i = 0; i < 40; ++i) all.push_back(std::make_unique<one>(runs));
+        std::size_t posted = 0;
+        int wrong = 0;
+        const auto expect = [&](bool good) { wrong += good ? 0 : 1; };
+        for (int step = 0; step < 400; ++step) {
+            one& i = *all[r.below(40)];
+            const auto queued = [&](queue_status st) {
+                expect(st == (i.depth != 0 ? queue_status::disabled
+                              : i.pending  ? queue_status::already_pending
+                                           : queue_status::queued));
+                i.pending = i.pending || i.depth == 0;
+            };
+            switch (r.below(8)) {
+            case 0:
+            case 1: queued(s.q.queue_on(s.cpu, i.w)); break;
+            case 2: queued(s.q.queue_after_on(s.cpu, 1h, i.w)); break;
+            case 3:
+                if (i.depth != 0) break;
+                expect(s.q.modify(r.one_in(2) ? 2h : 3h, i.w) ==
+                       (i.pending ? queue_status::modified : queue_status::queued));
+                i.pending = true;
+                break;
+            case 4:
+                expect(i.w.cancel() == i.pending);
+                i.pending = false;
+                break;
+            case 5:
+                expect(i.w.disable_sync() == i.pending);
+                i.pending = false;
+                ++i.depth;
+                break;
+            case 6:
+                if (i.depth != 0) expect(i.w.enable() == (--i.depth == 0));
+                break;
+            default:
+                if (s.q.post_on(s.cpu, [&] { ++runs; }) == queue_status::queued) ++posted;
+                break;
+            }
+        }
+        std::size_t pending = posted;
+        for (const auto& i : all) pending += i->pending ? 1 : 0;
+        CHECK(wrong == 0);
+        CHECK(s.shut_down() == pending);
+        CHECK(runs == 0);
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what they hold", "", every_policy) {
+    using P = TestType;
+    held_queue<P> s;
+    const auto token = std::make_shared<int>(0);
+    for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [token] { ++*token; });
+    // What a closure holds may be another item that was pending, and may use the queue when it goes.
+    auto held = std::make_unique<item>([token] { ++*token; });
+    s.q.queue_on(s.cpu, *held);
+    std::atomic<int> rejected{0};
+    struct last_word {
+        std::function<void()> f;
+        last_word(std::function<void()> g) : f(std::move(g)) {}
+        ~last_word() { f(); }
+    };
+    s.q.post_on(s.cpu, [h = std::shared_ptr<item>(std::move(held)), token] { ++*token; });
+    s.q.post_on(s.cpu, [w = std::make_shared<last_word>(
+                            [&] { rejected += s.q.post([] {}) == queue_status::rejected ? 1 : 0; })] {});
+    std::future<int> result = s.q.async([token] { return ++*token; });
+    if constexpr (!runs_in_the_caller<P>) CHECK(result.wait_for(0s) == std::future_status::timeout);
+    CHECK(s.shut_down() >= 13);
+    CHECK(token.use_count() == 1);
+    CHECK(rejected == 1);
+    if constexpr (!runs_in_the_caller<P>) CHECK_THROWS_AS(result.get(), std::future_error);
+    if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for good, also from own items", "",
+                        every_policy) {
+    using P = TestType;
+    cmwq::runtime rt;
+    cmwq::workqueue<P> q{rt, "q"};
+    std::counting_semaphore<> entered{0}, leave{0};
+    std::atomic<int> chained{0}, refused{0};
+    item next{[&] { ++chained; }};
+    timed_item later{[&] { ++chained; }};
+    const call_from_aside<P> caller([&] {
+        q.post([&] {
+            entered.release();
+            wait_in_item<P>(leave);
+            refused += q.queue(next) == queue_status::rejected ? 1 : 0;
+            refused += q.post([&] { ++chained; }) == queue_status::rejected ? 1 : 0;
+            refused += q.queue_after(1ms, later) == queue_status::rejected ? 1 : 0;
+        });
+    });
+    entered.acquire();
+    std::atomic<bool> done{false};
+    std::thread shuts([&] {
+        q.shutdown(cancel_pending);
+        done = true;
+    });
+    item foreign{[&] { ++chained; }};
+    CHECK(eventually([&] { return q.queue(foreign) == queue_status::rejected; }));
+    CHECK_FALSE(done); // it waits for what runs
+    leave.release();
+    shuts.join();
+    chained = 0; // some of the calls before it
+    CHECK(refused == 3);
+    CHECK_FALSE(foreign.busy());
+    q.drain(); // does not open it again
+    CHECK(q.queue(foreign) == queue_status::rejected);
+    CHECK(q.queue_on(*rt.cpus().begin(), foreign) == queue_status::rejected);
+    CHECK(q.queue_after(0s, later) == queue_status::rejected);
+    CHECK(q.queue_after(1h, later) == queue_status::rejected);
+    CHECK(q.modify(1h, later) == queue_status::rejected);
+    CHECK(q.post([&] { ++chained; }) == queue_status::rejected);
+    CHECK_THROWS_AS(q.async([] {}).get(), std::system_error);
+    if constexpr (has_attributes<P>) {
+        CHECK(q.queue_on_node(0, foreign) == queue_status::rejected);
+        q.apply(cmwq::attrs{}.nice(1));
+        CHECK(q.queue(foreign) == queue_status::rejected);
+    }
+    if constexpr (has_limit<P>) q.set_max_active(2);
+    CHECK(q.shutdown(cancel_pending) == 0);
+    q.flush();
+    CHECK(chained == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: several at once share what is dropped, and all wait for what runs", "",
+                        every_policy) {
+    using P = TestType;
+    held_queue<P> s;
+    std::atomic<int> runs{0};
+    timed_item armed{[&] { ++runs; }};
+    for (int i = 0; i < 100; ++i) s.q.post_on(s.cpu, [&] { ++runs; });
+    s.q.queue_after(1h, armed);
+    std::atomic<bool> opened{false};
+    std::atomic<std::size_t> dropped{0}, too_early{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            dropped += s.q.shutdown(cancel_pending);
+            too_early += opened ? 0 : 1;
+        });
+    }
+    CHECK(eventually([&] { return !armed.pending(); }));
+    opened = true;
+    s.g.open();
+    for (std::thread& t : threads) t.join();
+    CHECK(dropped == 101);
+    CHECK(too_early == 0);
+    CHECK(runs == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: who waits for what is dropped is told", "", every_policy) {
+    using P = TestType;
+    held_queue<P> s;
+    item dropped{[] {}};
+    s.q.queue_on(s.cpu, dropped);
+    std::atomic<int> told{0};
+    std::thread of_item([&] {
+        dropped.flush();
+        ++told;
+    });
+    std::thread of_queue([&] {
+        s.q.flush();
+        ++told;
+    });
+    std::thread of_all([&] {
+        s.q.drain();
+        ++told;
+    });
+    std::thread opens([&] {
+        static_cast<void>(eventually([&] { return !dropped.pending(); }));
+        s.g.open();
+    });
+    CHECK(s.q.shutdown(cancel_pending) == 1);
+    opens.join();
+    of_item.join();
+    of_queue.join();
+    of_all.join();
+    CHECK(told == 3);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down, and nothing has changed then", "",
+                        every_policy) {
+    using P = TestType;
+    cmwq::runtime rt;
+    cmwq::workqueue<P> q{rt, "q"};
+    std::atomic<int> refused{0}, ran{0};
+    item shuts{[&] {
+        q.post([&] { ++ran; });
+        try {
+            q.shutdown(cancel_pending);
+        } catch (const std::system_error& e) {
+            refused += e.code() == std::errc::resource_deadlock_would_occur ? 1 : 0;
+        }
+        q.post([&] { ++ran; });
+    }};
+    q.queue(shuts);
+    q.flush();
+    q.drain();
+    CHECK(refused == 1);
+    CHECK(ran == 2);
+    CHECK(q.queue(shuts) == queue_status::queued);
+    q.flush();
+    CHECK(refused == 2);
+}
+
+TEST_CASE("shutdown: not from a bottom half, and nothing has changed then") {
+    cmwq::workqueue<> q{"q"};
+    cmwq::workqueue<cmwq::bh> fast{"fast"};
+    bool refused = false;
+    fast.post([&] {
+        try {
+            q.shutdown(cancel_pending);
+        } catch (const std::system_error& e) {
+            refused = e.code() == std::errc::operation_not_permitted;
+        }
+    });
+    fast.flush();
+    CHECK(refused);
+    CHECK(q.post([] {}) == queue_status::queued);
+}
+
+// The wait that would close the circle comes after the dropping.
+TEST_CASE("shutdown: by an item that the queue waits for: an error, the queue is shut, and what was dropped stays so") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    cmwq::workqueue<> other{rt, "other"};
+    std::binary_semaphore go{0};
+    std::atomic<bool> refused{false};
+    std::atomic<int> ran{0};
+    item dropped{[&] { ++ran; }};
+    item shuts{[&] {
+        go.acquire();
+        try {
+            q.shutdown(cancel_pending);
+        } catch (const std::system_error& e) {
+            refused = e.code() == std::errc::resource_deadlock_would_occur;
+        }
+    }};
+    item waits{[&] { shuts.flush(); }};
+    other.queue(shuts);
+    q.queue(waits);
+    q.queue(dropped);
+    CHECK(eventually([&] { return rt.dump().find(" waits in flush() for item") != std::string::npos; }));
+    go.release();
+    other.flush();
+    CHECK(refused);
+    CHECK_FALSE(dropped.pending());
+    CHECK(q.queue(dropped) == queue_status::rejected);
+    CHECK(q.shutdown(cancel_pending) == 0); // waits for what ran
+    CHECK_FALSE(waits.busy());
+    CHECK(ran == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: pools that apply() has replaced, and those that have come instead", "",
+                        keyed_policies) {
+    using P = TestType;
+    held_queue<P> s;
+    std::atomic<int> runs{0};
+    const auto queue_ten = [&] {
+        for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [&] { ++runs; });
+    };
+    queue_ten();
+    s.q.apply(cmwq::attrs{}.nice(1));
+    queue_ten();
+    s.q.apply(cmwq::attrs{}.nice(2));
+    queue_ten();
+    CHECK(s.shut_down() == 30);
+    CHECK(runs == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: against threads that queue: what was accepted has run or was dropped", "",
+                        every_policy) {
+    using P = TestType;
+    for (int round = 0; round < 15; ++round) {
+        cmwq::runtime rt;
+        cmwq::workqueue<P> q{rt, at_most<P>(2, "q")};
+        std::atomic<std::size_t> accepted{0}, ran{0}, too_late{0};
+        std::atomic<bool> shut{false};
+        const std::shared_ptr<int> token = std::make_shared<int>();
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                item own{[&] { ++ran; }};
+                timed_item timed{[&] { ++ran; }};
+                std::size_t mine = 0;
+                queue_status last = queue_status::queued;
+                const auto note = [&](queue_status s) {
+                    last = s;
+                    mine += s == queue_status::queued ? 1 : 0;
+                };
+                for (int i = 0; last != queue_status::rejected; ++i) {
+                    const bool late = shut;
+                    if (i % 3 == 0) note(q.queue(own));
+                    else if (i % 3 == 1) note(q.queue_after(std::chrono::microseconds{20 * t + 1}, timed));
+                    else note(q.post([&ran, token] { ++ran; }));
+                    if (late && last != queue_status::rejected) ++too_late;
+                }
+                accepted += mine;
+                q.flush(); // the items go after their runs, or they would be counted by nobody
+            });
+        }
+        CHECK(eventually([&] { return ran >= 20; }));
+        const std::size_t dropped = q.shutdown(cancel_pending);
+        shut = true;
+        for (std::thread& t : threads) t.join();
+        CHECK(too_late == 0);
+        CHECK(accepted == ran + dropped);
+        CHECK(token.use_count() == 1);
+    }
+}
