@@ -23,6 +23,7 @@ inline runtime::~runtime() {
 
 inline runtime& runtime::global() {
     static auto& instance = *new detail::per_process<runtime, detail::lock_rank::once>;
+    detail::runtime_core::stay_loaded(); // not below, under the lock
     return instance.get([] { return new runtime; });
 }
 

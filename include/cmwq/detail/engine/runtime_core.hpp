@@ -81,6 +81,9 @@ public:
     template <class F>
     void for_each_bottom_half(F&& f) const;
 
+    /// Before a runtime is made that is never destroyed: the code of its threads is never unloaded.
+    static void stay_loaded() noexcept;
+
     // --- CPUs: each has a place, 0 ... nr_cpus() - 1 ---------------------------------------------------------------------
 
     [[nodiscard]] unsigned nr_cpus() const noexcept { return static_cast<unsigned>(cpus_.size()); }

@@ -244,6 +244,13 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
     return result;
 }
 
+inline void runtime_core::stay_loaded() noexcept {
+    static constinit atomic<bool> done{false};
+    if (done.load(relaxed)) return; // relaxed: nothing hangs on it, and twice is as good as once
+    keep_loaded(reinterpret_cast<const void*>(&runtime_core::service_main));
+    done.store(true, relaxed);
+}
+
 // --- the service thread -----------------------------------------------------------------------------------------------
 
 inline void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }

@@ -148,7 +148,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     const wait_watch watch(role_ == pool_role::bottom_half);
 
     if (sink.call == nullptr) {
-        function(w); // an exception ends the program right here, with the throw site on the stack
+        call_without_handler(function, w);
     } else {
         try {
             function(w);

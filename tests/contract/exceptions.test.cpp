@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Exceptions that leave a work function: to the handler of the queue, the very object; without one the program ends where
+// they are thrown.
+#include "catch.hpp"
+#include "child.hpp"
+#include "policy_list.hpp"
+#include "scarce_threads.hpp"
+
+#include <cmwq/async.hpp>
+#include <cmwq/cmwq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <execinfo.h>
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+using namespace cmwq_test;
+
+namespace {
+
+/// Knows where it was made: an exception that is copied on its way is another one.
+struct original : std::runtime_error {
+    original() : std::runtime_error("the original"), made_at(this) {}
+    const original* made_at;
+};
+
+// What the terminate handler of a child looks at.
+std::atomic<bool> unwound{false};
+void* return_address = nullptr; // of the function that throws: on the stack as long as that is
+
+struct notices_unwinding {
+    ~notices_unwinding() { unwound = true; }
+};
+
+[[gnu::noinline]] void throws() {
+    return_address = __builtin_return_address(0);
+    throw original();
+}
+
+[[gnu::noinline]] void calls_what_throws() {
+    const notices_unwinding here;
+    throws();
+}
+
+#if CMWQ_KEEPS_THROW_SITE
+
+/// The child exits with 0 if all is in its place when the program ends, and nobody else has ended it.
+[[noreturn]] void look_around() {
+    findings f;
+    void* frames[100];
+    backtrace(frames, 1); // loads what it needs
+    const int n = backtrace(frames, static_cast<int>(std::size(frames)));
+    f.expect(1, !unwound, "destructors have run");
+    f.expect(2, std::find(frames, frames + n, return_address) != frames + n, "the throw site has left the stack");
+    try {
+        std::rethrow_exception(std::current_exception());
+    } catch (const original& e) {
+        f.expect(4, e.made_at == &e, "a copy");
+    } catch (...) {
+        f.expect(4, false, "another exception");
+    }
+    ::_exit(f.wrong());
+}
+
+#endif
+
+} // namespace
+
+#if CMWQ_KEEPS_THROW_SITE
+
+TEMPLATE_LIST_TEST_CASE("an exception that nobody handles ends the program where it is thrown, nothing unwound", "",
+                        every_policy) {
+    using P = TestType;
+    const bool is_posted = GENERATE(true, false);
+    const outcome o = in_child([&] {
+        std::set_terminate(look_around);
+        cmwq::workqueue<P> q{"q"};
+        cmwq::work item{[] { calls_what_throws(); }};
+        try { // who queues a bottom half is on the same stack, and does not get it
+            if (is_posted) q.post([] { calls_what_throws(); });
+            else q.queue(item);
+        } catch (...) {
+            return 16;
+        }
+        q.flush();
+        return 8;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+TEST_CASE("an exception that nobody handles ends the program where it is thrown, on a rescuer, too") {
+    const outcome o = in_child([] {
+        std::set_terminate(look_around);
+        scarce_runtime s;
+        cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+        s.threads.refuse();
+        q.post([] { calls_what_throws(); });
+        q.flush();
+        return 8;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+TEST_CASE("an exception that is thrown on ends the program where that happens") {
+    const outcome o = in_child([] {
+        std::set_terminate(look_around);
+        cmwq::workqueue<> q{"q"};
+        q.post([] {
+            try {
+                throw original();
+            } catch (...) {
+                const notices_unwinding here;
+                return_address = __builtin_return_address(0);
+                throw;
+            }
+        });
+        q.flush();
+        return 8;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+#endif
+
+TEMPLATE_LIST_TEST_CASE("the handler of a queue gets the very exception, in the run of its item", "", every_policy) {
+    using P = TestType;
+    unwound = false;
+    int originals = 0, in_its_run = 0; // plain: one after the other
+    std::thread::id thrown_by, handled_by;
+    cmwq::options<P> o;
+    cmwq::workqueue<P>* queue = nullptr;
+    cmwq::work_base* item = nullptr;
+    o.on_exception = [&](const std::exception_ptr& thrown) {
+        handled_by = std::this_thread::get_id();
+        in_its_run += cmwq::this_work::queue() == queue && cmwq::this_work::current() == item && unwound ? 1 : 0;
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const original& e) {
+            originals += e.made_at == &e ? 1 : 0;
+        }
+    };
+    cmwq::workqueue<P> q{std::move(o)};
+    cmwq::work throwing{[&] {
+        thrown_by = std::this_thread::get_id();
+        calls_what_throws();
+    }};
+    queue = &q;
+    item = &throwing;
+    for (int i = 0; i < 3; ++i) {
+        q.queue(throwing);
+        throwing.flush();
+    }
+    CHECK(originals == 3);
+    CHECK(in_its_run == 3);
+    CHECK(thrown_by == handled_by);
+    CHECK_THROWS_AS(q.async([]() -> int { throw original(); }).get(), original); // that is the future's
+    CHECK(originals == 3);
+}
+
+TEST_CASE("a handler that throws ends the program") {
+    const outcome o = in_child([] {
+        cmwq::options<> options;
+        options.on_exception = [](const std::exception_ptr&) { throw std::runtime_error("handler"); };
+        cmwq::workqueue<> q{std::move(options)};
+        q.post([] { throw original(); });
+        q.flush();
+        return 0;
+    });
+    CHECK(o.aborted());
+    CHECK(o.says("handler"));
+}

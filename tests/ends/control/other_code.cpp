@@ -1,0 +1,8 @@
+// exits: 0
+// says: good
+#include <cstdio>
+
+int main() {
+    std::puts("good");
+    return 3;
+}

@@ -1,0 +1,5 @@
+// exits: 0
+// says: good
+#include <cstdio>
+
+int main() { std::puts("not good"); }

@@ -1,0 +1,3 @@
+#include "parts.hpp"
+
+cmwq::delayed_work<speaks> static_item{speaks{}};

@@ -1,0 +1,3 @@
+#include "parts.hpp"
+
+cmwq::workqueue<> static_queue{"static"};

@@ -1,0 +1,15 @@
+// exits: 0
+// says: ran 100, stays, ran 100 again
+// The threads of the global runtime run the code of the plugin, and are never joined: it stays, however often it is closed.
+#include "plugin.hpp"
+
+int main() {
+    void* plugin = load();
+    std::printf("ran %d, ", call(plugin, "run_on_global_runtime", 20));
+    ::dlclose(plugin);
+    std::printf(is_mapped() && nr_threads() > 1 ? "stays, " : "has gone, ");
+    if (!can_fork()) return 1;
+    plugin = load();
+    std::printf("ran %d again\n", call(plugin, "run_on_global_runtime", 20));
+    ::dlclose(plugin);
+}

@@ -1,0 +1,52 @@
+// What the plugin exports, and how the programs load it.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+/// Runs that many items of every policy and returns how many have run.
+using run_items = int (*)(int);
+
+#if defined(CMWQ_TEST_PLUGIN)
+
+inline void* load() {
+    void* const handle = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        std::printf("%s\n", ::dlerror());
+        std::exit(1);
+    }
+    return handle;
+}
+
+inline int call(void* handle, const char* function, int n) {
+    return reinterpret_cast<run_items>(::dlsym(handle, function))(n);
+}
+
+inline bool is_mapped() {
+    std::ifstream maps("/proc/self/maps");
+    const std::string name = std::filesystem::path(CMWQ_TEST_PLUGIN).filename();
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find(name) != std::string::npos) return true;
+    }
+    return false;
+}
+
+inline long nr_threads() { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); }
+
+/// Whether a fork() works, with its handlers, and the child can go on.
+inline bool can_fork() {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(7);
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7;
+}
+
+#endif

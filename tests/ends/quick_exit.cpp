@@ -1,0 +1,30 @@
+// exits: 6
+// says: handler
+// quick_exit() destroys nothing and waits for nothing: not for an item that blocks, not for what is pending in a static
+// queue, whose destructor would.
+#include <cmwq/cmwq.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <semaphore>
+
+namespace {
+
+std::binary_semaphore entered{0}, never{0};
+cmwq::workqueue<cmwq::ordered> queue{"static"};
+
+} // namespace
+
+int main() {
+    std::at_quick_exit([] {
+        std::puts("handler");
+        std::fflush(stdout); // quick_exit() does not
+    });
+    queue.post([] {
+        entered.release();
+        never.acquire();
+    });
+    queue.post([] { std::puts("runs although the program ends"); });
+    entered.acquire();
+    std::quick_exit(6);
+}

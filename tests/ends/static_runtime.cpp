@@ -1,0 +1,41 @@
+// exits: 0
+// says: items 300, threads 1
+// A static runtime with static queues and items: exit() destroys them in the opposite order, and no thread is left.
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+
+namespace {
+
+std::atomic<int> runs{0};
+struct report {
+    ~report() {
+        const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+        std::printf("items %d, threads %td\n", runs.load(), threads);
+    }
+} at_the_end;
+cmwq::runtime rt;
+cmwq::workqueue<> first{rt, "first"};
+cmwq::workqueue<cmwq::elastic> second{rt, "second"};
+cmwq::delayed_work<std::function<void()>> never{[] { runs += 1000; }}; // destroyed before its queue
+
+} // namespace
+
+int main() {
+    first.queue_after(std::chrono::hours{1}, never);
+    for (int i = 0; i < 100; ++i) {
+        first.post([] {
+            ++runs;
+            second.queue_after(std::chrono::hours{1}, *new cmwq::delayed_work<std::function<void()>>([] {}));
+        });
+        second.post([] {
+            ++runs;
+            first.post([] { ++runs; });
+        });
+    }
+}
