@@ -236,7 +236,8 @@ public:
     /// cancelled; closures that were posted are destroyed (a future of `async()` gets std::future_error,
     /// broken_promise). Waits for the items that run, and returns how many others were dropped. From the call on every
     /// `queue()` is `rejected`, also from the queue's own items; for good.
-    /// Blocks: for the running items. Errors: as `flush()`; nothing changed then.
+    /// Blocks: for the running items. Errors: as `flush()`; nothing changed then, unless the caller is not an item of this
+    /// queue, but one that its items wait for: everything has been dropped by then, and the queue stays shut.
     std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core()); }
 
     /// As in the base; only queues whose limit is an option have it.

@@ -158,6 +158,19 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to
     }
 }
 
+TEMPLATE_LIST_TEST_CASE("shutdown: what a worker has put behind a run of the same item is dropped as well", "",
+                        crowded_policies) {
+    using P = TestType;
+    held_queue<P> s;
+    s.q.set_max_active(4);
+    CHECK(s.q.queue_on(s.cpu, s.g.item) == queue_status::queued);
+    s.q.async([] {}).get(); // starts after it: a worker has found that it runs
+    CHECK(s.g.item.pending());
+    CHECK(s.shut_down() == 1);
+    CHECK_FALSE(s.g.item.busy());
+    CHECK(s.g.runs == 1);
+}
+
 TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what they hold", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
@@ -409,7 +422,10 @@ TEMPLATE_LIST_TEST_CASE("shutdown: against threads that queue: what was accepted
                     if (late && last != queue_status::rejected) ++too_late;
                 }
                 accepted += mine;
-                q.flush(); // the items go after their runs, or they would be counted by nobody
+                // The items go when the count has been taken and all have run: those that they were taken away from are
+                // in nobody's count.
+                static_cast<void>(eventually([&] { return shut.load(); }));
+                q.flush();
             });
         }
         CHECK(eventually([&] { return ran >= 20; }));

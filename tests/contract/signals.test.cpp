@@ -25,8 +25,6 @@ using namespace cmwq_test;
 
 namespace {
 
-long this_thread() { return ::syscall(SYS_gettid); }
-
 /// Calls f(name, blocked signals) for each thread of the library.
 template <class F>
 void for_each_library_thread(F f) {
@@ -74,9 +72,6 @@ struct everything {
     }
 };
 
-volatile std::sig_atomic_t nr_handled = 0, nr_elsewhere = 0;
-long main_thread = 0;
-
 } // namespace
 
 TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and nothing else") {
@@ -110,6 +105,15 @@ TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and 
 }
 
 #if !defined(__SANITIZE_THREAD__) // delivers signals when it likes
+
+namespace {
+
+long this_thread() { return ::syscall(SYS_gettid); }
+
+volatile std::sig_atomic_t nr_handled = 0, nr_elsewhere = 0;
+long main_thread = 0;
+
+} // namespace
 
 TEST_CASE("signals: those of the process are handled by its own threads, however many there are of the library") {
     const outcome o = in_child([] {

@@ -1,5 +1,5 @@
 // exits: 0
-// says: items 300, threads 1
+// says: items 300, threads 0
 // A static runtime with static queues and items: exit() destroys them in the opposite order, and no thread is left.
 #include <cmwq/cmwq.hpp>
 
@@ -7,16 +7,23 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <functional>
-#include <iterator>
+#include <string>
 
 namespace {
 
 std::atomic<int> runs{0};
 struct report {
     ~report() {
-        const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-        std::printf("items %d, threads %td\n", runs.load(), threads);
+        int threads = 0; // of the library: a sanitizer has one of its own
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::string name;
+            std::ifstream file(task.path() / "comm");
+            std::getline(file, name);
+            threads += name.starts_with("cmwq/") ? 1 : 0;
+        }
+        std::printf("items %d, threads %d\n", runs.load(), threads);
     }
 } at_the_end;
 cmwq::runtime rt;

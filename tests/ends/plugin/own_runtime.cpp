@@ -1,13 +1,13 @@
 // exits: 0
-// says: ran 500, unloaded 5 times, no thread left
-// A plugin whose runtimes have gone can be unloaded, and loaded again.
+// says: ran 600, unloaded 5 times, no thread left
+// A plugin whose runtimes have gone, or go with it, can be unloaded, and loaded again.
 #include "plugin.hpp"
 
 int main() {
     int ran = 0, unloaded = 0;
     for (int i = 0; i < 5; ++i) {
         void* const plugin = load();
-        ran += call(plugin, "run_on_own_runtime", 20);
+        ran += call(plugin, "run_on_own_runtime", 20) + call(plugin, "run_on_static_runtime", 20);
         ::dlclose(plugin);
         unloaded += is_mapped() ? 0 : 1;
         if (!can_fork()) return 1; // its handlers have gone with it

@@ -26,6 +26,17 @@ extern "C" [[gnu::visibility("default")]] int run_on_own_runtime(int n) {
            run(cmwq::workqueue<cmwq::ordered>{rt, "ordered"}, n) + run(cmwq::workqueue<cmwq::bh>{rt, "bh"}, n);
 }
 
+// Destroyed by dlclose().
+extern "C" [[gnu::visibility("default")]] int run_on_static_runtime(int n) {
+    static cmwq::runtime rt;
+    static cmwq::workqueue<> queue{rt, "static"};
+    static std::atomic<int> runs{0};
+    for (int i = 0; i < n; ++i) queue.post([] { ++runs; });
+    queue.flush();
+    queue.post([] { ++runs; });
+    return n;
+}
+
 extern "C" [[gnu::visibility("default")]] int run_on_global_runtime(int n) {
     return run(cmwq::workqueue<>{"bound"}, n) + run(cmwq::workqueue<cmwq::unbound>{"unbound"}, n) +
            run(cmwq::workqueue<cmwq::elastic>{"elastic"}, n) + run(cmwq::workqueue<cmwq::ordered>{"ordered"}, n) +
