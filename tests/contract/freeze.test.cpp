@@ -131,21 +131,6 @@ TEMPLATE_LIST_TEST_CASE("freeze: other queues, bottom halves and other runtimes 
     CHECK_FALSE(elsewhere.rt.frozen());
 }
 
-TEST_CASE("freeze: system_freezable_wq stops with the global runtime, the other system queues do not") {
-    item stops{[] {}}, goes_on{[] {}};
-    {
-        cmwq::system_freezable_wq().queue(goes_on); // made before the freeze
-        goes_on.flush();
-        const cmwq::freeze_guard still{cmwq::runtime::global()};
-        CHECK(cmwq::system_freezable_wq().queue_on(first_cpu(), stops) == queue_status::queued);
-        CHECK(cmwq::system_wq().queue_on(first_cpu(), goes_on) == queue_status::queued);
-        goes_on.flush();
-        CHECK(stops.pending());
-    }
-    stops.flush();
-    CHECK(cmwq::system_freezable_wq().stats().completed == 2);
-}
-
 TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made meanwhile begins frozen", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;

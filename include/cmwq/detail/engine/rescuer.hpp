@@ -36,7 +36,7 @@ public:
 
 private:
     static void thread_main(void* self);
-    void serve() noexcept;
+    void serve(); // not noexcept: it runs items
     [[nodiscard]] pool_workqueue* next() noexcept CMWQ_EXCLUDES(lock_);
 
     queue_core& queue_; // I

@@ -54,7 +54,7 @@ inline pool_workqueue* rescuer::next() noexcept {
 
 inline void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
 
-inline void rescuer::serve() noexcept {
+inline void rescuer::serve() {
     thread_attributes a;
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     static_cast<void>(apply_to_this_thread(a));
@@ -146,7 +146,7 @@ inline void worker_pool::report_rescue_locked(queue_core& q) noexcept {
     lock_.lock();
 }
 
-inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) noexcept {
+inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // in one pool, while others wait
     worker& self = *pwq.seat;
     self.probe.open_own(false);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/bottom_half.hpp>
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/sentinel.hpp>
@@ -11,6 +12,7 @@
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 namespace cmwq::inline CMWQ_NS::detail {
@@ -22,7 +24,7 @@ inline void worker_pool::thread_main(void* self) {
     w.pool.worker_main(w);
 }
 
-inline void worker_pool::worker_main(worker& self) noexcept {
+inline void worker_pool::worker_main(worker& self) {
     thread_attributes a;
     self.binding = rt_.binding(); // before it binds itself: what changes meanwhile is seen
     if (rt_.binds_threads()) a.cpus = &spec_.cpus;
@@ -60,7 +62,7 @@ inline void worker_pool::worker_main(worker& self) noexcept {
     this_thread_slots() = {};
 }
 
-inline void worker_pool::work_locked(worker& self, deferred& d) noexcept {
+inline void worker_pool::work_locked(worker& self, deferred& d) {
     // One spare always: without it nobody could take over when this worker blocks. If none can be made now, running is
     // still better than not running; the service thread goes on trying, at each tick of the monitor.
     while (!may_start_working(snapshot_locked())) {
@@ -108,7 +110,20 @@ inline bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
 
 // Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
 // somebody else's.
-inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
+/// A work function returns, or the program ends: pthread_exit() would take a worker along that others wait for.
+struct one_way_out {
+    bool reached = false;
+    one_way_out() noexcept = default;
+    one_way_out(const one_way_out&) = delete;
+    one_way_out& operator=(const one_way_out&) = delete;
+    ~one_way_out() {
+        if (reached) return;
+        std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
+        std::abort();
+    }
+};
+
+inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
     CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_.load(relaxed) || self.is_seat ||
                 role_ == pool_role::bottom_half);
@@ -147,14 +162,20 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) noe
     if (role_ != pool_role::bottom_half) settle(self);
     const wait_watch watch(role_ == pool_role::bottom_half);
 
-    if (sink.call == nullptr) {
-        call_without_handler(function, w);
-    } else {
+    if (sink.call != nullptr) {
         try {
             function(w);
         } catch (...) {
             sink.call(sink.context, std::current_exception());
         }
+    } else if (role_ == pool_role::bottom_half) {
+        [&]() noexcept { function(w); }(); // beneath is somebody else's stack, with handlers perhaps
+    } else {
+        // From here down to the start of the thread nobody has a handler, and nothing is noexcept, which would be one:
+        // `throw` itself ends the program, with all that was on the stack still there.
+        one_way_out end;
+        function(w);
+        end.reached = true;
     }
     if (watch.waited()) rt_.report_blocked(*pwq.queue, number_);
 

@@ -170,7 +170,7 @@ public:
     /// The service thread: calls the rescuers of those who wait, if workers have been missing for long. Steady clock.
     void call_rescuers(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     /// A rescuer's thread: runs items of that pwq as long as there are no workers for them.
-    void rescue(pool_workqueue& pwq, rescuer& by) noexcept CMWQ_EXCLUDES(lock_);
+    void rescue(pool_workqueue& pwq, rescuer& by) CMWQ_EXCLUDES(lock_);
     /// The service thread: ends an idle worker, so that another pool can have one within the limit of threads. False:
     /// it needs its own. `spare`: also the last one of a pool in which others run.
     [[nodiscard]] bool give_up_worker(bool spare) noexcept CMWQ_EXCLUDES(ending_, lock_);
@@ -266,9 +266,10 @@ private:
     [[nodiscard]] worker* draining_worker_locked() noexcept CMWQ_REQUIRES(lock_);
 
     // Workers
+    // What runs items on a thread of the library is not noexcept: see run_locked().
     static void thread_main(void* self);
-    void worker_main(worker& self) noexcept;
-    void work_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void worker_main(worker& self);
+    void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
@@ -277,7 +278,7 @@ private:
     void report_rescue_locked(queue_core& q) noexcept CMWQ_REQUIRES(lock_);
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void end_worker(worker& w) noexcept CMWQ_EXCLUDES(lock_);
-    void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
     void enter_idle_locked(worker& w, bool coldest) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the engine asks the system about the process as a whole: its CPUs, its code and exceptions, and fork().
+// What the engine asks the system about the process as a whole: its CPUs, its code, and fork().
 #pragma once
 
 #include <cmwq/detail/config.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
 #include <cmwq/detail/os/symbol.hpp>
 #include <cmwq/detail/os/thread_activity.hpp>
-#include <cmwq/detail/os/throw_site.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-using os::call_without_handler;
 using os::describe_activity;
 using os::describe_function; // the same for all backends: it waits for nobody that they schedule
 using os::keep_loaded;
