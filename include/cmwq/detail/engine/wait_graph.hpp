@@ -136,7 +136,7 @@ private:
     [[nodiscard]] static bool is_full(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots,
                                       const F& is_stuck) noexcept;
 
-    mutex lock_;
+    ranked_mutex<lock_rank::graph> lock_;
     unsigned generation_ CMWQ_GUARDED_BY(lock_) = 0; // of the process: a forked child has no waits
     std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // the newest first
