@@ -202,6 +202,7 @@ TEMPLATE_LIST_TEST_CASE("cancel_sync: afterwards the item is neither pending nor
     });
     // While it waits, nobody can queue the item.
     CHECK(eventually([&] { return q.queue(g.item) == queue_status::disabled; }));
+    CHECK(eventually([&] { return !g.item.pending(); })); // taken away: else it would run as soon as the gate opens
     CHECK_FALSE(returned);
     g.open();
     canceller.join();
