@@ -36,13 +36,10 @@ cmwq::delayed_work<std::function<void()>> never{[] { runs += 1000; }}; // destro
 int main() {
     first.queue_after(std::chrono::hours{1}, never);
     for (int i = 0; i < 100; ++i) {
-        first.post([] {
-            ++runs;
-            second.queue_after(std::chrono::hours{1}, *new cmwq::delayed_work<std::function<void()>>([] {}));
-        });
+        first.post([] { ++runs; });
         second.post([] {
             ++runs;
-            first.post([] { ++runs; });
+            first.post([] { ++runs; }); // it goes after this one
         });
     }
 }

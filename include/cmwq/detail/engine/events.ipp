@@ -17,11 +17,10 @@ inline bool runtime_core::admit_worker() noexcept {
         unsigned n = nr_workers_.load(relaxed);
         do {
             if (n >= options_.max_threads) return false;
-        } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // pairs worker_ended()
+        } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // pairs dismiss_worker()
     } else {
         nr_workers_.fetch_add(1, relaxed);
     }
-    thread_started();
     return true;
 }
 

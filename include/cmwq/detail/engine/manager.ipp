@@ -29,7 +29,8 @@ inline bool worker_pool::make_worker_locked() noexcept {
     if (fresh && admitted) w = new (std::nothrow) worker(*this, number);
     if (w != nullptr && admitted) error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
     const bool made = admitted && error == 0;
-    if (admitted && !made) rt_.worker_ended();
+    if (made) rt_.thread_started(); // nobody is counted who could not be made
+    else if (admitted) rt_.dismiss_worker();
 
     lock_.lock();
     managing_ = false;

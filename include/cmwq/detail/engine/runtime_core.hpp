@@ -211,13 +211,17 @@ public:
     int start_thread(thread& t, thread_body body, void* arg) noexcept {
         return options_.threads == nullptr ? t.start(body, arg) : options_.threads->start(t, body, arg);
     }
-    /// Counts one more worker; false at the limit.
+    /// A place for one more worker; false at the limit.
     [[nodiscard]] bool admit_worker() noexcept;
-    void worker_ended() noexcept {
-        thread_ended();
+    /// It is free again.
+    void dismiss_worker() noexcept {
         nr_workers_.fetch_sub(1, release); // pairs admit_worker(): who gets the place has not both in nr_threads_
     }
-    /// For threads that run items and have no limit.
+    void worker_ended() noexcept {
+        thread_ended();
+        dismiss_worker();
+    }
+    /// Threads that run items, also those without a limit.
     void thread_started() noexcept;
     void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
     void report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept;

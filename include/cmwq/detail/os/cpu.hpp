@@ -20,7 +20,11 @@ inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 template <class F>
 void for_each_allowed_cpu(F&& f, long tid = 0) {
     for (unsigned bits = 1024; bits <= 65536; bits *= 2) {
-        cpu_set_t* set = CPU_ALLOC(bits);
+        struct allocated { // f may throw
+            cpu_set_t* set;
+            ~allocated() { CPU_FREE(set); }
+        } const a{CPU_ALLOC(bits)};
+        cpu_set_t* const set = a.set;
         if (set == nullptr) break;
         const auto bytes = CPU_ALLOC_SIZE(bits);
         CPU_ZERO_S(bytes, set);
@@ -29,7 +33,6 @@ void for_each_allowed_cpu(F&& f, long tid = 0) {
         for (unsigned c = 0; r == 0 && c < bits; ++c) {
             if (CPU_ISSET_S(c, bytes, set)) f(c);
         }
-        CPU_FREE(set);
         if (r == 0) return;
         if (!too_small) break;
     }
