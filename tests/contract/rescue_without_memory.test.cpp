@@ -47,16 +47,21 @@ void* allocate_or_throw(std::size_t size, std::size_t alignment) {
 }
 } // namespace
 
-void* operator new(std::size_t n) { return allocate_or_throw(n, alignof(std::max_align_t)); }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, alignof(std::max_align_t)); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+// Not inlined: g++ would see new and free() side by side, and take that for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t n) { return allocate_or_throw(n, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a) {
+    return allocate_or_throw(n, static_cast<std::size_t>(a));
+}
+[[gnu::noinline]] void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+    return allocate(n, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
     return allocate(n, static_cast<std::size_t>(a));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace cmwq_test;
 using kind = cmwq::event::kind;
