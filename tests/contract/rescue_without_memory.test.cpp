@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "replaced_new.hpp"
 #include "scarce_threads.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -32,36 +33,9 @@ bool refuses() noexcept {
     --left_for_this_thread;
     return false;
 }
-
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    if (refuses()) {
-        ++refused;
-        return nullptr;
-    }
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-    void* const p = allocate(size, alignment);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
 } // namespace
 
-// Not inlined: g++ would see new and free() side by side, and take that for a mistake.
-[[gnu::noinline]] void* operator new(std::size_t n) { return allocate_or_throw(n, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a) {
-    return allocate_or_throw(n, static_cast<std::size_t>(a));
-}
-[[gnu::noinline]] void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
-    return allocate(n, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return allocate(n, static_cast<std::size_t>(a));
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+bool cmwq_test::allocation_fails() noexcept { return refuses() ? ++refused, true : false; }
 
 using namespace cmwq_test;
 using kind = cmwq::event::kind;

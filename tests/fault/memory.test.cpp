@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "replaced_new.hpp"
 #include "stress/stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -47,47 +48,17 @@ constinit thread_local long until_failure = never;
 constinit thread_local bool exempt = false;
 /// Of 1000 allocations so many fail, in every thread that is not exempt.
 std::atomic<unsigned> failing_of_1000{0};
-std::atomic<std::uint64_t> nr_failed{0}, random_state{0};
-
-bool fails() noexcept {
-    if (until_failure != never && --until_failure == never) return ++nr_failed, true;
-    const unsigned chance = failing_of_1000.load(std::memory_order_relaxed);
-    if (chance == 0 || exempt) return false;
-    std::uint64_t z = random_state.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed) + seed();
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (z ^ (z >> 31)) % 1000 < chance ? ++nr_failed, true : false;
-}
-
-void* get(std::size_t size, std::size_t alignment) noexcept {
-    if (fails()) return nullptr;
-    if (size == 0) size = 1;
-    return alignment <= alignof(std::max_align_t)
-               ? std::malloc(size)
-               : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-void* get_or_throw(std::size_t size, std::size_t alignment) {
-    if (void* const p = get(size, alignment)) return p;
-    throw std::bad_alloc();
-}
+std::atomic<std::uint64_t> nr_failed{0}, nr_asked{0};
 
 } // namespace
 
-// Not inlined: g++ would see new and free(), or malloc() and delete, side by side, and take that for a mistake. Those for arrays call
-// these.
-[[gnu::noinline]] void* operator new(std::size_t size) { return get_or_throw(size, 1); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
-    return get_or_throw(size, static_cast<std::size_t>(a));
+bool cmwq_test::allocation_fails() noexcept {
+    if (until_failure != never && --until_failure == never) return ++nr_failed, true;
+    const unsigned chance = failing_of_1000.load(std::memory_order_relaxed);
+    if (chance == 0 || exempt) return false;
+    const bool fails = stress::random(nr_asked.fetch_add(1, std::memory_order_relaxed)).below(1000) < chance;
+    return fails ? ++nr_failed, true : false;
 }
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return get(size, 1); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return get(size, static_cast<std::size_t>(a));
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace {
 

@@ -20,6 +20,7 @@
 namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq_test::search;
+using cmwq_test::search_on;
 using item = cmwq::work<std::function<void()>>;
 
 namespace {
@@ -85,12 +86,6 @@ public:
 private:
     model::checked<std::string> text_{std::string()};
 };
-
-model::options on_two_cpus(std::string name, double seconds, unsigned preemptions = 2) {
-    model::options o = search(std::move(name), seconds, preemptions);
-    o.around.cpus = 2;
-    return o;
-}
 
 bool same_letters(std::string a, std::string b) {
     for (const char c : b) {
@@ -291,7 +286,7 @@ TEST_CASE("bh: drain against a producer") {
 }
 
 TEST_CASE("bh: queued to another CPU while that one is just being left") {
-    CHECK(model::explore(on_two_cpus("bh-elsewhere", 5, 3), [] {
+    CHECK(model::explore(search_on(2, "bh-elsewhere", 5, 3), [] {
         machine m({.thread = true});
         diary d;
         item a{d.write('a')}, b{d.write('b')};
@@ -304,7 +299,7 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
         m.q.flush();
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
     }));
-    CHECK(model::explore(on_two_cpus("bh-elsewhere-cold", 3), [] {
+    CHECK(model::explore(search_on(2, "bh-elsewhere-cold", 3), [] {
         machine m; // the thread has to be made first
         diary d;
         item a{d.write('a')}, b{d.write('b')};
@@ -337,7 +332,7 @@ TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
 }
 
 TEST_CASE("bh: an item that runs in one context is queued in another: it runs again in the first") {
-    CHECK(model::explore(on_two_cpus("bh-moves", 4), [] {
+    CHECK(model::explore(search_on(2, "bh-moves", 4), [] {
         machine m;
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }}; // a race, if it ran twice at once

@@ -11,6 +11,7 @@ namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq_test::machine;
 using cmwq_test::search;
+using cmwq_test::search_on;
 using cmwq_test::setup;
 
 namespace {
@@ -68,9 +69,7 @@ TEST_CASE("flush: covers what another thread queued, if that happened before") {
 }
 
 TEST_CASE("flush: over two CPUs") {
-    auto o = search("two-cpus", 4);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
+    CHECK(model::explore(search_on(2, "two-cpus", 4), [] {
         machine m;
         model::checked<int> runs_a{0}, runs_b{0};
         cmwq::work a{[&] { runs_a = runs_a + 1; }};
@@ -85,9 +84,7 @@ TEST_CASE("flush: over two CPUs") {
 }
 
 TEST_CASE("flush: drain() waits for a chain of items, and lets nobody else queue") {
-    auto o = search("drain", 4);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
+    CHECK(model::explore(search_on(2, "drain", 4), [] {
         machine m;
         model::checked<int> length{0};
         int outside = 0;

@@ -28,6 +28,12 @@ class territory {
 public:
     void inside() { nr_ = nr_ + 1; } // a data race, unless it happens before the freeze or after the thaw
     void intrude() { nr_ = nr_.get(); }
+    void intrude_in_a_freeze(cmwq::runtime& rt) {
+        rt.freeze();
+        model::require(rt.wait_frozen(), "nobody thaws it");
+        intrude();
+        rt.thaw();
+    }
     [[nodiscard]] int nr() const { return nr_; }
 
 private:
@@ -73,10 +79,7 @@ TEST_CASE("freeze: nothing runs between wait_frozen() and thaw(), and nothing is
         m.q.queue(a);
         m.q.queue(b);
         auto t = model::spawn([&] { m.q.queue(c); });
-        m.rt.freeze();
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
-        items.intrude();
-        m.rt.thaw();
+        items.intrude_in_a_freeze(m.rt);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for the monitor");
@@ -179,10 +182,7 @@ TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime fr
             q.emplace(m.rt, cmwq::options<cmwq::bound>{.name = "new", .freezable = true});
             q->queue(a);
         });
-        m.rt.freeze();
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
-        items.intrude();
-        m.rt.thaw();
+        items.intrude_in_a_freeze(m.rt);
         done.acquire();
         t.join();
         q.reset();
@@ -195,10 +195,7 @@ TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime fr
         cmwq::work a{[&] { items.inside(); }};
         q->queue(a);
         auto t = model::spawn([&] { q.reset(); }); // waits for the thaw, if the item does
-        m.rt.freeze();
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
-        items.intrude();
-        m.rt.thaw();
+        items.intrude_in_a_freeze(m.rt);
         t.join();
         model::require(items.nr() == 1, "the destructor has waited for it");
     }));
@@ -243,10 +240,7 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
             m.q().apply(attrs{}.nice(1));
             m.q().queue(b);
         });
-        m.rt.freeze();
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
-        items.intrude();
-        m.rt.thaw();
+        items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         t.join();
@@ -293,10 +287,7 @@ TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes"
         cmwq::work a{body}, b{body};
         m.q().queue_on(0, a);
         m.q().queue_on(1, b); // waits for the slot of the other
-        m.rt.freeze();
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
-        items.intrude();
-        m.rt.thaw();
+        items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         model::require(m.waited() == 0, "nobody waited for time to pass");

@@ -14,13 +14,6 @@
 
 namespace cmwq_test {
 
-/// The options of a search on a machine with so many CPUs.
-inline model::options search_on(unsigned cpus, std::string name, double seconds, unsigned preemptions = 2) {
-    model::options o = search(std::move(name), seconds, preemptions);
-    o.around.cpus = cpus;
-    return o;
-}
-
 struct keyed_setup {
     cmwq::attrs attributes = {};
     std::optional<cmwq::attrs> others = {}; ///< there are warm pools of these, too

@@ -27,6 +27,20 @@ inline model::options search(std::string name, double seconds, unsigned preempti
     return o;
 }
 
+/// The options of a search on a machine with so many CPUs.
+inline model::options search_on(unsigned cpus, std::string name, double seconds, unsigned preemptions = 2) {
+    model::options o = search(std::move(name), seconds, preemptions);
+    o.around.cpus = cpus;
+    return o;
+}
+
+/// A search in which time also passes while threads could run.
+inline model::options with_time(std::string name, double seconds) {
+    model::options o = search(std::move(name), seconds);
+    o.time_jumps = 2;
+    return o;
+}
+
 struct setup {
     bool sentinel = false;
     bool warm = true;           ///< two workers are there when the search begins, and everybody sleeps

@@ -18,6 +18,7 @@ using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
 using cmwq_test::machine;
 using cmwq_test::search;
+using cmwq_test::search_on;
 
 namespace {
 
@@ -99,9 +100,7 @@ TEST_CASE("pending: three threads queue, each claim is one run, never two at onc
 }
 
 TEST_CASE("pending: an item queues itself while others queue it, on two CPUs") {
-    auto o = search("again-from-inside", 4);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
+    CHECK(model::explore(search_on(2, "again-from-inside", 4), [] {
         machine m;
         model::checked<int> runs{0};
         tally queued;

@@ -27,9 +27,10 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t mayday = 15 * ms;
 
 /// A pool that never had a worker, and cannot have one.
-class short_machine {
+template <class Machine>
+class short_of_threads {
 public:
-    short_machine() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
+    short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
         quiet_.begin();
         sys.refuse(true);
     }
@@ -41,34 +42,16 @@ public:
     }
 
     moody_system sys;
-    machine m;
+    Machine m;
 
 private:
     model::unsearched quiet_;
 };
 
-/// The same with a queue whose pools can be exchanged.
+using short_machine = short_of_threads<machine>;
+/// With a queue whose pools can be exchanged.
 template <class Policy>
-class short_keyed_machine {
-    using machine = cmwq_test::keyed_machine<Policy>;
-
-public:
-    short_keyed_machine() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
-        quiet_.begin();
-        sys.refuse(true);
-    }
-    void begin_search() {
-        model::sleep(mayday - 1);
-        quiet_.end();
-        model::sleep(1);
-    }
-
-    moody_system sys;
-    machine m;
-
-private:
-    model::unsearched quiet_;
-};
+using short_keyed_machine = short_of_threads<cmwq_test::keyed_machine<Policy>>;
 
 } // namespace
 

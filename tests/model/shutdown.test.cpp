@@ -22,17 +22,11 @@ using cmwq_test::pool_for_each_cpu;
 using cmwq_test::search;
 using cmwq_test::search_on;
 using cmwq_test::setup;
+using cmwq_test::with_time;
 
 namespace {
 
 using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-
-/// A search in which time also passes while threads could run.
-model::options with_time(std::string name, double seconds) {
-    model::options o = search(std::move(name), seconds);
-    o.time_jumps = 2;
-    return o;
-}
 
 } // namespace
 

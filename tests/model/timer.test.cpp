@@ -20,17 +20,7 @@ using cmwq::detail::relaxed;
 using cmwq_test::machine;
 using cmwq_test::search;
 using cmwq_test::setup;
-
-namespace {
-
-/// A search in which time also passes while threads could run.
-model::options with_time(std::string name, double seconds) {
-    model::options o = search(std::move(name), seconds);
-    o.time_jumps = 2;
-    return o;
-}
-
-} // namespace
+using cmwq_test::with_time;
 
 TEST_CASE("timer: arming against cancel(), and against its firing") {
     CHECK(model::explore(with_time("arm-cancel", 3), [] {

@@ -12,6 +12,7 @@ using cmwq_test::counted_runs;
 using cmwq_test::machine;
 using cmwq_test::moody_system;
 using cmwq_test::search;
+using cmwq_test::search_on;
 using cmwq_test::setup;
 
 namespace {
@@ -115,32 +116,9 @@ TEST_CASE("workers: a blocked one is back at work, and another one still cannot 
 }
 
 TEST_CASE("workers: one that a pool gives up for another one, while items come") {
-    auto o = search("give-up", 3);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
-        machine m({.warm = false, .end_searched = true, .max_threads = 2});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
-        {
-            const model::unsearched quiet;
-            m.q.queue_on(0, a); // this pool has a worker and its spare now
-            done.acquire();
-            model::sleep(1000 * ms);
-        }
-        auto t = model::spawn([&] { m.q.queue_on(0, a); });
-        m.q.queue_on(1, b); // and has to give up one
-        done.acquire();
-        done.acquire();
-        t.join();
-        model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
-        model::require(m.waited() <= 1000 * ms + two_tries, "and soon");
-    }));
-    o = search("give-up-the-last", 3);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
-        machine m({.warm = false, .end_searched = true, .max_threads = 1});
+    // With two threads a pool that has a worker and its spare gives up one; with one thread it changes sides.
+    const auto give_up = [](unsigned max_threads, std::int64_t soon) {
+        machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
         counted_runs of_a, of_b;
         model::semaphore done{0};
         cmwq::work a{[&] { of_a(), done.release(); }};
@@ -152,17 +130,17 @@ TEST_CASE("workers: one that a pool gives up for another one, while items come")
             model::sleep(1000 * ms);
         }
         auto t = model::spawn([&] { m.q.queue_on(0, a); });
-        m.q.queue_on(1, b); // two pools, one thread: it changes sides
+        m.q.queue_on(1, b);
         done.acquire();
         done.acquire();
         t.join();
         model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
-        model::require(m.waited() <= 1000 * ms + 20 * ms, "and soon");
-    }));
+        model::require(m.waited() <= 1000 * ms + soon, "and soon");
+    };
+    CHECK(model::explore(search_on(2, "give-up", 3), [&] { give_up(2, two_tries); }));
+    CHECK(model::explore(search_on(2, "give-up-the-last", 3), [&] { give_up(1, 20 * ms); }));
     // Given up while its pool has a blocked worker that has to be replaced later.
-    o = search("give-up-behind-a-block", 3);
-    o.around.cpus = 2;
-    CHECK(model::explore(o, [] {
+    CHECK(model::explore(search_on(2, "give-up-behind-a-block", 3), [] {
         machine m({.warm = false, .end_searched = true, .max_threads = 3});
         counted_runs of_a, of_b;
         model::semaphore gate{0}, done{0};

@@ -3,6 +3,7 @@
 // runtime_core, second part: which CPUs there are, and which pools serve a queue.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
@@ -48,7 +49,7 @@ inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, boo
     cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
     if (cpus.empty()) {
         if (!lenient) {
-            throw std::invalid_argument("cmwq: queue \"" + q.name + "\": of the CPUs '" + a.cpus().to_string() +
+            throw std::invalid_argument("cmwq: " + describe_queue(q.name) + ": of the CPUs '" + a.cpus().to_string() +
                                         "' unbound items may use none; they may use " + base.to_string());
         }
         plan.instead = cpus = base;
@@ -104,8 +105,8 @@ inline std::vector<std::string> runtime_core::remap_locked() {
             plans.push_back(q->plan(q->attributes(), true));
             const queue_plan& p = plans.back();
             if (p.instead.empty()) continue;
-            complaints.push_back("cmwq: queue \"" + q->name + "\": none of its CPUs " + p.wanted.cpus().to_string() +
-                                 " is there, it uses " + p.instead.to_string());
+            complaints.push_back("cmwq: " + describe_queue(q->name) + ": none of its CPUs " +
+                                 p.wanted.cpus().to_string() + " is there, it uses " + p.instead.to_string());
         }
     }
     // No queue goes meanwhile: detach() waits for the configuration lock.

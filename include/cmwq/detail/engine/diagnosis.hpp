@@ -8,7 +8,6 @@
 #include <cmwq/detail/engine/wait_graph.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 #include <cmwq/detail/sync/system.hpp>
-#include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>
 #include <string>
@@ -18,7 +17,10 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// All of these throw std::bad_alloc, and are called without a lock of the library held: see describe_function().
+/// Throws std::bad_alloc, as all of these do.
+inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
+
+// The others are called without a lock of the library held: see describe_function().
 
 inline std::string describe(const item_name& i) {
     const std::string function = " (" + describe_function(i.function) + ")";
@@ -26,14 +28,6 @@ inline std::string describe(const item_name& i) {
     char address[2 + 2 * sizeof i.item + 2];
     std::snprintf(address, sizeof address, "%p", i.item);
     return std::string("item ") + address + function;
-}
-
-inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
-
-/// The worker under whose record the calling thread runs an item; null: it runs none.
-inline worker* own_run() noexcept {
-    worker* const self = this_thread_slots().current_worker;
-    return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
 }
 
 /// The item that the calling thread runs as `k`, which may be null.

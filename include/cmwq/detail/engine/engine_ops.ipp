@@ -31,8 +31,8 @@ inline void refuse_to_wait_for(const queue_core& q, const char* call) {
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
-        throw std::invalid_argument("cmwq: queue \"" + std::string(settings.name) +
-                                    "\": bottom halves are normal or high, not fifo");
+        throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
+                                    ": bottom halves are normal or high, not fifo");
     }
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
     queue_settings s = settings;
@@ -107,8 +107,8 @@ CMWQ_DOOR void drain_queue(queue_core& q) {
 
 CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
     if (q.fifo) {
-        throw std::invalid_argument("cmwq: queue \"" + q.name +
-                                    "\" runs one item at a time: its max_active is no option");
+        throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
+                                    " runs one item at a time: its max_active is no option");
     }
     check_max_active(max_active);
     if (!q.is_dead()) q.set_max_active(max_active);
@@ -124,8 +124,8 @@ CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept { return q.min
 
 CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
     if (q.is_dying()) {
-        throw std::invalid_argument("cmwq: attributes for queue \"" + q.name +
-                                    "\", which is being destroyed, or was made before a fork()");
+        throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
+                                    ", which is being destroyed, or was made before a fork()");
     }
     q.rt.apply(q, wanted);
 }

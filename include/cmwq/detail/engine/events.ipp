@@ -3,6 +3,7 @@
 // runtime_core: counters, and what is reported through on_event.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <cstdio>
@@ -116,13 +117,14 @@ inline void runtime_core::report_thread_limit(const worker_pool& pool) noexcept 
 }
 
 inline void runtime_core::report_rescue(queue_core& q) noexcept {
-    report(event::kind::rescued, 0, 0,
-           [&q] { return "cmwq: no worker can be made for queue \"" + q.name + "\": its rescuer runs its items"; });
+    report(event::kind::rescued, 0, 0, [&q] {
+        return "cmwq: no worker can be made for " + describe_queue(q.name) + ": its rescuer runs its items";
+    });
 }
 
 inline void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {
     report_once(event::kind::bh_blocked, 0, cpu,
-                [&q] { return "cmwq: an item of the bottom-half queue \"" + q.name + "\" has blocked"; });
+                [&q] { return "cmwq: an item of the bottom-half " + describe_queue(q.name) + " has blocked"; });
 }
 
 inline void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {

@@ -16,8 +16,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 /// Whether the calling thread runs an item of that queue.
 inline bool runs_item_of(const queue_core& q) noexcept {
-    const worker* self = this_thread_slots().current_worker;
-    return self != nullptr && self->current_pwq != nullptr && self->current_pwq->queue == &q;
+    const worker* const self = own_run();
+    return self != nullptr && self->current_pwq->queue == &q;
 }
 
 /// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, in the order of

@@ -48,9 +48,8 @@ inline runtime_core::freeze_state runtime_core::freezing() const noexcept {
 
 inline bool runtime_core::wait_frozen(std::int64_t deadline) {
     if (dead_.load(relaxed)) return true; // its locks may be held by threads that do not exist here
-    const worker* const self = this_thread_slots().current_worker;
-    if (self != nullptr && self->current_pwq != nullptr && self->current_pwq->queue->freezable &&
-        owns(self->pool.id())) {
+    if (const worker* const self = own_run();
+        self != nullptr && self->current_pwq->queue->freezable && owns(self->pool.id())) {
         throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
     }
     refuse_in_bottom_half("a freeze is awaited");

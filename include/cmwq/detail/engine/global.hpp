@@ -12,7 +12,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 /// Meant as a function-local static reference to a `new` one: not destroyed, because threads may still run when static
 /// objects go.
-template <class T, lock_rank rank = lock_rank::once>
+template <class T, lock_rank rank>
 class per_process {
 public:
     per_process() { directory::get().reset_in_child(lock_); }

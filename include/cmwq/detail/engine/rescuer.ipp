@@ -7,6 +7,7 @@
 // record under which a rescuer runs items in a pool, its seat, is made together with the pwq.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/rescuer.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
@@ -24,7 +25,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 inline rescuer::rescuer(queue_core& q) : queue_(q) {
     if (const int error = q.rt.start_thread(thread_, &rescuer::thread_main, this); error != 0) {
         throw std::system_error(error, std::generic_category(),
-                                "cmwq: queue \"" + q.name + "\": cannot make its rescuer");
+                                "cmwq: " + describe_queue(q.name) + ": cannot make its rescuer");
     }
 }
 

@@ -4,6 +4,7 @@
 // is the service thread's work.
 #pragma once
 
+#include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -74,8 +75,8 @@ inline std::string worker_pool::describe_stall() {
                                                                          : "CPU " + std::to_string(number_));
     text += ": " + std::to_string(waiting) + " items wait";
     if (has_first) {
-        text += ", the first one is " + describe_function(lines[max_lines].function) + " of queue \"" +
-                lines[max_lines].queue + "\"";
+        text += ", the first one is " + describe_function(lines[max_lines].function) + " of " +
+                describe_queue(lines[max_lines].queue);
     }
     text += "; " + std::to_string(busy) + " workers are busy, " + std::to_string(idle) + " idle";
     if (short_of_threads) text += "; another one could not be made";
@@ -84,7 +85,7 @@ inline std::string worker_pool::describe_stall() {
         text += "\n  ";
         text += l.is_seat ? "rescuer" : "worker " + std::to_string(l.id);
         if (l.tid != 0) text += ", thread " + std::to_string(l.tid) + ", " + describe_activity(l.tid);
-        text += ": " + describe_function(l.function) + " of queue \"" + l.queue + "\"";
+        text += ": " + describe_function(l.function) + " of " + describe_queue(l.queue);
         if (l.description[0] != 0) text += " (" + std::string(l.description) + ")";
     }
     if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
@@ -152,7 +153,7 @@ inline void runtime_core::note_hog(void (*function)(work_base&), const char* que
     const std::uint64_t hits = ++known->hits;
     if (hits < 4 || !std::has_single_bit(hits)) return;
     report(event::kind::cpu_hog, 0, cpu, [&] {
-        return "cmwq: " + describe_function(function) + " of queue \"" + queue + "\" has kept CPU " +
+        return "cmwq: " + describe_function(function) + " of " + describe_queue(queue) + " has kept CPU " +
                std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +
                " times: it belongs on a queue that is unbound, or cpu_intensive";
     });
@@ -210,7 +211,7 @@ inline void runtime_core::watch_backlogs() noexcept {
             any |= q->watch_backlog(interval, limit, stuck);
             if (!stuck || !saturated.empty() || !q->first_report(event::kind::saturated)) continue;
             try {
-                saturated = "cmwq: queue \"" + q->name + "\" is at its limit, max_active " +
+                saturated = "cmwq: " + describe_queue(q->name) + " is at its limit, max_active " +
                             std::to_string(q->max_active()) +
                             ", and all of its items that run have been blocked for long; others wait behind them";
             } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/deferred.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
 #include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <cstdint>
@@ -22,6 +23,13 @@ class registered_wait;
 
 /// Somebody who waits for one run of an item. Lives on that thread's stack. Everything under the lock of the pool.
 struct item_waiter {
+    /// From here on it is told.
+    void enlist(item_waiter*& list) noexcept {
+        who.expect();
+        waits = true;
+        next = list;
+        list = this;
+    }
     /// The run has ended, or will not come. The waiter may be gone after `d` has been performed.
     void happened(deferred& d) noexcept {
         waits = false;
@@ -95,5 +103,11 @@ public:
         long nr_waits = 0;
     } stint;
 };
+
+/// The worker under whose record the calling thread runs an item; null: it runs none.
+inline worker* own_run() noexcept {
+    worker* const self = this_thread_slots().current_worker;
+    return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
+}
 
 } // namespace cmwq::inline CMWQ_NS::detail

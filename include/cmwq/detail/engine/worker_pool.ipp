@@ -95,11 +95,8 @@ inline bool worker_pool::runs_now(const work_base& w) noexcept {
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
         if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
-        const scoped_lock g(lock_);
-        for (worker* b = busy_.front(); b != nullptr; b = busy_.next(*b)) {
-            if (b->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
-        }
-        return false;
+        const scoped_lock g(lock_); // under which `current` is written
+        return runner_of_locked(w) != nullptr;
     }
     return false;
 }
@@ -327,10 +324,7 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     kick_locked(d);
     iw.item = &w;
     if (!running_only && is_listed_locked(w)) {
-        iw.who.expect();
-        iw.waits = true;
-        iw.next = item_waiters_;
-        item_waiters_ = &iw;
+        iw.enlist(item_waiters_);
         work_access::set_place(w, work_access::place_of(w) | place::has_waiters);
         return whereabouts::pending;
     }
@@ -338,11 +332,8 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     if (!running_only && work_access::pending(w)) return whereabouts::in_transit;
     worker* runner = runner_of_locked(w);
     if (runner == nullptr) return whereabouts::not_here;
-    iw.who.expect();
-    iw.waits = true;
     iw.runner = runner;
-    iw.next = runner->waiters;
-    runner->waiters = &iw;
+    iw.enlist(runner->waiters);
     return whereabouts::running;
 }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// operator new and delete of a program that decides itself when memory is missing. They are defined here, so one file of
+// a program includes this.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace cmwq_test {
+
+/// Asked for each allocation, by the thread that makes it; true: there is no memory. The including file defines it.
+bool allocation_fails() noexcept;
+
+inline void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    if (allocation_fails()) return nullptr;
+    if (size == 0) size = 1;
+    return alignment <= alignof(std::max_align_t)
+               ? std::malloc(size)
+               : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+    if (void* const p = allocate(size, alignment)) return p;
+    throw std::bad_alloc();
+}
+
+} // namespace cmwq_test
+
+// Not inlined: g++ would see new and free(), or malloc() and delete, side by side, and take that for a mistake. Those for
+// arrays call these.
+[[gnu::noinline]] void* operator new(std::size_t size) { return cmwq_test::allocate_or_throw(size, 1); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
+    return cmwq_test::allocate_or_throw(size, static_cast<std::size_t>(a));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return cmwq_test::allocate(size, 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return cmwq_test::allocate(size, static_cast<std::size_t>(a));
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
