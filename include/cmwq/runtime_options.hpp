@@ -93,14 +93,16 @@ struct runtime_options {
     affinity_scope default_scope = affinity_scope::cache_shard;
 
     /// How many cores a pod of the scope `cache_shard` is to have: a last level cache is divided into pods of about that
-    /// size. Zero makes the constructor throw std::invalid_argument.
+    /// size. Zero makes the constructor throw std::invalid_argument. With a `machine` the default stands for what that
+    /// one says.
     unsigned cache_shard_size = topology::default_cache_shard_size;
 
     /// Whether queues with the option `power_efficient` are served by elastic pools instead of bound ones.
     bool power_efficient = false;
 
     /// The machine; none: this one, as hwloc finds it. With one that is only simulated threads are not bound to CPUs,
-    /// and there are no sentinels.
+    /// and there are no sentinels. One that does not have all CPUs of the runtime makes the constructor throw
+    /// std::invalid_argument.
     std::optional<topology> machine = {};
 
     /// How many workers there may be, over all pools; 0: as many as the limits of the queues and the system admit. Who

@@ -371,6 +371,39 @@ TEST_CASE("bh: a round is what was pending at its beginning, so a long list is n
     }));
 }
 
+TEST_CASE("bh: an item of high priority that queues itself again and again leaves the normal ones their turn") {
+    std::atomic<bool> leave{false};
+    std::atomic<int> turns{0};
+    cmwq::workqueue<cmwq::bh> fast{{.name = "fast", .priority = cmwq::priority::high}};
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    item* self = nullptr;
+    item polling{[&] {
+        ++turns;
+        if (!leave) fast.queue(*self);
+    }};
+    self = &polling;
+    std::thread starter([&] { // beyond its budget the thread of the CPU goes on
+        const pinned here(cpu_a());
+        fast.queue(polling);
+    });
+    starter.join();
+    // From this thread, which is elsewhere or does not drain: nobody but the thread of CPU A may run these.
+    std::atomic<int> ran{0};
+    item first{[&] { ++ran; }}, second{[&] { ++ran; }};
+    cmwq::delayed_work later{[&] { ++ran; }};
+    {
+        const pinned there(cpu_b());
+        q.queue_on(static_cast<int>(cpu_a()), first);
+        q.queue_on(static_cast<int>(cpu_a()), second);
+        q.queue_after_on(static_cast<int>(cpu_a()), 1ms, later);
+    }
+    CHECK(eventually([&] { return ran == 3; }));
+    const int before = turns;
+    CHECK(eventually([&] { return turns > before; })); // and has its own
+    leave = true;
+    fast.drain();
+}
+
 TEST_CASE("bh: after two milliseconds the rest goes to the thread of the CPU") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};

@@ -86,6 +86,31 @@ TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refus
     CHECK(rt.unbound_cpus() == cmwq::cpuset{1});
 }
 
+TEST_CASE("runtime_options: a machine that does not have all CPUs of the runtime is refused, and both are named") {
+    const cmwq::cpuset allowed = cmwq::runtime{}.cpus();
+    const unsigned first = *allowed.begin();
+    const auto other = cmwq::topology::flat({cmwq::cpuset::capacity - 1});
+    CHECK_THROWS_AS((cmwq::runtime{{.machine = other}}), std::invalid_argument);
+    CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {first}, .machine = other}}),
+                      Contains("'" + std::to_string(cmwq::cpuset::capacity - 1) + "'") &&
+                          Contains("runtime's, " + std::to_string(first)));
+    CHECK_THROWS_AS((cmwq::runtime{{.cpus = {0, 3}, .machine = cmwq::topology::synthetic("numa:1 l3:1 core:2 pu:1")}}),
+                    std::invalid_argument);
+    if (allowed.size() > 1) { // an item for a CPU that the machine does not have would find no pool
+        CHECK_THROWS_AS((cmwq::runtime{{.machine = cmwq::topology::flat({first})}}), std::invalid_argument);
+    }
+    CHECK_NOTHROW(cmwq::runtime{{.cpus = {first}, .machine = cmwq::topology::flat(allowed)}});
+}
+
+TEST_CASE("runtime_options: the size of a shard is the option's, or the one that the machine was given with") {
+    const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:8 pu:1").with_cache_shard_size(4);
+    const auto nr_pods = [](const cmwq::runtime& rt) {
+        return rt.machine().pods(cmwq::affinity_scope::cache_shard).size();
+    };
+    CHECK(nr_pods(cmwq::runtime{{.machine = machine}}) == 2);
+    CHECK(nr_pods(cmwq::runtime{{.cache_shard_size = 2, .machine = machine}}) == 4);
+}
+
 TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
     CHECK_THROWS_AS((cmwq::runtime{{.cache_shard_size = 0}}), std::invalid_argument);
 }

@@ -19,18 +19,23 @@ class queue_core;
 
 inline constexpr unsigned nr_bh_priorities = 2; // bottom-half pools of a CPU: normal and high
 
-/// What a thread that came to queue an item spends on bottom halves: ten rounds, each of what was pending at its
-/// beginning, or two milliseconds, counted from the end of the first item, so that a single item needs no clock.
+/// What a thread spends on bottom halves at a time. `softirq`: a thread that came to queue an item; ten rounds, each of
+/// what was pending at its beginning, or two milliseconds, counted from the end of the first item, so that a single item
+/// needs no clock. `turn`: the thread of the CPU, which has nothing else to do; one round, so that the other priority
+/// gets its turn.
 class bh_budget {
 public:
-    enum class limit : bool { none, softirq };
-    explicit bh_budget(limit l) noexcept : limited_(l == limit::softirq) {}
+    enum class limit : bool { turn, softirq };
+    explicit bh_budget(limit l) noexcept : limit_(l) {}
 
     /// False: no further round.
     [[nodiscard]] bool begin_round() noexcept {
-        if (limited_ && rounds_++ == max_rounds) over_ = true;
+        if (rounds_++ == (limit_ == limit::turn ? 1 : max_rounds)) over_ = true;
         return !over_;
     }
+    /// The pool of high priority goes before each item of the normal one. True: a turn of its own is all that it gets
+    /// there.
+    [[nodiscard]] bool takes_turns() const noexcept { return limit_ == limit::turn; }
     /// An item has ended, and more is pending. False: that was the last one.
     [[nodiscard]] bool go_on() noexcept;
 
@@ -38,7 +43,7 @@ private:
     static constexpr unsigned max_rounds = 10;
     static constexpr std::int64_t max_time = 2'000'000;
 
-    const bool limited_;
+    const limit limit_;
     bool over_ = false;
     unsigned rounds_ = 0;
     std::int64_t end_ = 0; // steady clock; 0: not known yet

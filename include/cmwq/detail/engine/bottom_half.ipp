@@ -24,7 +24,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 inline bool bh_budget::go_on() noexcept {
-    if (!limited_) return true;
+    if (limit_ == limit::turn) return !over_;
     const std::int64_t now = steady_now();
     if (end_ == 0) end_ = now + max_time;
     if (now >= end_) over_ = true;
@@ -84,7 +84,8 @@ inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budge
     for (;;) {
         if (goes_first_ != nullptr && goes_first_->pending()) {
             lock_.unlock();
-            goes_first_->run_bottom_half(budget);
+            bh_budget turn(bh_budget::limit::turn);
+            goes_first_->run_bottom_half(budget.takes_turns() ? turn : budget);
             lock_.lock();
             if (round != 0 && !budget.go_on()) break;
         }
@@ -223,8 +224,9 @@ inline void bh_thread::serve() noexcept {
             binding = rt_.binding();
             static_cast<void>(bind_this_thread(cpus_));
         }
-        run_bottom_halves(high_, bh_budget::limit::none);
-        run_bottom_halves(normal_, bh_budget::limit::none);
+        // One round of each in turn. Who leaves something behind kicks this thread: the permit leads to the next ones.
+        run_bottom_halves(high_, bh_budget::limit::turn);
+        run_bottom_halves(normal_, bh_budget::limit::turn);
     }
 }
 

@@ -54,11 +54,18 @@ inline runtime_core::runtime_core(runtime_options o)
         topology_known_.store(true, relaxed);
         binds_threads_ = !topology_->simulated();
         if (!binds_threads_) allowed_ = topology_->cpus();
+        if (options_.cache_shard_size != topology::default_cache_shard_size && options_.cache_shard_size != 0)
+            topology_ = topology_->with_cache_shard_size(options_.cache_shard_size);
     }
     cpus_ = options_.cpus.empty() ? allowed_ : options_.cpus;
     if (const cpuset outside = cpus_ - allowed_; !outside.empty()) {
         throw std::invalid_argument("cmwq::runtime: this process may not use the CPUs " + outside.to_string() +
                                     " of the set " + cpus_.to_string() + "; it may use " + allowed_.to_string());
+    }
+    if (topology_.has_value() && !(cpus_ - topology_->cpus()).empty()) {
+        throw std::invalid_argument("cmwq::runtime: the machine that it was given has the CPUs '" +
+                                    topology_->cpus().to_string() + "', which are not all of the runtime's, " +
+                                    cpus_.to_string());
     }
     if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0 ||
         options_.watchdog.count() < 0 || options_.cpu_hog_threshold.count() < 0) {
