@@ -36,7 +36,7 @@ struct event {
 
         // What should be known.
         rescued,                ///< a rescuer has begun to run the items of its queue. Once for each queue
-        cpu_hog,                ///< an item has kept its CPU for too long: at the 4th time and then at powers of two
+        cpu_hog,                ///< an item has kept its CPU for too long, as often as `cpu_hog_warning_threshold` says
         destroyed_while_queued, ///< an item was destroyed while it was queued; noticed in builds with assertions
     };
     kind what;
@@ -118,9 +118,12 @@ struct runtime_options {
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 
     /// How long an item may compute without a pause while others wait behind it, in CPU time. After that it does not
-    /// count as running, and others may start beside it; its function is reported at the fourth time and then at powers
-    /// of two. In elastic pools, whose CPUs hogs may fill for good, it is ten times as long. Zero: as long as it likes.
+    /// count as running, and others may start beside it, and its function may be reported, see below. In elastic pools, whose CPUs hogs may fill for good, it is ten times as long. Zero: as long as it likes.
     std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};
+
+    /// At how many such times a function is reported, as `event::kind::cpu_hog`; and then at twice as many, and so on.
+    /// Zero: never; they are counted all the same.
+    unsigned cpu_hog_warning_threshold = 4;
 
     /// A pool in which items wait, and that has started none for so long, is reported as `event::kind::stalled`; a queue
     /// at its limit, all of whose items have been blocked for a third of it, as `saturated`. Time in which the process

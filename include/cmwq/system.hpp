@@ -61,6 +61,20 @@ inline system_workqueue& system_freezable_wq() {
     return detail::system_queue<bound>([] { return options<bound>{.name = "system_freezable", .freezable = true}; });
 }
 
+/// For items that need not run where they were queued if that saves energy: bound, or elastic in a runtime whose option
+/// `power_efficient` is set (`runtime::configure_global()`, or CMWQ=power_efficient=1).
+inline system_workqueue& system_power_efficient_wq() {
+    return detail::system_queue<bound>(
+        [] { return options<bound>{.name = "system_power_efficient", .power_efficient = true}; });
+}
+
+/// The same for items that have to stand still while the runtime is frozen.
+inline system_workqueue& system_freezable_power_efficient_wq() {
+    return detail::system_queue<bound>([] {
+        return options<bound>{.name = "system_freezable_power_efficient", .power_efficient = true, .freezable = true};
+    });
+}
+
 /// For items that are short and never block: bottom halves.
 inline system_workqueue& system_bh_wq() {
     return detail::system_queue<bh>([] { return options<bh>{.name = "system_bh"}; });

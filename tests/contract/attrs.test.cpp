@@ -317,6 +317,10 @@ TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", ""
     for (const auto& [bad, says] :
          {one{attrs{}.nice(20), "nice is 20, it must be -20 to 19"}, one{attrs{}.nice(-21), "nice is -21"},
           one{attrs{}.nice(1'000'000), "nice is 1000000"}, one{attrs{}.cpus({}), "may use none"},
+          one{attrs{}.scheduling(static_cast<cmwq::scheduling>(4)), "scheduling class is 4"},
+          one{attrs{}.scheduling(static_cast<cmwq::scheduling>(255)), "scheduling class is 255"},
+          one{attrs{}.affinity(static_cast<affinity_scope>(7)), "affinity_scope is 7"},
+          one{attrs{}.affinity(static_cast<affinity_scope>(99)), "affinity_scope is 99"},
           one{attrs{}.cpus({4000, 4001}), "of the CPUs '4000-4001' unbound items may use none"}}) {
         CAPTURE(says);
         CHECK(contains(message_of([&] { queue(rt, with<P>(bad)); }), says));

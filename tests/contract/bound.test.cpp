@@ -4,13 +4,19 @@
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "pool_name.hpp"
+#include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <memory>
+#include <sched.h>
 #include <semaphore>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -150,4 +156,64 @@ TEST_CASE("priorities have pools of their own; what is refused falls back and is
     CHECK(runs == 20);
     CHECK(told <= 1); // none as root
     CHECK(mute == 0);
+}
+
+namespace {
+
+struct thread_kind {
+    long nice, sched;
+    std::string name;
+    bool operator==(const thread_kind&) const = default;
+};
+
+thread_kind kind_of_worker(cmwq::runtime& rt, cmwq::priority p) {
+    cmwq::workqueue<> q{rt, {.name = "q", .priority = p}};
+    thread_kind seen;
+    cmwq::work look{[&] { seen = {nice_of_this_task(), sched_class_of_this_task(), this_thread_name()}; }};
+    q.queue_on(first_cpu(), look);
+    look.flush();
+    return seen;
+}
+
+std::string suffix(const std::string& name) {
+    return name.substr(std::min(name.find_first_not_of("0123456789", name.find(':') + 1), name.size()));
+}
+
+} // namespace
+
+TEST_CASE("the threads of each priority have its nice value, its class and its letter") {
+    std::atomic<int> refused{0};
+    cmwq::runtime rt{
+        {.on_event = [&](const cmwq::event& e) { refused += e.what == cmwq::event::kind::priority_refused ? 1 : 0; }}};
+    const std::string pool = "cmwq/" + std::to_string(first_cpu());
+    const thread_kind normal = kind_of_worker(rt, cmwq::priority::normal);
+    CHECK(normal == thread_kind{nice_of_this_task(), SCHED_OTHER, normal.name});
+    CHECK(normal.name.starts_with(pool + ":"));
+    CHECK(suffix(normal.name).empty());
+
+    const thread_kind high = kind_of_worker(rt, cmwq::priority::high);
+    CHECK(high.name.starts_with(pool + ":"));
+    CHECK(suffix(high.name) == "H");
+    if (refused == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
+    else std::puts("not looked at: nice -20 is not permitted here");
+
+    const int before = refused;
+    const thread_kind fifo = kind_of_worker(rt, cmwq::priority::fifo);
+    CHECK(fifo.name.starts_with(pool + ":"));
+    CHECK(suffix(fifo.name) == "F");
+    if (refused == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
+    else std::puts("not looked at: SCHED_FIFO is not permitted here");
+}
+
+TEST_CASE("the threads of shared pools have no letter, whatever their attributes") {
+    cmwq::runtime rt;
+    for (const auto& a : {cmwq::attrs{}.nice(-20), cmwq::attrs{}.scheduling(cmwq::scheduling::fifo)}) {
+        cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = a}};
+        std::string name;
+        cmwq::work look{[&] { name = this_thread_name(); }};
+        q.queue(look);
+        look.flush();
+        CHECK(name.starts_with("cmwq/u"));
+        CHECK(suffix(name).empty());
+    }
 }

@@ -39,6 +39,23 @@ private:
 
 } // namespace
 
+TEST_CASE("a priority that is none is refused by name of its value, and no queue is made") {
+    constexpr auto refused = [](auto o, unsigned value, auto make) {
+        o.priority = static_cast<cmwq::priority>(value);
+        CHECK_THROWS_AS(make(o), std::invalid_argument);
+        CHECK_THROWS_WITH(make(o), Catch::Contains("priority") && Catch::Contains(std::to_string(value)));
+    };
+    for (const unsigned value : {3u, 77u, 255u}) {
+        refused(cmwq::options<cmwq::bound>{.name = "q"}, value,
+                [](auto& o) { cmwq::workqueue<cmwq::bound>{{.name = "q", .priority = o.priority}}; });
+        refused(cmwq::options<cmwq::bound>{.name = "q"}, value, [](auto& o) {
+            cmwq::workqueue<cmwq::bound>{{.name = "q", .priority = o.priority, .power_efficient = true}};
+        });
+        refused(cmwq::options<cmwq::bh>{.name = "q"}, value,
+                [](auto& o) { cmwq::workqueue<cmwq::bh>{{.name = "q", .priority = o.priority}}; });
+    }
+}
+
 TEMPLATE_LIST_TEST_CASE("one item at a time: those queued on a CPU run in queueing order", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};

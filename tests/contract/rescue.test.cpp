@@ -5,6 +5,7 @@
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "pool_name.hpp"
 #include "scarce_threads.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <utility>
 #include <vector>
 
 using cmwq::queue_status;
@@ -90,6 +92,21 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of 
     CHECK(s.events.count(kind::no_thread) == 1);
     CHECK(s.events.last(kind::no_thread).error == EAGAIN);
     CHECK(s.events.count(kind::thread_limit) == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as a name goes", "", threaded_policies) {
+    using P = TestType;
+    for (const auto& [queue, thread] :
+         {std::pair{"disk", "cmwq/R:disk"}, {"12345678", "cmwq/R:12345678"}, {"a longer name", "cmwq/R:a longer"}}) {
+        scarce_runtime s;
+        cmwq::workqueue<P> q{s.rt, with_rescuer<P>(queue)};
+        s.threads.refuse();
+        std::string name;
+        item w{[&] { name = this_thread_name(); }};
+        q.queue(w);
+        w.flush();
+        CHECK(name == thread);
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, wherever it was queued", "",

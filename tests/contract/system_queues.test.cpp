@@ -14,8 +14,14 @@ using namespace cmwq_test;
 namespace {
 
 using get = cmwq::system_workqueue& (*)();
-constexpr get every_queue[] = {cmwq::system_wq,           cmwq::system_highpri_wq,   cmwq::system_long_wq,
-                               cmwq::system_unbound_wq,   cmwq::system_freezable_wq, cmwq::system_bh_wq,
+constexpr get every_queue[] = {cmwq::system_wq,
+                               cmwq::system_highpri_wq,
+                               cmwq::system_long_wq,
+                               cmwq::system_unbound_wq,
+                               cmwq::system_freezable_wq,
+                               cmwq::system_power_efficient_wq,
+                               cmwq::system_freezable_power_efficient_wq,
+                               cmwq::system_bh_wq,
                                cmwq::system_bh_highpri_wq};
 
 bool runs_its_items(get queue) {
@@ -40,18 +46,26 @@ TEST_CASE("system queues: each runs its items, and is the same one at every call
     for (const get queue : every_queue) CHECK(runs_its_items(queue));
 }
 
-TEST_CASE("system queues: the freezable one stands still while the global runtime is frozen, the others do not") {
-    std::atomic<bool> froze{false}, passed{false};
-    cmwq::work stands{[&] { froze = true; }};
+TEST_CASE("system queues: the freezable ones stand still while the global runtime is frozen, the others do not") {
+    std::atomic<int> froze{0};
+    std::atomic<bool> passed{false};
+    cmwq::work stands{[&] { ++froze; }};
+    cmwq::work stands_too{[&] { ++froze; }};
     cmwq::work passes{[&] { passed = true; }};
     {
         const cmwq::freeze_guard still{cmwq::runtime::global()};
         cmwq::system_freezable_wq().queue(stands);
-        cmwq::system_wq().queue(passes);
-        passes.flush();
-        CHECK(passed);
-        CHECK_FALSE(froze);
+        cmwq::system_freezable_power_efficient_wq().queue(stands_too);
+        for (const get queue : every_queue) {
+            if (queue == cmwq::system_freezable_wq || queue == cmwq::system_freezable_power_efficient_wq) continue;
+            passed = false;
+            queue().queue(passes);
+            passes.flush();
+            CHECK(passed);
+        }
+        CHECK(froze == 0);
     }
     stands.flush();
-    CHECK(froze);
+    stands_too.flush();
+    CHECK(froze == 2);
 }

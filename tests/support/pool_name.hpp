@@ -8,11 +8,15 @@
 
 namespace cmwq_test {
 
-/// Of the calling worker: "cmwq/0" for a pool of CPU 0, "cmwq/u3" for the shared pool of that number.
-inline std::string this_pool() {
+inline std::string this_thread_name() {
     char name[16] = {};
     ::pthread_getname_np(::pthread_self(), name, sizeof name);
-    const std::string text = name;
+    return name;
+}
+
+/// Of the calling worker: "cmwq/0" for a pool of CPU 0, "cmwq/u3" for the shared pool of that number.
+inline std::string this_pool() {
+    const std::string text = this_thread_name();
     return text.substr(0, text.find(':'));
 }
 

@@ -111,6 +111,17 @@ TEST_CASE("runtime_options: the size of a shard is the option's, or the one that
     CHECK(nr_pods(cmwq::runtime{{.cache_shard_size = 2, .machine = machine}}) == 4);
 }
 
+TEST_CASE("runtime_options: a default scope that is none is refused by its value, then and later") {
+    constexpr auto none = static_cast<cmwq::affinity_scope>(7);
+    CHECK_THROWS_AS((cmwq::runtime{{.default_scope = none}}), std::invalid_argument);
+    CHECK_THROWS_WITH((cmwq::runtime{{.default_scope = static_cast<cmwq::affinity_scope>(99)}}),
+                      Contains("affinity_scope is 99"));
+    cmwq::runtime rt;
+    CHECK_THROWS_AS(rt.set_default_scope(none), std::invalid_argument);
+    CHECK(rt.default_scope() == cmwq::default_affinity_scope);
+    CHECK_NOTHROW(rt.set_default_scope(cmwq::affinity_scope::default_));
+}
+
 TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
     CHECK_THROWS_AS((cmwq::runtime{{.cache_shard_size = 0}}), std::invalid_argument);
 }

@@ -73,6 +73,8 @@ inline void worker_pool::run_bottom_half(bh_budget& budget) noexcept {
             slots.observer = observer;
             slots.current_worker = self.beneath;
         }
+    } else {
+        rt_.arm_monitor(); // who drains sees it, if it ever gets there
     }
     forget_raised(slots, id); // all that this thread has pushed is done, or another one sees to it
 }

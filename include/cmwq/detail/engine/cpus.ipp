@@ -3,6 +3,7 @@
 // runtime_core, second part: which CPUs there are, and which pools serve a queue.
 #pragma once
 
+#include <cmwq/detail/engine/checks.hpp>
 #include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/sync/system.hpp>
@@ -41,9 +42,7 @@ inline int runtime_core::width_of(const cpuset& pod) const noexcept {
 inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, bool lenient) {
     const queue_core& q = *plan.queue;
     const attrs& a = plan.wanted;
-    if (a.nice() < -20 || a.nice() > 19) {
-        throw std::invalid_argument("cmwq: nice is " + std::to_string(a.nice()) + ", it must be -20 to 19");
-    }
+    check_attrs(a);
     cpuset base = unbound_cpus_ & usable_;
     if (base.empty()) base = usable_; // they went away: what there is takes their place
     cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
@@ -147,6 +146,7 @@ inline cpuset runtime_core::unbound_cpus() const {
 }
 
 inline void runtime_core::set_default_scope(affinity_scope scope) {
+    check_scope(scope);
     std::vector<std::string> complaints;
     {
         const scoped_lock g(config_lock_);

@@ -3,6 +3,7 @@
 // The other side of detail/engine_ops.hpp.
 #pragma once
 
+#include <cmwq/detail/engine/checks.hpp>
 #include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
@@ -30,6 +31,7 @@ inline void refuse_to_wait_for(const queue_core& q, const char* call) {
 
 CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
+    check_enumerator(settings.prio, priority::fifo, "the priority of a queue");
     if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
                                     ": bottom halves are normal or high, not fifo");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/checks.hpp>
 #include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
@@ -71,6 +72,7 @@ inline runtime_core::runtime_core(runtime_options o)
         options_.watchdog.count() < 0 || options_.cpu_hog_threshold.count() < 0) {
         throw std::invalid_argument("cmwq::runtime: a time-out is negative");
     }
+    check_scope(options_.default_scope);
     if (options_.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61}; // can still be added to the time
     options_.idle_timeout = std::min(options_.idle_timeout, never);

@@ -49,7 +49,10 @@ inline std::string worker_pool::describe_stall() {
     };
     bool has_first = false, short_of_threads = false;
     {
+        deferred d;
         const scoped_lock g(lock_); // copies only: what is said about them may take its time
+        drain_locked(d);            // what nobody has taken in waits, too
+        kick_locked(d);
         busy = busy_.size();
         idle = idle_.size();
         waiting = worklist_.size();
@@ -150,8 +153,8 @@ inline void runtime_core::note_hog(void (*function)(work_base&), const char* que
             return; // next time
         }
     }
-    const std::uint64_t hits = ++known->hits;
-    if (hits < 4 || !std::has_single_bit(hits)) return;
+    const std::uint64_t hits = ++known->hits, first = options_.cpu_hog_warning_threshold;
+    if (first == 0 || hits % first != 0 || !std::has_single_bit(hits / first)) return;
     report(event::kind::cpu_hog, 0, cpu, [&] {
         return "cmwq: " + describe_function(function) + " of " + describe_queue(queue) + " has kept CPU " +
                std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +

@@ -30,8 +30,9 @@ inline void worker_pool::worker_main(worker& self) {
     if (rt_.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;
     a.nice = spec_.nice;
-    const char* const form = role_ == pool_role::per_cpu ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
-    const char* const suffix = spec_.nice < 0 ? "H" : spec_.sched == sched_class::fifo ? "F" : "";
+    const bool bound = role_ == pool_role::per_cpu; // the others may have any nice value: their number says more
+    const char* const form = bound ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
+    const char* const suffix = !bound ? "" : spec_.nice < 0 ? "H" : spec_.sched == sched_class::fifo ? "F" : "";
     std::snprintf(a.name, sizeof a.name, form, number_, self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
     rt_.report_refusals(refused, a);
