@@ -50,7 +50,8 @@ std::int64_t to_ns(const D& d) noexcept {
 
 } // namespace detail
 
-/// An item that can be queued for later. All members of `work_base` apply, and know the timer.
+/// An item that can be queued for later. All members of `work_base` apply, and know the timer. `modify()` of a queue
+/// gives it a new time; that ends the `flush()` calls in which others wait for it, with nothing run.
 class delayed_work_base : public work_base {
 protected:
     explicit delayed_work_base(function run) noexcept : work_base(run, delayed_tag{}) {}

@@ -14,11 +14,14 @@ namespace cmwq::inline CMWQ_NS {
 
 /// A queue shared by the whole process. It cannot be flushed or drained: that would wait for strangers, who may need a
 /// lock that the caller holds. Flush the item instead, or make a queue of your own: that costs no thread. Its
-/// `max_active` belongs to everybody, too: who needs many items that wait for each other makes a queue.
+/// `max_active` belongs to everybody, too: who needs many items that wait for each other makes a queue. By way of
+/// `workqueue_base&` set_max_active() throws std::logic_error, and changes nothing.
 class system_workqueue : public workqueue_base {
 public:
     template <class Policy>
-    system_workqueue(Policy policy, options<Policy>&& o) : workqueue_base(nullptr, policy, o) {}
+    system_workqueue(Policy policy, options<Policy>&& o) : workqueue_base(nullptr, policy, o) {
+        detail::fix_queue_limit(core());
+    }
 
     void set_max_active(unsigned) = delete;
 };

@@ -38,8 +38,8 @@ public:
     work_base& operator=(const work_base&) = delete;
 
     /// Waits until the instance queued last has run: if the item is pending, for that run; else, if it runs, for the
-    /// end of this run. A pending instance that somebody cancels ends the wait, too. An armed timer is brought forward:
-    /// the item is queued at once.
+    /// end of this run. A pending instance that somebody cancels, or gives a new time by `modify()`, ends the wait, too:
+    /// nothing has run then. An armed timer is brought forward: the item is queued at once.
     ///
     /// Returns whether there was anything to wait for. Ordering: the run happens before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,

@@ -90,6 +90,8 @@ public:
 
     /// Gives `w` a new time on this queue, whether or not, and wherever, it is pending: `modified` if it was, `queued`
     /// if not. A delay of zero or less queues at once. `disabled` and `rejected` leave it as it was.
+    /// What was pending is taken away first, as by `cancel()`: a `flush()` of the item, or of the queue that had it, in
+    /// which another thread waits for that instance, returns, and nothing has run.
     /// Blocks: only while another thread is in the middle of queueing this item.
     template <detail::duration_like Duration>
     queue_status modify(const Duration& delay, delayed_work_base& w) noexcept {
@@ -97,7 +99,8 @@ public:
     }
 
     /// Runs a copy of the callable once; it owns itself. Allocates once. `rejected`: it was destroyed without running.
-    /// Errors: what copying it throws, std::bad_alloc.
+    /// Errors: what copying it throws, std::bad_alloc. A callable whose destructor throws, after its run or instead of it,
+    /// ends the program: `on_exception` is for work functions.
     template <detail::nullary F>
     queue_status post(F&& f) {
         return post_to(detail::any_cpu, std::forward<F>(f));
@@ -110,7 +113,7 @@ public:
     }
 
     /// Runs the callable and gives a std::future of what it returns or throws. Needs <cmwq/async.hpp>. A queue that
-    /// rejects it makes the future throw std::system_error(operation_canceled).
+    /// rejects it makes the future throw std::system_error(operation_canceled). Its destructor must not throw either.
     template <detail::nullary F>
     [[nodiscard]] auto async(F&& f) {
         return make_async(*this, std::forward<F>(f)); // found by argument-dependent lookup in <cmwq/async.hpp>
@@ -119,7 +122,7 @@ public:
     /// Changes the limit of active items, per CPU or of the whole machine as the policy says, at once: raising it starts
     /// waiting items, lowering it stops none. `min_active` is lowered with it.
     /// Errors: std::invalid_argument outside 1 … 2048, and on ordered and bottom-half queues, whose limit is part of
-    /// their promise; nothing changed.
+    /// their promise; std::logic_error on a system queue, whose limit is everybody's; nothing changed.
     void set_max_active(unsigned max_active) { detail::set_queue_max_active(*core_, max_active); }
     [[nodiscard]] unsigned max_active() const noexcept { return detail::queue_max_active(*core_); }
 
@@ -220,7 +223,8 @@ public:
     /// during unwinding) that ends the program.
     ~workqueue() noexcept(false) { detail::destroy_queue(&core()); }
 
-    /// Waits until everything queued on this queue before the call has run or was cancelled. What is queued meanwhile,
+    /// Waits until everything queued on this queue before the call has run or was taken away, by a `cancel()` or a
+    /// `modify()`. What is queued meanwhile,
     /// also by the items waited for, and timers that are armed, are not waited for. Any number of threads may flush at
     /// once. Ordering: the runs happen before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue,

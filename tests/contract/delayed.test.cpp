@@ -2,6 +2,7 @@
 //
 // What delayed items promise on every queue, on a clock that stands still.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
@@ -15,6 +16,7 @@
 #include <memory>
 #include <semaphore>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -118,6 +120,62 @@ TEMPLATE_LIST_TEST_CASE("modify takes an item from another queue's list", "", ev
     one.flush();
     CHECK(w.runs == 0);
     CHECK(w.after(10ms) == 1);
+}
+
+namespace {
+
+/// Makes a call in a thread of its own.
+class caller {
+public:
+    template <class F>
+    explicit caller(F f)
+        : thread_([this, f = std::move(f)] {
+              probe_.open_own(true);
+              ready_ = true;
+              f();
+              done_ = true;
+          }) {}
+    ~caller() { thread_.join(); }
+    caller(const caller&) = delete;
+    caller& operator=(const caller&) = delete;
+
+    [[nodiscard]] bool waits() {
+        int asleep = 0;
+        return eventually([&] { return ready_ && (asleep = probe_.blocked() ? asleep + 1 : 0) == 20; }) && !done_;
+    }
+    [[nodiscard]] bool returns() {
+        return eventually([&] { return done_.load(); });
+    }
+
+private:
+    cmwq::detail::thread_probe probe_;
+    std::atomic<bool> ready_{false}, done_{false};
+    std::thread thread_; // last: it uses the others
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("modify ends the flush of the item, and of its queue, in which others wait: nothing has run",
+                        "", every_policy) {
+    world<TestType> w;
+    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
+    const unsigned cpu = *w.rt.cpus().begin();
+    gate<TestType> g;
+    g.hold(one, cpu);
+    cmwq::delayed_work d{[&] { ++w.runs; }};
+    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the one that runs
+    caller item_flush([&] { d.flush(); });
+    caller queue_flush([&] { one.flush(); });
+    CHECK(item_flush.waits());
+    CHECK(queue_flush.waits());
+    CHECK(one.modify(1h, d) == queue_status::modified);
+    CHECK(item_flush.returns());
+    CHECK(w.runs == 0);
+    CHECK(d.pending());
+    g.open();
+    CHECK(queue_flush.returns()); // it has waited for the other item, and waits for no timer
+    CHECK(w.runs == 0);
+    CHECK(d.pending());
 }
 
 TEMPLATE_LIST_TEST_CASE("cancel takes the timer, flush brings it forward", "", every_policy) {

@@ -7,6 +7,7 @@
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
+#include <stdexcept>
 
 using cmwq::queue_status;
 using namespace cmwq_test;
@@ -44,6 +45,17 @@ TEST_CASE("system queues: each may be what a program calls first") {
 
 TEST_CASE("system queues: each runs its items, and is the same one at every call") {
     for (const get queue : every_queue) CHECK(runs_its_items(queue));
+}
+
+TEST_CASE("system queues: nobody changes the limit that belongs to everybody") {
+    for (const get queue : every_queue) {
+        cmwq::workqueue_base& base = queue();
+        const unsigned before = base.max_active();
+        CHECK_THROWS_AS(base.set_max_active(1), std::logic_error);
+        CHECK(base.max_active() == before);
+    }
+    cmwq::workqueue_base& bound = cmwq::system_wq();
+    CHECK_THROWS_WITH(bound.set_max_active(1), Catch::Contains("\"system\"") && Catch::Contains("whole process"));
 }
 
 TEST_CASE("system queues: the freezable ones stand still while the global runtime is frozen, the others do not") {

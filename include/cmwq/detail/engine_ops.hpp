@@ -76,6 +76,7 @@ void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
 std::size_t shut_queue_down(queue_core& q);
 void set_queue_max_active(queue_core& q, unsigned max_active);
+void fix_queue_limit(queue_core& q) noexcept; // before anybody else knows the queue
 void set_queue_min_active(queue_core& q, unsigned min_active);
 unsigned queue_max_active(const queue_core& q) noexcept;
 unsigned queue_min_active(const queue_core& q) noexcept;

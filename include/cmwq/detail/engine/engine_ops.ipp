@@ -112,9 +112,15 @@ CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
         throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
                                     " runs one item at a time: its max_active is no option");
     }
+    if (q.limit_is_fixed) {
+        throw std::logic_error("cmwq: " + describe_queue(q.name) +
+                               " belongs to the whole process: its max_active cannot be changed");
+    }
     check_max_active(max_active);
     if (!q.is_dead()) q.set_max_active(max_active);
 }
+
+CMWQ_DOOR void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
 
 CMWQ_DOOR void set_queue_min_active(queue_core& q, unsigned min_active) {
     if (!q.is_dead()) q.set_min_active(min_active);

@@ -177,6 +177,7 @@ public:
     const priority prio;                         // I
     const bool cpu_intensive;                    // I
     const bool freezable;                        // I
+    bool limit_is_fixed = false;                 // I: of a system queue
     std::unique_ptr<rescuer> its_rescuer;        // I: null: it has none
     atomic<workqueue_base*> front;               // A: null once the queue was destroyed from inside
     intrusive_list<work_timer, timer_tag> armed; // T: timers that belong to this queue
