@@ -178,11 +178,11 @@ private:
 };
 
 /// The section "Affinity Scopes" of the kernel's wq_dump, for the scopes given, with "(default)" beside
-/// `default_scope`. May be called from any thread.
-[[nodiscard]] inline std::string describe(const topology& t, affinity_scope default_scope = affinity_scope::default_,
+/// `default_scope`, and `unbound_cpus` as the CPUs of unbound items. May be called from any thread.
+[[nodiscard]] inline std::string describe(const topology& t, const cpuset& unbound_cpus, affinity_scope default_scope,
                                           std::span<const affinity_scope> scopes = affinity_scopes) {
     if (default_scope == affinity_scope::default_) default_scope = default_affinity_scope;
-    std::string text = "Affinity Scopes\n===============\nwq_unbound_cpumask=" + t.cpus().to_mask_string() + '\n';
+    std::string text = "Affinity Scopes\n===============\nwq_unbound_cpumask=" + unbound_cpus.to_mask_string() + '\n';
     const auto entry = [&text](std::size_t index, const std::string& value) {
         text += " [" + std::to_string(index) + "]=" + value;
     };
@@ -201,6 +201,12 @@ private:
         text += '\n';
     }
     return text;
+}
+
+/// The same of a machine that keeps unbound items off none of its CPUs.
+[[nodiscard]] inline std::string describe(const topology& t, affinity_scope default_scope = affinity_scope::default_,
+                                          std::span<const affinity_scope> scopes = affinity_scopes) {
+    return describe(t, t.cpus(), default_scope, scopes);
 }
 
 } // namespace cmwq::inline CMWQ_NS

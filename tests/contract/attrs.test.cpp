@@ -11,6 +11,7 @@
 
 #include <cmwq/cmwq.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -205,7 +206,37 @@ TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served by turns", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served by the nearest pod, always the same",
+                        "", parallel_policies) {
+    using P = TestType;
+    // Nodes of 16 CPUs: 0-15 and 16-31; caches of 8; cores of 2.
+    cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:2")};
+    const auto serving = [&](const cpuset& cpus, unsigned from) {
+        cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus(cpus))};
+        const std::string pool = seen_on(q, from, this_pool);
+        for (int again = 0; again < 3; ++again) CHECK(seen_on(q, from, this_pool) == pool);
+        for (const unsigned cpu : cpus) {
+            if (seen_on(q, cpu, this_pool) == pool) return cpu;
+        }
+        return cpuset::capacity;
+    };
+    struct one {
+        const char* why;
+        cpuset cpus;
+        unsigned from, by;
+    };
+    for (const auto& [why, cpus, from, by] :
+         {one{"of its core", {0, 2, 5, 9, 16}, 4, 5}, one{"of its cache", {0, 9, 14, 16}, 3, 0},
+          one{"of its node", {0, 16, 24}, 12, 0}, one{"of its node", {0, 8, 31}, 16, 31},
+          one{"of those that there are", {31}, 0, 31}}) {
+        CAPTURE(why, cpus.to_string(), from);
+        CHECK(serving(cpus, from) == by);
+    }
+    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // whose CPUs are all there
+    CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
+}
+
+TEMPLATE_LIST_TEST_CASE("callers that are equally near to several pods share them out", "", parallel_policies) {
     using P = TestType;
     cmwq::runtime_options o = simulated("numa:2 l3:2 core:4 pu:1");
     o.unbound_cpus = cpuset::range(0, 8);
@@ -213,13 +244,38 @@ TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served 
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
     std::set<std::string> pools, own;
     for (unsigned i = 0; i < 8; ++i) {
-        pools.insert(seen_on(q, 12, this_pool));
+        pools.insert(seen_on(q, 8 + i, this_pool));
         own.insert(seen_on(q, i, this_pool));
     }
     CHECK(pools.size() == 8);
     CHECK(pools == own);
-    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // whose CPUs are all there
-    CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
+    // Also if what tells the callers apart is not the lowest digit of their numbers.
+    cmwq::workqueue<P> even{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}))};
+    std::set<std::string> served;
+    for (const unsigned cpu : {1u, 3u, 5u, 7u}) served.insert(seen_on(even, cpu, this_pool));
+    CHECK(served.size() == 4);
+}
+
+TEMPLATE_LIST_TEST_CASE("items for a node that come from several CPUs elsewhere go to several CPUs there", "",
+                        parallel_policies) {
+    using P = TestType;
+    const cpuset mine = cpus_of_this_task();
+    const unsigned highest = *std::ranges::max_element(mine);
+    if (highest > 63) return; // would take long to make
+    cmwq::runtime rt{simulated("numa:2 core:" + std::to_string(highest + 1) + " pu:1")};
+    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
+    std::set<std::string> pools;
+    for (const unsigned cpu : mine) {
+        std::thread([&] {
+            CHECK(cmwq::detail::bind_this_thread(cpuset{cpu}) == 0);
+            for (int again = 0; again < 3; ++again) {
+                cmwq::work w{[&] { pools.insert(this_pool()); }};
+                CHECK(q.queue_on_node(1, w) == queue_status::queued);
+                w.flush();
+            }
+        }).join();
+    }
+    CHECK(pools.size() == mine.size());
 }
 
 TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that changes", "", parallel_policies) {

@@ -62,6 +62,22 @@ TEST_CASE("dump: pods, pools, the pools of each queue and its limits") {
     CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  6"));
 }
 
+TEST_CASE("dump: the mask of unbound CPUs is the runtime's, as it is now") {
+    const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
+    cmwq::runtime rt{{.unbound_cpus = {0, 1, 3}, .machine = machine}};
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu)}};
+    CHECK(line_of(rt.dump(), "wq_unbound_cpumask=") == "wq_unbound_cpumask=0000000b");
+    rt.set_unbound_cpus({2, 3});
+    const std::string text = rt.dump();
+    INFO(text);
+    CHECK(line_of(text, "wq_unbound_cpumask=") == "wq_unbound_cpumask=0000000c");
+    CHECK(text.starts_with(describe(machine, cmwq::cpuset{2, 3}, cmwq::affinity_scope::default_)));
+    CHECK(has(text, "nr_pods  4")); // the pods are those of the machine all the same
+    // Callers on CPUs that it does not use have one of its pools each.
+    const std::string row = line_of(text, "q "), of_its_cpus = row.substr(row.size() - 8);
+    CHECK(row.ends_with(of_its_cpus + of_its_cpus));
+}
+
 TEST_CASE("dump: two queues of equal attributes count as two users of a pool") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> a{rt, "a"};

@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -84,7 +87,43 @@ inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, boo
         }
         choices.push_back(std::move(c));
     }
+    serve_other_places(choices);
     return choices;
+}
+
+// Callers on CPUs that the queue does not use are served by the nearest pod: that of a CPU of the same core, cache shard,
+// cache or node, or else any. Among equally near ones they take turns by the order of their CPUs, once and for all, so
+// that queueing counts nothing.
+inline void runtime_core::serve_other_places(std::vector<pool_choice>& choices) const {
+    constexpr affinity_scope near_to_far[] = {affinity_scope::smt, affinity_scope::cache_shard, affinity_scope::cache,
+                                              affinity_scope::numa, affinity_scope::system};
+    constexpr std::size_t nobody = ~std::size_t{0};
+    std::vector<std::size_t> choice_of_place(nr_cpus(), nobody);
+    cpuset used;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        for (const unsigned place : choices[i].places) {
+            choice_of_place[place] = i;
+            used.insert(cpu_at(place));
+        }
+    }
+    const topology& machine = topology_of_machine();
+    std::map<std::pair<affinity_scope, unsigned>, std::size_t> turns;
+    for (unsigned place = 0; place < nr_cpus(); ++place) {
+        if (choice_of_place[place] != nobody) continue;
+        const unsigned cpu = cpu_at(place);
+        for (const affinity_scope scope : near_to_far) {
+            const bool known = machine.cpus().contains(cpu), everywhere = scope == affinity_scope::system;
+            if (!known && !everywhere) continue;
+            const unsigned pod = everywhere ? 0 : machine.pod_of(scope, cpu);
+            cpuset near = everywhere ? used : machine.pods(scope)[pod].cpus & used;
+            if (!everywhere) near = near & machine.cpus_of_node(machine.node_of(cpu)); // caches can reach over two
+            if (near.empty()) continue;
+            auto chosen = near.begin();
+            std::advance(chosen, static_cast<std::ptrdiff_t>(turns[{scope, pod}]++ % near.size()));
+            choices[choice_of_place[slot_of(static_cast<int>(*chosen))]].places.push_back(place);
+            break;
+        }
+    }
 }
 
 // --- changes ----------------------------------------------------------------------------------------------------------

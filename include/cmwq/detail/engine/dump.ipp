@@ -71,7 +71,7 @@ inline std::string runtime_core::dump() const {
     std::string text;
     if (dead_.load(relaxed)) return text; // locks may be held by threads that do not exist here
     const cpuset unbound = unbound_cpus();
-    text += describe(topology_of_machine(), default_scope());
+    text += describe(topology_of_machine(), unbound, default_scope());
     text += "\nUnbound CPUs: " + unbound.to_string() + "\n\nWorker Pools\n============\n";
     const auto number = [this](const worker_pool& p) { return static_cast<std::size_t>(p.id() - first_pool_id_); };
     for_each_pool([&](const worker_pool& p) { dump_pool(text, number(p), p, registry_); });
@@ -88,8 +88,7 @@ inline std::string runtime_core::dump() const {
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
         print(text, "%-24.24s %-8s%s   ", q->name.c_str(), kind_of(*q), q->keyed() && q->is_strict() ? ",S" : "  ");
         for (const pool_workqueue* p : q->pwqs_by_place()) {
-            if (p == nullptr) text += "   -";
-            else print(text, " %3zu", number(*p->pool));
+            print(text, " %3zu", number(*p->pool));
         }
         text += '\n';
         if (q->keyed()) q->dump_limits(limits);

@@ -26,8 +26,7 @@ struct queue_tag;
 
 /// Which pwq serves which CPU of the runtime. Constant once it is published.
 struct pwq_map {
-    std::vector<pool_workqueue*> of_place; ///< by the place of the CPU in the runtime; null: the queue does not use it
-    std::vector<unsigned> spread;          ///< the places that have one: callers elsewhere go there by turns
+    std::vector<pool_workqueue*> of_place; ///< by the place of the CPU in the runtime; each has one
 
     [[nodiscard]] bool contains(const pool_workqueue& p) const noexcept {
         for (const pool_workqueue* q : of_place) {
@@ -184,7 +183,6 @@ public:
     exception_sink on_exception;                 // I
     const std::unique_ptr<grace_period> grace;   // A: attrs_keyed: whoever reads `map`
     atomic<const pwq_map*> map{nullptr};         // A: [GRACE-1] [GRACE-2]
-    mutable atomic<unsigned> next_spread{0};     // A: turns of callers whose CPU the queue does not use
 
 private:
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);

@@ -127,7 +127,7 @@ inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that stays keeps its pwq
             for (pool_workqueue* old : now->of_place) {
-                if (old != nullptr && old->pool == &pool) pwq = old;
+                if (old->pool == &pool) pwq = old;
             }
         }
         if (pwq != nullptr) {
@@ -146,9 +146,6 @@ inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
             pwq = plan.fresh.back().get();
         }
         for (const unsigned place : choice.places) plan.map->of_place[place] = pwq;
-    }
-    for (unsigned place = 0; place < rt.nr_cpus(); ++place) {
-        if (plan.map->of_place[place] != nullptr) plan.map->spread.push_back(place);
     }
     return plan;
 }

@@ -282,7 +282,8 @@ private:
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
-    [[nodiscard]] unsigned place_on_node(unsigned place, int node, const pwq_map& m) const noexcept;
+    [[nodiscard]] unsigned place_on_node(unsigned place, int node) const noexcept;
+    void serve_other_places(std::vector<pool_choice>& choices) const;
     void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
     [[nodiscard]] cpuset usable_now() CMWQ_REQUIRES(config_lock_);
     // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.

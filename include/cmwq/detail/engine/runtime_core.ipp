@@ -213,22 +213,25 @@ inline unsigned runtime_core::slot_of(int cpu) const noexcept {
     return static_cast<unsigned>(n % slots_.size());
 }
 
-// A place whose CPU is on that node; the one given if it is, or if the queue has none there.
-inline unsigned runtime_core::place_on_node(unsigned place, int node, const pwq_map& m) const noexcept {
+// A place whose CPU is on that node: the one given if it is, or else one that depends on it, so that callers on different
+// CPUs go to different ones. If the runtime has none there, the one given.
+inline unsigned runtime_core::place_on_node(unsigned place, int node) const noexcept {
     const topology& machine = topology_of_machine(); // loaded long ago: the queue has attributes
     if (machine.node_of(cpu_at(place)) == node) return place;
-    for (const unsigned p : m.spread) {
-        if (machine.node_of(cpu_at(p)) == node) return p;
-    }
-    return place;
+    const auto is_there = [&](unsigned p) { return machine.node_of(cpu_at(p)) == node; };
+    unsigned nr_there = 0;
+    for (unsigned p = 0; p < nr_cpus(); ++p) nr_there += is_there(p) ? 1 : 0;
+    if (nr_there == 0) return place;
+    unsigned nth = place % nr_there, p = 0;
+    while (!is_there(p) || nth-- != 0) ++p;
+    return p;
 }
 
 inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node) noexcept {
     unsigned place = slot_of(cpu);
     pushed result{q.keyed() ? grace_period::reader(*q.grace, place) : grace_period::reader()};
     const pwq_map& m = *q.map.load(seq_cst); // [GRACE-1]
-    if (node >= 0) place = place_on_node(place, node, m);
-    if (m.of_place[place] == nullptr) place = m.spread[q.next_spread.fetch_add(1, relaxed) % m.spread.size()];
+    if (node >= 0) place = place_on_node(place, node);
     pool_workqueue* pwq = m.of_place[place];
     const std::uint64_t last = work_access::pool_id(work_access::place_of(w));
     // Never twice at once: if a worker of another pool still runs it, it is run there again. An ordered queue runs
@@ -238,7 +241,7 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
         if (before.runs_now(w)) {
             bool serves = false;
             for (pool_workqueue* there : m.of_place) {
-                if (there == nullptr || there->pool != &before) continue;
+                if (there->pool != &before) continue;
                 pwq = there;
                 serves = true;
             }
