@@ -6,15 +6,19 @@
 #include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/testing/manual_clock.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <semaphore>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -281,3 +285,111 @@ TEMPLATE_LIST_TEST_CASE("surplus idle workers end after the idle timeout, down t
     q.flush();
     CHECK(runs == 5);
 }
+
+namespace {
+
+/// A machine whose CPUs are pods of one each, and two CPUs of it that exist: on a machine that is only simulated threads
+/// are bound by nobody, so items can choose where they end, in the pod of `inside` or not.
+struct two_pods {
+    explicit two_pods(std::chrono::nanoseconds idle_timeout) {
+        const cmwq::cpuset mine = cpus_of_this_task();
+        if (mine.size() < 2) return;
+        inside = *mine.begin();
+        outside = mine.next(inside + 1);
+        cmwq::runtime_options o;
+        o.idle_timeout = idle_timeout;
+        o.default_scope = cmwq::affinity_scope::cpu;
+        o.clock = &clock;
+        o.machine = cmwq::topology::synthetic("core:" + std::to_string(outside + 1) + " pu:1");
+        rt.emplace(std::move(o));
+    }
+    static void end_on(unsigned cpu) { CHECK(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}) == 0); }
+
+    cmwq::testing::manual_clock clock;
+    unsigned inside = 0, outside = 0;
+    std::optional<cmwq::runtime> rt; // none: there is one CPU only
+};
+
+/// An item that waits until it is told on which CPU to end.
+struct held_item {
+    std::binary_semaphore entered{0}, leave{0};
+    std::thread::id runner;
+    unsigned ends_on = 0;
+    void operator()() {
+        runner = std::this_thread::get_id();
+        entered.release();
+        {
+            const cmwq::blocking_region announced;
+            leave.acquire();
+        }
+        two_pods::end_on(ends_on);
+    }
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("surplus workers end after the idle timeout, wherever they and the others went idle", "",
+                        parallel_policies) {
+    two_pods m(30s);
+    if (!m.rt) return;
+    cmwq::workqueue<TestType> q{*m.rt, "q"};
+    constexpr int many = 20;
+    std::deque<held_item> items(many);
+    for (held_item& i : items) q.post_on(m.inside, std::ref(i));
+    for (held_item& i : items) {
+        i.entered.acquire();
+        i.ends_on = &i - &items.front() >= many / 2 ? m.inside : m.outside;
+    }
+    for (held_item& i : items) i.leave.release();
+    q.flush();
+    CHECK(m.rt->stats().threads >= many);
+    // Meanwhile there is always one that went idle last, on either side.
+    int rounds = 0;
+    while (m.rt->stats().threads > 8 && ++rounds < 50) {
+        m.clock.advance(20s);
+        for (const unsigned cpu : {m.outside, m.inside}) {
+            q.post_on(m.inside, [cpu] { two_pods::end_on(cpu); });
+            q.flush();
+        }
+    }
+    CHECK(m.rt->stats().threads <= 8);
+}
+
+#if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what they find
+TEST_CASE("idle workers are woken last in, first out: those in the pod before those elsewhere") {
+    two_pods m(30s);
+    if (!m.rt) return;
+    cmwq::workqueue<cmwq::unbound> q{*m.rt, "q"};
+    const auto nr_idle = [&] {
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < m.rt->core().pools().size(); ++i) n += m.rt->core().pools().at(i).summary().idle;
+        return n;
+    };
+    constexpr int many = 6;
+    std::deque<held_item> first(many), second(many);
+    for (held_item& i : first) {
+        q.post_on(m.inside, std::ref(i));
+        i.entered.acquire();
+    }
+    CHECK(eventually([&] { return nr_idle() == 1; })); // the spare one, which has run nothing
+    std::vector<std::thread::id> inside, outside;
+    for (held_item& i : first) {
+        const bool here = inside.size() == outside.size();
+        i.ends_on = here ? m.inside : m.outside;
+        (here ? inside : outside).push_back(i.runner);
+        i.leave.release();
+        CHECK(eventually([&] { return nr_idle() == 1 + inside.size() + outside.size(); }));
+    }
+    std::vector<std::thread::id> expected(inside.rbegin(), inside.rend()), order;
+    expected.insert(expected.end(), outside.rbegin(), outside.rend());
+    for (held_item& i : second) {
+        i.ends_on = m.inside;
+        q.post_on(m.inside, std::ref(i));
+        i.entered.acquire();
+        order.push_back(i.runner);
+    }
+    CHECK(order == expected);
+    for (held_item& i : second) i.leave.release();
+    q.flush();
+}
+#endif

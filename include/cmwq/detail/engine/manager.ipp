@@ -91,7 +91,7 @@ inline bool worker_pool::give_up_worker(bool spare) noexcept {
         kick_locked(d);
         if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
-        w = idle_.back();
+        w = idle_.coldest();
         leave_idle_locked(*w);
         w->retiring = true;
         if (idle_.empty()) short_of_threads_.store(true, relaxed); // until it makes one
@@ -179,7 +179,7 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
         const scoped_lock g(lock_);
         cull_at_.store(0, relaxed);
         while (too_many_workers(snapshot_locked())) {
-            worker* coldest = idle_.back();
+            worker* coldest = idle_.coldest();
             const std::int64_t due = coldest->idle_since + rt_.idle_timeout();
             if (due > now) {
                 again = due;

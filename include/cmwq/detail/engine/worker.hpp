@@ -85,7 +85,7 @@ public:
     bool idle = false;                      // L: on the idle list
     bool retiring = false;                  // L: asked to end
     std::int64_t idle_since = 0;            // L: runtime clock
-    bool out_of_pod = false;                // L: it went idle on a CPU outside of the pod
+    bool idle_outside = false;              // L: on which of the stacks of the idle ones
     worker* next_ended = nullptr;           // whoever ends it
     worker* beneath = nullptr;              // K: bottom half: the worker that the thread is otherwise, if any
     std::int64_t go_home_at = 0;            // S: away from its CPUs: when it tries again to get there; steady clock

@@ -45,7 +45,7 @@ inline void worker_pool::worker_main(worker& self) {
     while (!self.retiring) {
         drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
-            if (self.out_of_pod) ++nr_repatriated_;
+            if (self.idle_outside) ++nr_repatriated_;
             leave_idle_locked(self);
             work_locked(self, d);
             enter_idle_locked(self, false);
@@ -196,14 +196,13 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     count(self); // found blocked, or did not count: it does from here on
 }
 
-inline void worker_pool::enter_idle_locked(worker& w, bool coldest) noexcept {
+inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = rt_.now();
-    // Workers that were in their pod last are taken first.
-    w.out_of_pod = role_ == pool_role::attrs_keyed && !coldest && !spec_.pod.contains(current_cpu());
-    if (coldest || w.out_of_pod) idle_.push_back(w);
-    else idle_.push_front(w);
+    if (fresh) idle_.push_fresh(w);
+    else if (role_ == pool_role::attrs_keyed && !spec_.pod.contains(current_cpu())) idle_.push_outside(w);
+    else idle_.push_inside(w);
     publish_watcher_locked();
     if (too_many_workers(snapshot_locked()) && cull_at_.load(relaxed) == 0) {
         cull_at_.store(w.idle_since + rt_.idle_timeout(), release);

@@ -6,6 +6,7 @@
 
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/concurrency.hpp>
+#include <cmwq/detail/engine/idle_workers.hpp>
 #include <cmwq/detail/engine/pool_spec.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
@@ -279,7 +280,7 @@ private:
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void end_worker(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
-    void enter_idle_locked(worker& w, bool coldest) noexcept CMWQ_REQUIRES(lock_);
+    void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
     bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
@@ -336,7 +337,7 @@ private:
     ranked_mutex<lock_rank::ending> ending_; // before lock_: one at a time ends workers
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
-    intrusive_list<worker, idle_tag> idle_ CMWQ_GUARDED_BY(lock_);    // L: the most recently idle first
+    idle_workers idle_ CMWQ_GUARDED_BY(lock_);                        // L
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;      // L: who waits for items that are pending here
