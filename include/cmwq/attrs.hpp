@@ -12,7 +12,7 @@ class cpuset; // <cmwq/cpuset.hpp>: who names CPUs has it, who only queues work 
 
 /// The scheduling class of the threads of a pool.
 enum class scheduling : unsigned char {
-    normal, ///< SCHED_OTHER
+    normal, ///< the process's own: SCHED_OTHER, unless its main thread has SCHED_BATCH or SCHED_IDLE
     batch,  ///< SCHED_BATCH: never preempts others on waking
     idle,   ///< SCHED_IDLE: runs when nothing else wants the CPU
     fifo,   ///< SCHED_FIFO at its lowest priority, where permitted
@@ -39,7 +39,7 @@ public:
     attrs& operator=(attrs&& other) noexcept;
     ~attrs();
 
-    /// -20 (most of the CPU) to 19 (least of it). Default 0.
+    /// -20 (most of the CPU) to 19 (least of it). Default 0: the process's own, that of its main thread.
     attrs& nice(int n) noexcept {
         nice_ = n;
         return *this;

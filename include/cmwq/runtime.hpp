@@ -17,7 +17,8 @@ namespace cmwq::inline CMWQ_NS {
 
 namespace detail {
 class runtime_core;
-}
+enum class made_for : bool;
+} // namespace detail
 
 /// Owns the pools, the timers and every thread of the queues that are made on it. Most programs use `global()`, which
 /// queues take by themselves.
@@ -40,7 +41,8 @@ public:
     runtime& operator=(const runtime&) = delete;
 
     /// The process-wide runtime, made on first use with default options, and never destroyed. A forked child makes a
-    /// new one. Errors: as the constructor.
+    /// new one. It may use the CPUs of the process's main thread, whatever the first user is bound to. Errors: as the
+    /// constructor.
     [[nodiscard]] static runtime& global();
 
     /// The CPUs that have pools.
@@ -100,6 +102,7 @@ public:
     [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; } ///< for the engine
 
 private:
+    runtime(runtime_options options, detail::made_for whom);
     bool wait_frozen_for_ns(std::int64_t ns);
 
     std::unique_ptr<detail::runtime_core> core_;

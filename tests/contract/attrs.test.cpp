@@ -15,7 +15,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <linux/capability.h>
 #include <memory>
 #include <sched.h>
@@ -132,6 +135,96 @@ TEMPLATE_LIST_TEST_CASE("the nice value is that of the threads", "", keyed_polic
         CHECK(seen(q, nice_of_this_task) == n);
         CHECK(seen(q, [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); }) == n);
     }
+}
+
+namespace {
+
+/// Class and nice value.
+struct priority_of {
+    int sched, nice;
+    friend bool operator==(const priority_of&, const priority_of&) = default;
+};
+priority_of priority_of_task(int tid) {
+    return {::sched_getscheduler(tid), ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid))};
+}
+
+/// The library's threads in this process that are not what they should be.
+std::string misfits() {
+    const priority_of own = priority_of_task(::getpid());
+    std::string found;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(task.path() / "comm");
+        std::string name;
+        std::getline(file, name);
+        if (!name.starts_with("cmwq/")) continue;
+        const priority_of is = priority_of_task(std::stoi(task.path().filename()));
+        const bool good = name.ends_with(":S") ? is.sched == SCHED_IDLE : is == own;
+        if (!good)
+            found += name + " has class " + std::to_string(is.sched) + ", nice " + std::to_string(is.nice) + "; ";
+    }
+    return found;
+}
+
+/// Runs `f` on a thread that is made what `change()` says; false: the system refuses, or would not take it back.
+template <class C, class F>
+bool on_a_thread_that(C change, F f) {
+    bool done = false;
+    std::thread t([&] {
+        const priority_of own = priority_of_task(::getpid());
+        const auto self = static_cast<id_t>(::syscall(SYS_gettid));
+        sched_param none{};
+        if (!change(self) || ::sched_setscheduler(0, own.sched, &none) != 0 ||
+            ::setpriority(PRIO_PROCESS, self, own.nice) != 0 || !change(self)) {
+            return;
+        }
+        f();
+        done = true;
+    });
+    t.join();
+    return done;
+}
+
+void all_threads_are_the_process_s_own() {
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<> bound{rt, {.name = "bound", .rescuer = true}};
+    cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .rescuer = true}};
+    cmwq::workqueue<cmwq::elastic> elastic{rt, {.name = "elastic"}};
+    cmwq::workqueue<cmwq::ordered> ordered{rt, {.name = "ordered"}};
+    cmwq::workqueue<cmwq::bh> bh{rt, {.name = "bh"}};
+    for (cmwq::workqueue_base* q : std::initializer_list<cmwq::workqueue_base*>{&bound, &unbound, &elastic, &ordered}) {
+        std::atomic<bool> own{false};
+        cmwq::work w{
+            [&] { own = priority_of_task(static_cast<int>(::syscall(SYS_gettid))) == priority_of_task(::getpid()); }};
+        REQUIRE(q->queue_on(static_cast<int>(cpu), w) == queue_status::queued);
+        w.flush();
+        CHECK(own);
+    }
+    cmwq::delayed_work late{[] {}}; // on the thread of the CPU
+    bh.queue_after_on(cpu, std::chrono::milliseconds{1}, late);
+    bh.drain();
+    std::string found;
+    const bool all = eventually([&] { return (found = misfits()).empty(); }); // once all have begun
+    INFO(found);
+    CHECK(all);
+}
+
+} // namespace
+
+TEST_CASE("threads have the class and nice value of the process, whatever thread makes the runtime and the queue") {
+    const auto be = [](int sched) {
+        return [sched](id_t) {
+            sched_param p{};
+            p.sched_priority = ::sched_get_priority_min(sched);
+            return ::sched_setscheduler(0, sched, &p) == 0;
+        };
+    };
+    const auto nice = [](id_t self) { return ::setpriority(PRIO_PROCESS, self, 10) == 0; };
+    CHECK(on_a_thread_that(be(SCHED_BATCH), all_threads_are_the_process_s_own)); // needs no privilege
+    // Without CAP_SYS_NICE or limits that allow it nobody may come back from these.
+    if (!on_a_thread_that(be(SCHED_IDLE), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_IDLE");
+    if (!on_a_thread_that(be(SCHED_FIFO), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_FIFO");
+    if (!on_a_thread_that(nice, all_threads_are_the_process_s_own)) WARN("skipped: nice 10");
 }
 
 TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed_policies) {
@@ -514,6 +607,27 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
 
 TEST_CASE("a priority that the system refuses is none: items run, it is told once, the rest takes effect") {
     CHECK(run_hidden("hidden: without the right to priorities*") == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
+    give_up_the_right_to_priorities();
+    std::thread t([] {
+        REQUIRE(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0);
+        std::atomic<int> told{0};
+        cmwq::runtime_options o;
+        o.on_event = [&](const cmwq::event& e) {
+            if (e.what == cmwq::event::kind::priority_refused && contains(e.message, "nice 0 refused")) ++told;
+        };
+        cmwq::runtime rt{std::move(o)};
+        cmwq::workqueue<TestType> q{rt, "q"};
+        CHECK(seen(q, nice_of_this_task) == 10);
+        CHECK(eventually([&] { return told == 1; }));
+    });
+    t.join();
+}
+
+TEST_CASE("a process's own priority that the system refuses is reported, once") {
+    if (priority_of_task(::getpid()).nice == 0) CHECK(run_hidden("hidden: nice for good*") == 0);
 }
 
 TEST_CASE("attrs are values: equal if nothing tells them apart") {

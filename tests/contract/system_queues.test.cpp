@@ -3,11 +3,14 @@
 // The queues that every program has.
 #include "catch.hpp"
 #include "child.hpp"
+#include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
 #include <stdexcept>
+#include <sys/resource.h>
+#include <thread>
 
 using cmwq::queue_status;
 using namespace cmwq_test;
@@ -41,6 +44,35 @@ TEST_CASE("system queues: each may be what a program calls first") {
         INFO(o.stderr_text);
         CHECK(o.exited_with(0));
     }
+}
+
+TEST_CASE("system queues: a first user that is bound to one CPU, or nice, leaves the process its CPUs and priority") {
+    const outcome o = in_child([] {
+        findings f;
+        const cmwq::cpuset all = cpus_of_this_task();
+        const long nice = nice_of_this_task();
+        std::thread t([&] {
+            static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{*all.begin()}));
+            // Lower than what may be needed to come back.
+            const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0;
+            f.expect(1, lowered && runs_its_items(cmwq::system_unbound_wq), "runs no items");
+        });
+        t.join();
+        f.expect(2, cmwq::runtime::global().cpus() == all, "the runtime has not all CPUs");
+        const auto on_it = [&](cmwq::system_workqueue& q, auto look) {
+            decltype(look()) seen{};
+            cmwq::work w{[&] { seen = look(); }};
+            q.queue(w);
+            w.flush();
+            return seen;
+        };
+        f.expect(4, on_it(cmwq::system_unbound_wq(), cpus_of_this_task) == all, "an unbound worker may not use all");
+        const bool may_come_back = ::geteuid() == 0;
+        f.expect(8, !may_come_back || on_it(cmwq::system_wq(), nice_of_this_task) == nice, "a worker is nice");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
 }
 
 TEST_CASE("system queues: each runs its items, and is the same one at every call") {

@@ -214,7 +214,7 @@ inline void bh_thread::stop() noexcept {
 inline void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->serve(); }
 
 inline void bh_thread::serve() noexcept {
-    thread_attributes a;
+    thread_attributes a{.own = rt_.own()};
     unsigned binding = rt_.binding();
     if (rt_.binds_threads()) a.cpus = &cpus_;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);

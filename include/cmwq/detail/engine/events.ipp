@@ -83,15 +83,20 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
     // Called where the report is made, which copes without memory.
     const auto says = [&a](const std::string& what) { return std::string("cmwq: ") + a.name + ": " + what; };
     if (r.sched != 0) {
-        const char* const wanted = a.sched == sched_class::idle    ? "SCHED_IDLE"
-                                   : a.sched == sched_class::batch ? "SCHED_BATCH"
-                                                                   : "SCHED_FIFO";
-        report_once(event::kind::priority_refused, r.sched, cpu,
-                    [&] { return says(std::string(wanted) + " refused, runs at normal priority"); });
+        const char* const wanted = a.wanted_sched() == sched_class::idle     ? "SCHED_IDLE"
+                                   : a.wanted_sched() == sched_class::batch  ? "SCHED_BATCH"
+                                   : a.wanted_sched() == sched_class::normal ? "SCHED_OTHER"
+                                                                             : "SCHED_FIFO";
+        const char* const instead = a.sched == sched_class::normal
+                                        ? " refused, keeps the class of the thread that started it"
+                                        : " refused, runs at normal priority";
+        report_once(event::kind::priority_refused, r.sched, cpu, [&] { return says(std::string(wanted) + instead); });
     }
     if (r.nice != 0) {
-        report_once(event::kind::priority_refused, r.nice, cpu,
-                    [&] { return says("nice " + std::to_string(a.nice) + " refused, runs at normal priority"); });
+        report_once(event::kind::priority_refused, r.nice, cpu, [&] {
+            return says("nice " + std::to_string(a.wanted_nice()) + " refused, " +
+                        (a.nice == 0 ? "keeps that of the thread that started it" : "runs at normal priority"));
+        });
     }
     if (r.cpus != 0) {
         report_once(event::kind::binding_refused, r.cpus, cpu, [&] { return says("cannot be bound to its CPUs"); });

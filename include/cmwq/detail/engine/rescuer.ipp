@@ -56,9 +56,9 @@ inline pool_workqueue* rescuer::next() noexcept {
 inline void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
 
 inline void rescuer::serve() {
-    thread_attributes a;
+    thread_attributes a{.own = queue_.rt.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
-    static_cast<void>(apply_to_this_thread(a));
+    queue_.rt.report_refusals(apply_to_this_thread(a), a);
     for (bool last = false; !last;) {
         last = stop_.load(acquire);
         // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.

@@ -15,6 +15,9 @@ namespace cmwq::inline CMWQ_NS {
 
 inline runtime::runtime(runtime_options options) : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
 
+inline runtime::runtime(runtime_options options, detail::made_for whom)
+    : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
+
 inline runtime::~runtime() {
     // In a forked child there is nothing to join, and locks may be held by threads that do not exist here.
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
@@ -24,7 +27,7 @@ inline runtime::~runtime() {
 inline runtime& runtime::global() {
     static auto& instance = *new detail::per_process<runtime, detail::lock_rank::once>;
     detail::runtime_core::stay_loaded(); // not below, under the lock
-    return instance.get([] { return new runtime; });
+    return instance.get([] { return new runtime(runtime_options{}, detail::made_for::process); });
 }
 
 inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }

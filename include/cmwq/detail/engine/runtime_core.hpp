@@ -50,11 +50,14 @@ struct pushed {
     worker_pool* tell = nullptr; ///< to be told, as soon as no lock is held
 };
 
+/// Whose CPUs a runtime may use: those of the thread that makes it, or of the process's main thread.
+enum class made_for : bool { caller, process };
+
 /// Letters: I set by the constructor · CF config_lock_ · RQ queues_lock_ · S the service thread · A atomic
 class runtime_core final : private clock_listener {
 public:
     /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if the service thread cannot be made.
-    explicit runtime_core(runtime_options o);
+    explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
     /// All queues are gone. Ends and joins all threads.
     ~runtime_core();
     runtime_core(const runtime_core&) = delete;
@@ -221,6 +224,7 @@ public:
         thread_ended();
         dismiss_worker();
     }
+    [[nodiscard]] const own_priority& own() const noexcept { return own_; }
     /// Threads that run items, also those without a limit.
     void thread_started() noexcept;
     void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
@@ -295,7 +299,8 @@ private:
     runtime_options options_;                      // I
     cpuset allowed_;                               // I: what the process may use, as far as it could be told
     cpuset cpus_;                                  // I
-    bool made_on_worker_ = false;                  // I
+    const own_priority own_;                       // I: what threads are for which nothing else is wished
+    cpuset leave_inherited_mask_for_;              // I: the service thread does; empty: that mask is right
     bool binds_threads_ = true;                    // I
     double quota_ = 0;                             // I: CPUs' worth of time that the process may use, or infinity
     std::uint64_t first_pool_id_ = 0;              // I

@@ -42,13 +42,21 @@ inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigne
     }
 }
 
-inline runtime_core::runtime_core(runtime_options o)
-    : options_(std::move(o)), first_pool_id_(directory::get().reserve_ids(nr_pool_ids)), registry_(*this) {
-    if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
+inline runtime_core::runtime_core(runtime_options o, made_for whom)
+    : options_(std::move(o)), own_(priority_of_process()), first_pool_id_(directory::get().reserve_ids(nr_pool_ids)),
+      registry_(*this) {
+    cpuset inherited;
+    for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); });
+    if (whom == made_for::process) { // a thread that comes first may be bound to one CPU: that is its own affair
+        for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id());
+    } else if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
         allowed_ = self->pool.runtime().allowed_; // a worker is bound to some CPUs: that says nothing of the process
-        service_was_bound_ = made_on_worker_ = true;
     } else {
-        for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); });
+        allowed_ = inherited;
+    }
+    if (allowed_ != inherited) {
+        leave_inherited_mask_for_ = allowed_;
+        service_was_bound_ = true;
     }
     if (options_.machine.has_value()) {
         topology_ = options_.machine;
@@ -268,10 +276,10 @@ inline void runtime_core::stay_loaded() noexcept {
 inline void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }
 
 inline void runtime_core::serve() noexcept {
-    thread_attributes a;
+    thread_attributes a{.own = own_};
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
-    apply_to_this_thread(a);
-    if (made_on_worker_) leave_inherited_attributes(allowed_);
+    if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
+    report_refusals(apply_to_this_thread(a), a);
     service_tid_.store(this_thread_id(), release);
     keep_away_from_isolated_cpus();
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;

@@ -51,7 +51,7 @@ inline void sentinel::stop() noexcept {
 inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }
 
 inline void sentinel::watch_cpu() noexcept {
-    thread_attributes a;
+    thread_attributes a{.own = rt_.own()};
     binding_ = rt_.binding();
     a.cpus = &cpus_;
     a.sched = sched_class::idle;

@@ -25,7 +25,7 @@ inline void worker_pool::thread_main(void* self) {
 }
 
 inline void worker_pool::worker_main(worker& self) {
-    thread_attributes a;
+    thread_attributes a{.own = rt_.own()};
     self.binding = rt_.binding(); // before it binds itself: what changes meanwhile is seen
     if (rt_.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;

@@ -15,6 +15,9 @@ namespace cmwq::inline CMWQ_NS::detail {
 /// The number by which the system knows the calling thread.
 inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 
+/// That of the thread with which the process began.
+inline long main_thread_id() noexcept { return ::getpid(); }
+
 /// Calls `f(unsigned)` for every CPU of a thread's set, the calling one's by default, whatever the machine's size; for 0 where the system
 /// does not tell.
 template <class F>

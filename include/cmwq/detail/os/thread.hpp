@@ -65,18 +65,17 @@ private:
 
 } // namespace os
 
-/// Called by a new thread for itself. Attributes that the system refuses are left as they were and reported.
+/// Called by a new thread for itself: what it inherited from the one that started it does not count. Attributes that the
+/// system refuses are left as they were and reported.
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     thread_refusals refused;
     ::pthread_setname_np(::pthread_self(), a.name);
     if (a.cpus != nullptr) refused.cpus = os::bind_to(*a.cpus);
-    switch (a.sched) {
-    case sched_class::normal: break;
-    case sched_class::batch: refused.sched = os::become(SCHED_BATCH); break;
-    case sched_class::idle: refused.sched = os::become(SCHED_IDLE); break;
-    case sched_class::fifo: refused.sched = os::become(SCHED_FIFO); break;
-    }
-    if (a.nice != 0) refused.nice = os::set_nice(a.nice);
+    refused.sched = os::become(os::policy_of(a.wanted_sched()));
+    // A wish that is refused leaves the process's own priority, not that of the thread which happened to start this one.
+    if (refused.sched != 0 && a.sched != sched_class::normal) os::become(os::policy_of(a.own.sched));
+    refused.nice = os::set_nice(a.wanted_nice());
+    if (refused.nice != 0 && a.nice != 0) os::set_nice(a.own.nice);
     return refused;
 }
 
@@ -85,13 +84,6 @@ inline int bind_this_thread(const cpuset& cpus) noexcept { return os::bind_to(cp
 
 /// Another one of this process, by the number that the system gave it.
 inline int bind_thread(long tid, const cpuset& cpus) noexcept { return os::bind_to(cpus, tid); }
-
-/// For a thread that was started by a worker and is to serve the whole process.
-inline void leave_inherited_attributes(const cpuset& cpus) noexcept {
-    os::bind_to(cpus);
-    os::become(SCHED_OTHER);
-    os::set_nice(0);
-}
 
 /// How often the calling thread has given up its CPU because it had to wait for something.
 inline long nr_voluntary_switches() noexcept {

@@ -6,6 +6,7 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/config.hpp>
+#include <cmwq/detail/sync/thread_types.hpp>
 
 #include <cerrno>
 #include <sched.h>
@@ -15,9 +16,36 @@
 
 namespace cmwq::inline CMWQ_NS::detail::os {
 
+inline int policy_of(sched_class c) noexcept {
+    switch (c) {
+    case sched_class::normal: break;
+    case sched_class::batch: return SCHED_BATCH;
+    case sched_class::idle: return SCHED_IDLE;
+    case sched_class::fifo: return SCHED_FIFO;
+    }
+    return SCHED_OTHER;
+}
+
+/// What the main thread of this process has: that is what a user of the system sees, and sets from outside. Real-time
+/// classes are for the threads that were given them.
+[[nodiscard]] inline own_priority priority_of_process() noexcept {
+    own_priority own;
+    const pid_t main_thread = ::getpid();
+    switch (::sched_getscheduler(main_thread) & ~SCHED_RESET_ON_FORK) {
+    case SCHED_BATCH: own.sched = sched_class::batch; break;
+    case SCHED_IDLE: own.sched = sched_class::idle; break;
+    default: break;
+    }
+    errno = 0;
+    const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(main_thread));
+    if (errno == 0) own.nice = nice;
+    return own;
+}
+
 /// SCHED_FIFO gets its lowest priority, and needs CAP_SYS_NICE or RLIMIT_RTPRIO. The others need no privilege; a seccomp
 /// filter may forbid them all the same.
 inline int become(int sched_policy) noexcept {
+    if (sched_policy != SCHED_FIFO && ::sched_getscheduler(0) == sched_policy) return 0;
     sched_param p{};
     p.sched_priority = ::sched_get_priority_min(sched_policy);
     return ::sched_setscheduler(0, sched_policy, &p) == 0 ? 0 : errno;
@@ -26,6 +54,8 @@ inline int become(int sched_policy) noexcept {
 /// On Linux a nice value belongs to the thread. Lowering it needs CAP_SYS_NICE or RLIMIT_NICE.
 inline int set_nice(int nice) noexcept {
     const auto tid = static_cast<id_t>(::syscall(SYS_gettid));
+    errno = 0;
+    if (::getpriority(PRIO_PROCESS, tid) == nice && errno == 0) return 0;
     return ::setpriority(PRIO_PROCESS, tid, nice) == 0 ? 0 : errno;
 }
 

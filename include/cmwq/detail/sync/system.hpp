@@ -31,12 +31,12 @@ void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
 }
 
 inline long this_thread_id() noexcept { return 1; }
+inline long main_thread_id() noexcept { return 1; }
+inline own_priority priority_of_process() noexcept { return {}; }
 inline cpuset isolated_cpus() { return {}; }
 inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
 
 inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical threads do not fork
-
-inline void leave_inherited_attributes(const cpuset&) noexcept {} // and inherit nothing
 
 } // namespace cmwq::inline CMWQ_NS::detail
 
@@ -46,11 +46,13 @@ inline void leave_inherited_attributes(const cpuset&) noexcept {} // and inherit
 #include <cmwq/detail/os/cpu.hpp>
 #include <cmwq/detail/os/cpu_list.hpp>
 #include <cmwq/detail/os/fork.hpp>
+#include <cmwq/detail/os/thread_priority.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 using os::cpu_quota;
 using os::isolated_cpus;
+using os::priority_of_process;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 

@@ -17,11 +17,21 @@ enum class sched_class : unsigned char {
     fifo,   ///< SCHED_FIFO at its lowest priority
 };
 
-struct thread_attributes {
-    char name[16] = "cmwq";       ///< NUL-terminated, as the system shows it
-    const cpuset* cpus = nullptr; ///< bind to these CPUs; null: do not bind
-    sched_class sched = sched_class::normal;
+/// Class and nice value of a thread for which nothing else is wished: those of the process.
+struct own_priority {
+    sched_class sched = sched_class::normal; ///< never that of real time
     int nice = 0;
+};
+
+struct thread_attributes {
+    char name[16] = "cmwq";                  ///< NUL-terminated, as the system shows it
+    const cpuset* cpus = nullptr;            ///< bind to these CPUs; null: do not bind
+    sched_class sched = sched_class::normal; ///< normal: the process's own
+    int nice = 0;                            ///< 0: the process's own
+    own_priority own = {};
+
+    [[nodiscard]] sched_class wanted_sched() const noexcept { return sched == sched_class::normal ? own.sched : sched; }
+    [[nodiscard]] int wanted_nice() const noexcept { return nice == 0 ? own.nice : nice; }
 };
 
 /// What became of the attributes: each field is 0, or the errno with which the system refused that attribute.
