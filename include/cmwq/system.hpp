@@ -28,12 +28,14 @@ public:
 
 namespace detail {
 
-// One for each `Make`, which is a lambda and so a type of its own. Its lock comes before that of the global runtime,
+// One for each `Make`, which is a lambda and so a type of its own. Their lock comes before that of the global runtime,
 // which the first queue makes.
+template <class Make>
+inline constinit per_process<system_workqueue, lock_rank::system_queue> system_queue_made_by;
+
 template <class Policy, class Make>
 system_workqueue& system_queue(Make make_options) {
-    static auto& instance = *new per_process<system_workqueue, lock_rank::system_queue>;
-    return instance.get([&] { return new system_workqueue(Policy{}, make_options()); });
+    return system_queue_made_by<Make>.get([&] { return new system_workqueue(Policy{}, make_options()); });
 }
 
 } // namespace detail

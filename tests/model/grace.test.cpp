@@ -17,7 +17,10 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace model = cmwq::detail::model;
 using cmwq::detail::acquire;
@@ -102,6 +105,32 @@ TEST_CASE("grace: readers that come again, two writers by turns") {
         x.read(1);
         a.join();
         b.join();
+    }));
+}
+
+TEST_CASE("grace: an item looks for its run while the runtime goes that it ran on") {
+    CHECK(model::explore(search("directory", 3), [] {
+        std::optional<cmwq_test::machine> m(std::in_place, cmwq_test::setup{.end_searched = true});
+        model::checked<int> written{0};
+        int runs = 0;
+        std::optional<cmwq::runtime> other;
+        {
+            model::unsearched quiet; // one more on the list, before and behind which others are
+            other.emplace(cmwq::runtime_options{.machine = cmwq::topology::flat(cmwq::cpuset{0}), .sentinel = false});
+        }
+        auto item = std::make_unique<cmwq::work<std::function<void()>>>([&] {
+            written = 1;
+            ++runs;
+        });
+        m->q.queue(*item);
+        auto t = model::spawn([&] {
+            item.reset(); // cancelled, or it has run: whatever the directory says meanwhile
+            if (runs != 0) model::require(written == 1, "the run has ended");
+        });
+        auto u = model::spawn([&] { other.reset(); });
+        t.join();
+        m.reset();
+        u.join();
     }));
 }
 

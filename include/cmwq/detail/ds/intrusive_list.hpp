@@ -23,7 +23,7 @@ class intrusive_list {
     using node = list_node<Tag>;
 
 public:
-    intrusive_list() noexcept { head_.next = head_.prev = &head_; }
+    constexpr intrusive_list() noexcept { head_.next = head_.prev = &head_; }
     intrusive_list(const intrusive_list&) = delete;
     intrusive_list& operator=(const intrusive_list&) = delete;
 

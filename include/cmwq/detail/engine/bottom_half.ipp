@@ -173,7 +173,7 @@ inline void hand_over_bottom_halves() noexcept {
     thread_slots& slots = this_thread_slots();
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[--slots.nr_raised];
-        const directory::pin at(id);
+        const directory::look at(id);
         if (at.runtime != nullptr) at.runtime->pool(id).kick_bottom_half();
     }
 }

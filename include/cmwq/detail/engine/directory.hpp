@@ -4,57 +4,87 @@
 // directory tells whether that pool still exists, and keeps it while somebody looks.
 #pragma once
 
+#include <cmwq/detail/ds/grace_counts.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/wait_graph.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <new>
-#include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// Whoever makes something that a process has once (global.hpp): a lock for all that have the same rank.
+template <lock_rank Rank>
+inline constinit ranked_mutex<Rank> making_lock;
+
+/// There from the start and never destroyed: items may be destroyed after everything else. Nothing of it is made by the
+/// first thread that needs it, so that a fork() in the middle of that leaves nothing half-way.
 class directory {
 public:
-    static directory& get() {
-        static directory* const d = new directory; // immortal: items may be destroyed after everything else
-        return *d;
-    }
+    constexpr directory() noexcept {}
+    directory(const directory&) = delete;
+    directory& operator=(const directory&) = delete;
+
+    static directory& get() noexcept { return the_one_; }
 
     /// Ids are never used again; zero is no id.
     std::uint64_t reserve_ids(std::uint64_t n) noexcept { return next_id_.fetch_add(n, relaxed); }
 
-    void add(runtime_core& rt) CMWQ_EXCLUDES(lock_) {
+    void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
+        watch_forks();
         const scoped_lock g(lock_);
-        entries_.push_back({rt.id(), runtime_core::nr_pool_ids, &rt});
+        rt.next_listed.store(first_.load(relaxed), relaxed);
+        first_.store(&rt, seq_cst); // who finds it finds the rest of it: [GRACE-1]
     }
 
     /// Returns when nobody looks at the runtime's pools any more.
     void remove(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
         {
             const scoped_lock g(lock_);
-            std::erase_if(entries_, [&](const entry& e) { return e.runtime == &rt; });
+            atomic<runtime_core*>* link = &first_;
+            while (link->load(relaxed) != &rt) link = &link->load(relaxed)->next_listed;
+            link->store(rt.next_listed.load(relaxed), seq_cst); // [GRACE-2]; whoever is at `rt` still finds the rest
+            readers_.wait();
         }
         for (backoff b; rt.pins.load(acquire) != 0;) b.pause(); // [PIN-1] pairs the release in ~pin
     }
 
-    /// The runtime that a pool id belongs to, kept for the life of this object. `runtime` is null if it is gone;
-    /// `dead`: it was the parent's, and this is a forked child.
+    /// The runtime that a pool id belongs to, kept for the life of this object, in which its thread runs no code of the
+    /// user's. Takes no lock. `runtime` is null if it is gone; `dead`: it was the parent's, and this is a forked child.
+    class look {
+    public:
+        explicit look(std::uint64_t pool_id) noexcept : reader_(get().readers_, current_cpu() % nr_stripes) {
+            for (runtime_core* r = get().first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
+                if (!r->owns(pool_id)) continue; // [GRACE-1]
+                dead = r->is_dead();
+                if (!dead) runtime = r;
+                return;
+            }
+        }
+        look(const look&) = delete;
+        look& operator=(const look&) = delete;
+
+        runtime_core* runtime = nullptr;
+        bool dead = false;
+
+    private:
+        grace_counts::reader reader_;
+    };
+
+    /// The same for as long as one likes, items included.
     class pin {
     public:
         explicit pin(std::uint64_t pool_id) noexcept {
-            directory& d = get();
-            const scoped_lock g(d.lock_);
-            for (const entry& e : d.entries_) {
-                if (pool_id - e.first >= e.count) continue;
-                dead = e.dead;
-                if (dead) return;
-                runtime = e.runtime;
-                runtime->pins.fetch_add(1, relaxed);
-            }
+            const look at(pool_id);
+            dead = at.dead;
+            if (at.runtime != nullptr) keep(*at.runtime);
+        }
+        explicit pin(const look& at) noexcept : dead(at.dead) {
+            if (at.runtime != nullptr) keep(*at.runtime);
         }
         ~pin() {
             if (runtime != nullptr) runtime->pins.fetch_sub(1, release); // [PIN-1]
@@ -64,64 +94,85 @@ public:
 
         runtime_core* runtime = nullptr;
         bool dead = false;
-    };
 
-    /// A lock that another thread may hold at a fork(), over data that is sound at any moment: open in the child.
-    void reset_in_child(mutex& m) CMWQ_EXCLUDES(lock_) {
-        const scoped_lock g(lock_);
-        reset_in_child_.push_back(&m);
-    }
+    private:
+        // Relaxed: remove() sees it, because the look that is going on ends later.
+        void keep(runtime_core& rt) noexcept {
+            runtime = &rt;
+            rt.pins.fetch_add(1, relaxed);
+        }
+    };
 
     /// Incremented in each forked child: what was made before belongs to the parent.
     [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); }
 
-private:
-    struct entry {
-        std::uint64_t first;
-        std::uint64_t count;
-        runtime_core* runtime;
-        bool dead = false;
-    };
+    /// From here on the handlers of fork() are there. Called before main() is, or a plugin is loaded; again by the first
+    /// runtime, which a static object may have made still earlier. Under no lock: until then a fork() would leave a child
+    /// with one that nobody opens.
+    bool watch_forks() noexcept {
+        if (!watched_.load(relaxed) && !watched_.exchange(true, relaxed)) {
+            at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+        }
+        return true;
+    }
 
-    directory() noexcept { at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child); }
+private:
+    static constexpr unsigned nr_stripes = 32;
+
+    template <class F>
+    void for_each(F&& f) noexcept {
+        for (runtime_core* r = first_.load(relaxed); r != nullptr; r = r->next_listed.load(relaxed)) f(*r);
+    }
 
     static void before_fork() noexcept CMWQ_NO_TSA {
         directory& d = get();
         d.lock_.lock();
-        for (const entry& e : d.entries_) {
-            if (!e.dead) e.runtime->lock_for_fork();
-        }
+        d.for_each([](runtime_core& r) {
+            if (!r.is_dead()) r.lock_for_fork();
+        });
     }
 
     static void after_fork_in_parent() noexcept CMWQ_NO_TSA {
         directory& d = get();
-        for (const entry& e : d.entries_) {
-            if (!e.dead) e.runtime->unlock_after_fork();
-        }
+        d.for_each([](runtime_core& r) {
+            if (!r.is_dead()) r.unlock_after_fork();
+        });
         d.lock_.unlock();
     }
 
     static void after_fork_in_child() noexcept CMWQ_NO_TSA {
         directory& d = get();
-        for (entry& e : d.entries_) {
-            if (e.dead) continue;
-            e.runtime->mark_dead();
-            e.runtime->unlock_after_fork();
-            e.dead = true;
-        }
-        for (mutex* m : d.reset_in_child_) new (m) mutex;
+        d.for_each([](runtime_core& r) {
+            if (r.is_dead()) return;
+            r.mark_dead();
+            r.unlock_after_fork();
+        });
+        d.readers_.forget_readers();
+        wait_graph::get().forget_all();
+        new (&making_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
+        new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
         d.generation_.fetch_add(1, release);
         d.lock_.unlock();
         thread_slots& slots = this_thread_slots();
         slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
     }
 
-    ranked_mutex<lock_rank::directory>
-        lock_; // innermost, but for the fork handlers, which take the runtimes' queue lists behind it
-    std::vector<entry> entries_ CMWQ_GUARDED_BY(lock_);
-    std::vector<mutex*> reset_in_child_ CMWQ_GUARDED_BY(lock_);
+    static directory the_one_;
+
+    // Innermost, but for the fork handlers, which take the runtimes' queue lists behind it.
+    ranked_mutex<lock_rank::directory> lock_;
+    atomic<runtime_core*> first_{nullptr}; // of a list by `next_listed`; written under the lock
     atomic<std::uint64_t> next_id_{1};
     atomic<unsigned> generation_{0};
+    atomic<bool> watched_{false};
+    static grace_counts::stripe stripes_[nr_stripes];
+    grace_counts readers_{stripes_, nr_stripes};
 };
+
+inline constinit grace_counts::stripe directory::stripes_[nr_stripes];
+inline constinit directory directory::the_one_;
+
+/// Before main(), or when a shared object with this code is loaded.
+inline const bool forks_are_watched = directory::get().watch_forks();
 
 } // namespace cmwq::inline CMWQ_NS::detail

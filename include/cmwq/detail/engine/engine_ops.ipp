@@ -13,6 +13,7 @@
 #include <cmwq/runtime.hpp>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -217,37 +218,37 @@ CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std
 /// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
 /// False: nothing was pending. Waits only while another thread is between its claim and its push.
 ///
-/// `how(runtime, armed, take)` calls `take()` and returns what that returned: whether it was there, among the timers of
+/// `how(look, armed, take)` calls `take()` and returns what that returned: whether it was there, among the timers of
 /// this runtime or in one of its pools.
 template <class How>
-bool grab_pending(work_base& w, const How& how) noexcept {
+bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
         if (work_access::is_delayed(w)) {
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
-                const directory::pin at(home);
+                const directory::look at(home);
                 if (at.dead) {
                     work_access::abandon(w);
                     return true;
                 }
                 const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
-                if (at.runtime != nullptr && how(*at.runtime, true, take)) return true;
+                if (at.runtime != nullptr && how(at, true, take)) return true;
             }
         }
         if (!work_access::pending(w)) return false;
         if (const std::uint64_t id = work_access::pool_id(work_access::place_of(w)); id != 0) {
-            const directory::pin at(id);
+            const directory::look at(id);
             if (at.dead) {
                 work_access::abandon(w);
                 return true;
             }
             const auto take = [&] { return at.runtime->pool(id).steal(w); };
-            if (at.runtime != nullptr && how(*at.runtime, false, take)) return true;
+            if (at.runtime != nullptr && how(at, false, take)) return true;
         }
     }
 }
 
 inline bool grab_pending(work_base& w) noexcept {
-    return grab_pending(w, [](runtime_core&, bool, const auto& take) { return take(); });
+    return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 
 /// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
@@ -260,7 +261,7 @@ inline bool wait_for_work(work_base& w, wait_call by) {
         if (!running_only && work_access::is_delayed(w)) {
             // An armed timer is brought forward, also one that was armed while this looked.
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
-                const directory::pin at(home);
+                const directory::look at(home);
                 if (at.dead) return false;
                 if (at.runtime != nullptr)
                     was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
@@ -272,9 +273,13 @@ inline bool wait_for_work(work_base& w, wait_call by) {
             item_waiter iw;
             worker_pool::whereabouts found = worker_pool::whereabouts::not_here;
             {
-                const directory::pin at(id);
+                const directory::look at(id);
                 if (at.dead) return false;
-                if (at.runtime != nullptr) found = at.runtime->pool(id).wait_for(w, iw, running_only);
+                // [RUN-1][RUN-2] Nobody has PENDING, so what runs it is there to be seen, and most often nothing is: then
+                // no lock is taken. An instance that is pending is not waited for here.
+                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).runs_now(w))) {
+                    found = at.runtime->pool(id).wait_for(w, iw, running_only);
+                }
             }
             if (found == worker_pool::whereabouts::in_transit) continue;
             if (found != worker_pool::whereabouts::not_here) {
@@ -374,40 +379,53 @@ CMWQ_DOOR bool enable_work(work_base& w) {
 CMWQ_DOOR bool work_running(const work_base& w) noexcept {
     const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
     if (id == 0) return false;
-    const directory::pin at(id);
+    const directory::look at(id);
     return at.runtime != nullptr && at.runtime->pool(id).runs(w);
 }
 
 #if CMWQ_ASSERTS
 
-// Takes a pending instance of an item away that is being destroyed, and tells what that was. Often a mistake, because the
-// item does not run any more; but not always, so it is no error.
-inline bool take_from_destroyed(work_base& w, runtime_core& rt, bool armed, auto& take) {
-    if (!rt.has_listener()) return take();
-    bool taken = false;
+/// A pending instance of an item was taken away that is being destroyed. Often a mistake, because the item does not run any
+/// more; but not always, so it is no error.
+struct taken_from_destroyed {
+    explicit taken_from_destroyed(work_base& item) noexcept : w(item) {}
+
+    /// For `grab_pending()`. The queue stays until its name is known, and the runtime until that has been told.
+    bool operator()(const directory::look& at, bool armed, const auto& take) {
+        if (!at.runtime->has_listener()) return take();
+        bool taken = false;
+        at.runtime->with_queues_kept([&] {
+            taken = take();
+            if (!taken) return;
+            const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
+            const queue_core& q = armed ? *work_access::timer(w).queue : *pwq->queue;
+            form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";
+            number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
+            try {
+                queue = q.name;
+            } catch (const std::bad_alloc&) {
+                queue.clear(); // said without its name
+            }
+        });
+        if (taken) kept.emplace(at);
+        return taken;
+    }
+
+    /// Outside of the look: the listener may destroy another runtime.
+    void tell() const {
+        if (!kept.has_value()) return;
+        kept->runtime->report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
+            return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) +
+                   " (" + form + std::to_string(number) + "): it does not run";
+        });
+    }
+
+    work_base& w;
     std::string queue;
     const char* form = "";
     int number = 0;
-    rt.with_queues_kept([&] {
-        taken = take();
-        if (!taken) return;
-        const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
-        const queue_core& q = armed ? *work_access::timer(w).queue : *pwq->queue;
-        form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";
-        number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
-        try {
-            queue = q.name;
-        } catch (const std::bad_alloc&) {
-            queue.clear(); // said without its name
-        }
-    });
-    if (!taken) return false;
-    rt.report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
-        return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) + " (" +
-               form + std::to_string(number) + "): it does not run";
-    });
-    return true;
-}
+    std::optional<directory::pin> kept;
+};
 
 #endif
 
@@ -415,10 +433,11 @@ CMWQ_DOOR void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
     work_access::raise_depth(w);
 #if CMWQ_ASSERTS
-    const auto how = [&](runtime_core& rt, bool armed, const auto& take) {
-        return take_from_destroyed(w, rt, armed, take);
-    };
-    if (grab_pending(w, how)) work_access::clear_pending(w);
+    taken_from_destroyed taken(w);
+    if (grab_pending(w, taken)) {
+        taken.tell(); // first: nobody who sees the item at rest finds its queue gone before that is told
+        work_access::clear_pending(w);
+    }
 #else
     cancel_work(w);
 #endif

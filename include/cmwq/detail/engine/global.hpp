@@ -6,16 +6,18 @@
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
-#include <vector>
+#include <memory>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Meant as a function-local static reference to a `new` one: not destroyed, because threads may still run when static
-/// objects go.
-template <class T, lock_rank rank>
+/// A `constinit` variable, so that no guard of the compiler's is held while the object is made: a child of fork() would
+/// wait for it for ever. It is not destroyed, because threads may still run when static objects go.
+///
+/// A fork() finds the object made, or not: what its parent was just making nobody sees, and the lock is open in the child.
+template <class T, lock_rank Rank>
 class per_process {
 public:
-    per_process() { directory::get().reset_in_child(lock_); }
+    constexpr per_process() noexcept = default;
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
@@ -24,22 +26,25 @@ public:
     T& get(F&& make) {
         const unsigned now = directory::get().generation() + 1;
         // [ONCE-1] acquire, pairs [ONCE-2].
-        if (generation_.load(acquire) == now) return *object_.load(relaxed);
-        const scoped_lock g(lock_);
+        if (generation_.load(acquire) == now) return *newest_.load(relaxed)->object;
+        const scoped_lock g(making_lock<Rank>);
         if (generation_.load(relaxed) != now) {
-            inherited_.reserve(inherited_.size() + 1);
-            T* const fresh = make();
-            inherited_.push_back(object_.load(relaxed)); // the parent's: kept in sight of leak checkers
-            object_.store(fresh, relaxed);
+            auto fresh = std::make_unique<made>();
+            fresh->object = make();
+            fresh->inherited = newest_.load(relaxed);
+            newest_.store(fresh.release(), relaxed);
             generation_.store(now, release); // [ONCE-2]
         }
-        return *object_.load(relaxed);
+        return *newest_.load(relaxed)->object;
     }
 
 private:
-    ranked_mutex<rank> lock_;
-    std::vector<T*> inherited_ CMWQ_GUARDED_BY(lock_);
-    atomic<T*> object_{nullptr};
+    struct made {
+        T* object = nullptr;
+        made* inherited = nullptr; // the parent's: kept in sight of leak checkers
+    };
+
+    atomic<made*> newest_{nullptr};
     atomic<unsigned> generation_{0}; // of the process that made it, plus one; 0: not made
 };
 

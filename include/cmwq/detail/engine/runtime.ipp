@@ -21,13 +21,16 @@ inline runtime::runtime(runtime_options options, detail::made_for whom)
 inline runtime::~runtime() {
     // In a forked child there is nothing to join, and locks may be held by threads that do not exist here.
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
-    if (detail::directory::pin(core_->id()).dead) core_.release();
+    if (core_->is_dead()) core_.release();
+}
+
+namespace detail {
+inline constinit per_process<runtime, lock_rank::once> global_runtime;
 }
 
 inline runtime& runtime::global() {
-    static auto& instance = *new detail::per_process<runtime, detail::lock_rank::once>;
     detail::runtime_core::stay_loaded(); // not below, under the lock
-    return instance.get([] { return new runtime(runtime_options{}, detail::made_for::process); });
+    return detail::global_runtime.get([] { return new runtime(runtime_options{}, detail::made_for::process); });
 }
 
 inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }

@@ -260,6 +260,7 @@ public:
     /// the graph of waits; the service thread is told when it comes nearer.
     atomic<std::int64_t> look_at_waits_at{0};
     atomic<unsigned> pins{0}; ///< who looks at the pools right now without a queue that keeps them (directory.hpp)
+    atomic<runtime_core*> next_listed{nullptr}; ///< the directory's list
 
 private:
     std::array<mutex*, 3> locks_for_fork() noexcept { return {&config_lock_, &queues_lock_, &topology_lock_}; }

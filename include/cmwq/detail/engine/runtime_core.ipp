@@ -102,7 +102,6 @@ inline runtime_core::runtime_core(runtime_options o, made_for whom)
         slot_of_cpu_.resize(cpu + 1, no_slot);
         slot_of_cpu_[cpu] = place;
     }
-    static_cast<void>(wait_graph::get()); // from here on it is there
     directory::get().add(*this);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);

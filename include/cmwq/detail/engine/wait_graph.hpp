@@ -9,6 +9,7 @@
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -94,8 +95,17 @@ private:
 /// all, pool locks included.
 class wait_graph {
 public:
-    /// Immortal. Throws std::bad_alloc at the first call, which constructors of runtimes make.
-    static wait_graph& get();
+    constexpr wait_graph() noexcept {}
+    wait_graph(const wait_graph&) = delete;
+    wait_graph& operator=(const wait_graph&) = delete;
+
+    /// There from the start, and never destroyed: items may be destroyed after everything else.
+    static wait_graph& get() noexcept { return the_one_; }
+    /// In a forked child, which has no waits: the parent's may be in any state, and so may the lock.
+    void forget_all() noexcept CMWQ_NO_TSA {
+        new (&lock_) ranked_mutex<lock_rank::graph>;
+        new (&waits_) intrusive_list<registered_wait, wait_tag>;
+    }
 
     /// The service thread of `rt`: looks whether waits of its items are stuck, if it is time for that, and reports what
     /// has been found twice. Returns when to look again, steady clock; 0: when the next wait is registered.
@@ -109,9 +119,6 @@ private:
     /// Not at once: most waits are short, and what is in between two states is not mistaken for stuck twice.
     static constexpr std::int64_t patience = 100'000'000;
     static constexpr std::int64_t young = 10 * patience;
-
-    wait_graph();
-    void lock() noexcept CMWQ_ACQUIRE(lock_);
 
     [[nodiscard]] static bool belongs_to(const registered_wait& r, const runtime_core& rt) noexcept;
     [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
@@ -136,10 +143,13 @@ private:
     [[nodiscard]] static bool is_full(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots,
                                       const F& is_stuck) noexcept;
 
+    static wait_graph the_one_;
+
     ranked_mutex<lock_rank::graph> lock_;
-    unsigned generation_ CMWQ_GUARDED_BY(lock_) = 0; // of the process: a forked child has no waits
     std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // the newest first
 };
+
+inline constinit wait_graph wait_graph::the_one_;
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -124,7 +124,7 @@ inline void registered_wait::enter() {
     wait_graph& graph = wait_graph::get();
     std::vector<told_wait> cycle;
     bool closes = false;
-    graph.lock();
+    graph.lock_.lock();
     if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
         closes = true;
         try {
@@ -189,28 +189,13 @@ inline void registered_wait::stop_waiting() noexcept {
 inline registered_wait::~registered_wait() {
     if (self_ == nullptr) return;
     wait_graph& graph = wait_graph::get();
-    graph.lock();
+    graph.lock_.lock();
     graph.waits_.remove(*this);
     for (worker* k = self_; k != nullptr; k = k->beneath) k->waits = nullptr;
     graph.lock_.unlock();
 }
 
 // --- the graph --------------------------------------------------------------------------------------------------------
-
-inline wait_graph::wait_graph() { directory::get().reset_in_child(lock_); }
-
-inline wait_graph& wait_graph::get() {
-    static wait_graph* const g = new wait_graph; // immortal: items may be destroyed after everything else
-    return *g;
-}
-
-inline void wait_graph::lock() noexcept {
-    lock_.lock();
-    const unsigned now = directory::get().generation();
-    if (generation_ == now) return;
-    generation_ = now;
-    new (&waits_) intrusive_list<registered_wait, wait_tag>; // the parent's, in whatever state they were
-}
 
 inline bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
     return &r.self_->pool.runtime() == &rt;
@@ -407,7 +392,7 @@ inline std::int64_t wait_graph::look(runtime_core& rt) noexcept {
     if (now < due) return due;
     std::vector<std::vector<told_wait>> knots;
     std::int64_t next = 0;
-    lock();
+    lock_.lock();
     find_stuck_locked(now);
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
@@ -452,7 +437,7 @@ inline std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& las
 
 inline std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
     std::vector<told_wait> all;
-    lock();
+    lock_.lock();
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
             if (belongs_to(*r, rt)) all.push_back(tell_locked(*r));
