@@ -4,6 +4,7 @@
 // Each case is a forked child that says by its exit status what it saw.
 #include "catch.hpp"
 #include "child.hpp"
+#include "eventually.hpp"
 #include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
@@ -12,10 +13,14 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <semaphore>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +146,46 @@ TEST_CASE("a runtime destroyed before its queue terminates the program and names
     });
     CHECK(o.aborted());
     CHECK(o.stderr_text.find("\"forgotten\"") != std::string::npos);
+}
+
+TEST_CASE("a runtime keeps no more than a sixteenth of the descriptors, and gives them back when its threads end") {
+    const auto nr_descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                             std::filesystem::directory_iterator());
+    };
+    const outcome o = in_child([&] {
+        findings f;
+        const rlimit few{256, 256};
+        f.expect(1, ::setrlimit(RLIMIT_NOFILE, &few) == 0, "cannot set the limit");
+        const auto before = nr_descriptors();
+        const auto on_each_cpu = [](auto& q) {
+            for (unsigned cpu = 0; cpu < 64; ++cpu) {
+                cmwq::work w{[] {}};
+                q.queue_on(cpu, w);
+                w.flush();
+            }
+        };
+        cmwq::runtime rt{{.machine = cmwq::topology::synthetic("numa:1 l3:8 core:8 pu:1")}};
+        {
+            cmwq::workqueue<cmwq::elastic> q{rt, "elastic"};
+            on_each_cpu(q);
+            f.expect(2, nr_descriptors() > before, "none is kept");
+            f.expect(4, nr_descriptors() <= before + 16, "elastic: too many");
+        }
+        f.expect(8, eventually([&] { return nr_descriptors() == before; }), "not given back");
+        cmwq::workqueue<> bound{rt, "bound"};
+        cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
+        cmwq::workqueue<cmwq::elastic> again{rt, "again"};
+        on_each_cpu(bound);
+        on_each_cpu(high);
+        on_each_cpu(again);
+        f.expect(16, nr_descriptors() <= before + 16, "all: too many");
+        for (int i = 0; i < 200; ++i)
+            f.expect(32, ::open("/dev/null", O_RDONLY) >= 0, "the program cannot open a file");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
 }
 
 TEST_CASE("exit while items run and are pending") {

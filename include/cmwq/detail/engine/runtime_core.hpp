@@ -177,12 +177,16 @@ public:
 
     // --- services -------------------------------------------------------------------------------------------------------
 
-    /// Workers of a pool whose state can be read without opening a file: as many as fit a modest share of the
-    /// descriptors that a process may have.
-    [[nodiscard]] unsigned nr_kept_probes() const noexcept {
-        const unsigned share = 64 / nr_cpus();
-        return share < 2 ? 2 : share > 16 ? 16 : share;
+    /// For workers whose state is to be read without opening files. They come out of one budget, a modest share of what
+    /// the process may have; first come, first served. False: none are left.
+    [[nodiscard]] bool take_descriptors(int n) noexcept {
+        int left = descriptors_left_.load(relaxed);
+        do {
+            if (left < n) return false;
+        } while (!descriptors_left_.compare_exchange_weak(left, left - n, relaxed, relaxed)); // only a number
+        return true;
     }
+    void give_back_descriptors(int n) noexcept { descriptors_left_.fetch_add(n, relaxed); }
     [[nodiscard]] timer_service& timers() noexcept { return timers_; }
     [[nodiscard]] std::int64_t now() const noexcept {
         return options_.clock == nullptr ? steady_now() : options_.clock->now();
@@ -345,10 +349,11 @@ private:
     std::vector<hog> hogs_;            // S
     atomic<std::uint64_t> nr_hogs_{0}; // A
 
-    atomic<unsigned> nr_workers_{0};   // A: those that max_threads counts
-    atomic<unsigned> nr_threads_{0};   // A: with the threads of bottom halves
-    atomic<unsigned> peak_threads_{0}; // A
-    atomic<unsigned> reported_{0};     // A: a bit for each kind of event
+    atomic<unsigned> nr_workers_{0};                       // A: those that max_threads counts
+    atomic<unsigned> nr_threads_{0};                       // A: with the threads of bottom halves
+    atomic<unsigned> peak_threads_{0};                     // A
+    atomic<int> descriptors_left_{share_of_descriptors()}; // A
+    atomic<unsigned> reported_{0};                         // A: a bit for each kind of event
 
     struct freeze_waiter {
         parker sleep;

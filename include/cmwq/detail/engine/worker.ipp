@@ -36,7 +36,9 @@ inline void worker_pool::worker_main(worker& self) {
     std::snprintf(a.name, sizeof a.name, form, number_, self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
     rt_.report_refusals(refused, a);
-    self.probe.open_own(spec_.managed && self.id < rt_.nr_kept_probes() * static_cast<unsigned>(width_.load(relaxed)));
+    const bool may_keep = spec_.managed && rt_.take_descriptors(thread_probe::nr_descriptors);
+    const bool keeps = self.probe.open_own(may_keep);
+    if (may_keep && !keeps) rt_.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
@@ -60,6 +62,8 @@ inline void worker_pool::worker_main(worker& self) {
         lock_.lock();
     }
     lock_.unlock();
+    self.probe.close_own();
+    if (keeps) rt_.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
 }
 

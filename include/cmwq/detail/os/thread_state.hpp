@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Is that thread on a CPU? From /proc, through descriptors that stay open for the life of the thread.
+// Is that thread on a CPU? From /proc, through descriptors that stay open for the life of the thread, or opened for each
+// look.
 #pragma once
 
 #include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/thread_types.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <initializer_list>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,21 +30,41 @@ public:
     thread_state(const thread_state&) = delete;
     thread_state& operator=(const thread_state&) = delete;
     ~thread_state() {
-        for (const int fd : {stat_.load(relaxed), schedstat_.load(relaxed)}) {
-            if (fd >= 0) ::close(fd);
-        }
+        if (use_.load(relaxed) != use::none) close_files();
     }
 
-    /// By the thread itself, first thing. `keep_open`: hold descriptors, which makes asking twice as fast; a pool does
-    /// that for its first workers only, so that a thousand blocked ones do not eat the program's descriptors.
-    void open_own(bool keep_open) noexcept {
+    static constexpr int nr_descriptors = 2; ///< that a thread keeps, if it does
+
+    /// By the thread itself, first thing. `keep_open`: hold descriptors, which makes asking twice as fast. True: it does,
+    /// until `close_own()`.
+    bool open_own(bool keep_open) noexcept {
         const long tid = ::syscall(SYS_gettid);
-        if (keep_open) {
-            const bool stat = reopen(stat_, tid, "stat");
-            const bool schedstat = reopen(schedstat_, tid, "schedstat");
-            kept_.store(stat && schedstat, relaxed);
-        }
         tid_.store(tid, release);
+        // Not none: who reads of the thread that had this record before has yet to close what that one kept.
+        if (!keep_open || use_.load(acquire) != use::none) return false; // [KEEP-2]
+        stat_ = open_file(tid, "stat");
+        schedstat_ = open_file(tid, "schedstat");
+        if (stat_ < 0 || schedstat_ < 0) {
+            close_files();
+            return false;
+        }
+        use_.store(use::kept, release); // [KEEP-1] pairs the reader's acquire
+        return true;
+    }
+
+    /// By the thread itself, before it ends: from here on it keeps nothing, and nobody takes another thread that gets its
+    /// number for it. Waits for nobody: who reads just now closes the files.
+    void close_own() noexcept {
+        tid_.store(0, release);
+        use seen = use_.load(relaxed);
+        while (seen == use::kept || seen == use::reading) {
+            // [KEEP-1] acquire: what the last reader did comes before the files are closed.
+            if (!use_.compare_exchange_weak(seen, use::closing, acq_rel, relaxed)) continue;
+            if (seen == use::reading) return;
+            close_files();
+            use_.store(use::none, release); // [KEEP-2]
+            return;
+        }
     }
 
     /// True: the thread sleeps in the kernel, in whatever call. False: it runs, waits for a CPU, or nobody knows.
@@ -55,10 +78,10 @@ public:
         return close[2] == 'S' || close[2] == 'D';
     }
 
-    /// About 1 microsecond. False without an open descriptor, or where the kernel does not keep these accounts.
+    /// About 1 microsecond with an open descriptor, 5 without. False where the kernel does not keep these accounts.
     [[nodiscard]] bool times(thread_times& out) const noexcept {
         char text[96];
-        if (!kept_.load(acquire) || !read_into(text, sizeof text, schedstat_, "schedstat")) return false;
+        if (!read_into(text, sizeof text, schedstat_, "schedstat")) return false;
         char* end = nullptr;
         out.cpu = std::strtoll(text, &end, 10);
         out.wait = std::strtoll(end, nullptr, 10);
@@ -100,19 +123,11 @@ private:
         return ::open(path, O_RDONLY | O_CLOEXEC);
     }
 
-    // The record of a worker that ended serves another thread later. dup3() swaps the file under the same descriptor,
-    // so that whoever reads it at this moment gets one or the other, never a stranger's.
-    static bool reopen(atomic<int>& slot, long tid, const char* file) noexcept {
-        const int fresh = open_file(tid, file);
-        const int old = slot.load(relaxed);
-        if (fresh < 0) return false; // what `slot` has is another thread's: not kept
-        if (old < 0) {
-            slot.store(fresh, release);
-            return true;
+    void close_files() const noexcept {
+        for (int* const fd : {&stat_, &schedstat_}) {
+            if (*fd >= 0) ::close(*fd);
+            *fd = -1;
         }
-        ::dup3(fresh, old, O_CLOEXEC);
-        ::close(fresh);
-        return true;
     }
 
     // The program has run out of descriptors, or /proc is missing: whether the thread has used its CPU since the last
@@ -125,25 +140,41 @@ private:
     // The kernel reads such a file under a mutex of the open file, and may put the reader to sleep meanwhile: if that is
     // an idle-class thread whose CPU has just found other work, for seconds. So a descriptor has one reader at a time;
     // who comes second opens the file again, and waits for nobody.
-    bool read_into(char* text, std::size_t size, const atomic<int>& slot, const char* file) const noexcept {
+    bool read_into(char* text, std::size_t size, const int& kept, const char* file) const noexcept {
         const long tid = tid_.load(acquire);
         if (tid == 0) return false;
-        const int kept = kept_.load(acquire) && !being_read_.exchange(true, acquire) ? slot.load(acquire) : -1;
-        const int fd = kept >= 0 ? kept : open_file(tid, file);
+        use seen = use::kept;
+        const bool mine = use_.compare_exchange_strong(seen, use::reading, acquire, relaxed); // [KEEP-1]
+        const int fd = mine ? kept : open_file(tid, file);
         const ssize_t n = fd < 0 ? -1 : ::pread(fd, text, size - 1, 0);
-        if (kept >= 0) being_read_.store(false, release);
-        else if (fd >= 0) ::close(fd);
+        if (!mine) {
+            if (fd >= 0) ::close(fd);
+        } else if (seen = use::reading; !use_.compare_exchange_strong(seen, use::kept, acq_rel, acquire)) { // [KEEP-1]
+            close_files();                  // the thread has ended meanwhile
+            use_.store(use::none, release); // [KEEP-2]
+        }
         if (n <= 0) return false;
         text[n] = 0;
         return true;
     }
 
+    // Of the descriptors below. kept: nobody reads; reading: one does, and they are that one's; closing: one does, or the
+    // thread that has ended closes them.
+    enum class use : unsigned char { none, kept, reading, closing };
+
     atomic<long> tid_{0};
-    atomic<bool> kept_{false}; // the descriptors below are this thread's
-    mutable atomic<bool> being_read_{false};
+    mutable atomic<use> use_{use::none};
     mutable atomic<std::int64_t> last_cpu_{-1};
-    atomic<int> stat_{-1};
-    atomic<int> schedstat_{-1};
+    mutable int stat_ = -1;
+    mutable int schedstat_ = -1;
 };
+
+/// How many descriptors one runtime may keep open: a sixteenth of what the process may have now.
+[[nodiscard]] inline int share_of_descriptors() noexcept {
+    constexpr rlim_t most = 512; // the others are opened for each look: that is enough of a gain
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return static_cast<int>(std::min(limit.rlim_cur / 16, most));
+}
 
 } // namespace cmwq::inline CMWQ_NS::detail::os

@@ -279,12 +279,15 @@ public:
     thread_probe(const thread_probe&) = delete;
     thread_probe& operator=(const thread_probe&) = delete;
 
-    void open_own(bool keep_open) noexcept {
+    static constexpr int nr_descriptors = 2;
+
+    bool open_own(bool keep_open) noexcept {
         model::world* w = model::world::current();
-        if (w == nullptr || !w->around().probe_works) return;
+        if (w == nullptr || !w->around().probe_works) return false;
         own_ = &w->self();
-        accounts_ = keep_open;
+        return keep_open;
     }
+    void close_own() noexcept {} // what is asked of a thread that has ended is answered
 
     /// Parked, asleep, joining or waiting for a mutex. Tells nothing about memory: nobody synchronises here.
     [[nodiscard]] bool blocked() const noexcept {
@@ -297,7 +300,7 @@ public:
 
     [[nodiscard]] bool times(thread_times& out) const noexcept {
         model::world* w = model::world::current();
-        if (w == nullptr || own_ == nullptr || !accounts_) return false;
+        if (w == nullptr || own_ == nullptr) return false;
         w->point();
         out = {own_->cpu_time, own_->wait_time};
         if (own_->burning) out.cpu += w->now() - own_->since; // a burn that has not ended counts up to now
@@ -316,7 +319,6 @@ public:
 
 private:
     model::logical_thread* own_ = nullptr;
-    bool accounts_ = false; ///< as with files: no accounts without an open descriptor
 };
 
 /// A logical thread is bound to one CPU or to none: of several it takes any.

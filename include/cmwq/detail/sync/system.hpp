@@ -32,6 +32,7 @@ void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
 
 inline long this_thread_id() noexcept { return 1; }
 inline long main_thread_id() noexcept { return 1; }
+inline int share_of_descriptors() noexcept { return 1 << 20; }
 inline own_priority priority_of_process() noexcept { return {}; }
 inline cpuset isolated_cpus() { return {}; }
 inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
@@ -47,12 +48,14 @@ inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical t
 #include <cmwq/detail/os/cpu_list.hpp>
 #include <cmwq/detail/os/fork.hpp>
 #include <cmwq/detail/os/thread_priority.hpp>
+#include <cmwq/detail/os/thread_state.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 using os::cpu_quota;
 using os::isolated_cpus;
 using os::priority_of_process;
+using os::share_of_descriptors;
 
 } // namespace cmwq::inline CMWQ_NS::detail
 

@@ -9,8 +9,12 @@
 #include "eventually.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <pthread.h>
 #include <thread>
+#include <vector>
 
 using cmwq::detail::parker;
 using cmwq::detail::thread_times;
@@ -99,9 +103,49 @@ TEST_CASE("thread_state: a record serves one thread after the other") {
     second.join();
 }
 
-TEST_CASE("thread_state: times grow with what the thread uses") {
+namespace {
+
+std::ptrdiff_t nr_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+} // namespace
+
+TEST_CASE("thread_state: a thread gives its descriptors back, also while others read, and the next one has its own") {
     thread_state s;
-    const spinner it(s, true);
+    const std::ptrdiff_t before = nr_descriptors();
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 2; ++i) {
+        readers.emplace_back([&] {
+            thread_times t{};
+            while (!stop) static_cast<void>(s.blocked() && s.times(t));
+        });
+    }
+    int kept = 0;
+    for (int i = 0; i < 300; ++i) {
+        std::thread([&] {
+            if (s.open_own(true)) ++kept;
+            CHECK_FALSE(s.blocked()); // it asks itself; never of a thread that was here before, parked or gone
+            s.close_own();
+        }).join();
+        CHECK_FALSE(s.blocked());
+    }
+    stop = true;
+    for (std::thread& t : readers) t.join();
+    CHECK(kept > 0);
+    CHECK(nr_descriptors() == before);
+    std::thread([&] { CHECK(s.open_own(true)); }).join();
+    CHECK(nr_descriptors() == before + thread_state::nr_descriptors);
+    s.close_own();
+    CHECK(nr_descriptors() == before);
+}
+
+TEST_CASE("thread_state: times grow with what the thread uses") {
+    const bool keep_open = GENERATE(true, false);
+    CAPTURE(keep_open);
+    thread_state s;
+    const spinner it(s, keep_open);
     thread_times first{};
     if (!s.times(first)) {
         WARN("this kernel keeps no scheduler accounts");
@@ -112,11 +156,4 @@ TEST_CASE("thread_state: times grow with what the thread uses") {
     thread_times later{};
     CHECK(eventually([&] { return s.times(later) && later.cpu > first.cpu; }));
     CHECK(later.wait >= first.wait);
-}
-
-TEST_CASE("thread_state: without descriptors of its own there are no times") {
-    thread_state s;
-    const spinner it(s, false);
-    thread_times t{};
-    CHECK_FALSE(s.times(t));
 }
