@@ -23,10 +23,10 @@ enum class made_for : bool;
 /// Owns the pools, the timers and every thread of the queues that are made on it. Most programs use `global()`, which
 /// queues take by themselves.
 ///
-/// Threads: one service thread; for each CPU and priority on which an item of a bound queue was ever queued at least two
-/// workers; as many for each pool of the other queues that is used; an idle-class sentinel for each CPU where items of
-/// bound or elastic queues may run; one more for each CPU that had bottom halves left over. While nothing is pending none
-/// of them makes a system call.
+/// Threads: two of its own, the service thread and the staff thread; for each CPU and priority on which an item of a
+/// bound queue was ever queued at least two workers; as many for each pool of the other queues that is used; an idle-class
+/// sentinel for each CPU where items of bound or elastic queues may run; one more for each CPU that had bottom halves left
+/// over. While nothing is pending none of them makes a system call.
 ///
 /// All members may be called from any thread.
 class runtime {

@@ -23,7 +23,7 @@ struct event {
         priority_refused, ///< high or fifo workers run as normal ones: permission is missing
         binding_refused,  ///< a worker could not be bound to its CPU
         sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
-        no_thread,        ///< a worker could not be made; the service thread goes on trying
+        no_thread,        ///< a worker could not be made; the staff thread goes on trying
         cpus_unavailable, ///< a queue lost all CPUs that its attributes name, and uses others
         bh_blocked,       ///< the item of a bottom-half queue waited for something; noticed in builds with assertions
         thread_limit,     ///< `max_threads` is reached: who needs one more worker waits for it
@@ -70,7 +70,8 @@ protected:
 /// Starts the threads of a runtime. The source outlives the runtime.
 class thread_source {
 public:
-    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread.
+    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread. It may
+    /// take its time: timers fire meanwhile, and rescuers are called. What needs another thread may wait for it.
     virtual int start(detail::thread& t, detail::thread_body body, void* arg) noexcept = 0;
 
 protected:
@@ -108,7 +109,8 @@ struct runtime_options {
     /// How many workers there may be, over all pools; 0: as many as the limits of the queues and the system admit. Who
     /// needs one more gets one that is idle in another pool. Otherwise items wait, which is reported once, and those of
     /// queues with a rescuer are run by it. Less than twice the number of pools in use leaves pools without a spare
-    /// worker. Rescuers, sentinels, the threads of bottom halves, and the service thread do not count.
+    /// worker. Rescuers, sentinels, the threads of bottom halves, and the runtime's own two do not count, nor
+    /// does a worker that has been told to end.
     unsigned max_threads = 0;
 
     /// How long a worker beyond those that a pool keeps may be idle before its thread ends.

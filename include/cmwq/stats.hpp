@@ -17,8 +17,8 @@ struct queue_stats {
 
 /// Counters of a runtime since it was made.
 struct runtime_stats {
-    unsigned threads = 0;                 ///< worker threads that exist now, running, blocked and idle
-    unsigned peak_threads = 0;            ///< the most that ever existed at once
+    unsigned threads = 0;      ///< worker threads, running, blocked and idle; not those that have been told to end
+    unsigned peak_threads = 0; ///< the most that ever existed at once
     std::uint64_t items_started = 0;      ///< items whose function was entered, over all queues and pools
     std::uint64_t items_completed = 0;    ///< items whose function has returned, or has thrown
     std::uint64_t blocks_by_guard = 0;    ///< times a blocking_region left a CPU idle with work pending

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -351,4 +352,87 @@ TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and
         q.flush();
     }
     CHECK(patient);
+}
+
+namespace {
+
+/// Timers of 1 ms, one after the other, on a pool that has its workers.
+class beat {
+public:
+    explicit beat(cmwq::runtime& rt) : q_(rt, {.name = "beat", .priority = cmwq::priority::high}) {
+        q_.post_on(first_cpu(), [] {});
+        q_.flush();
+    }
+    /// Whether `n` of them fire.
+    bool goes_on(int n = 5) {
+        nr_ = 0;
+        for (int i = 0; i < n; ++i) {
+            q_.queue_after_on(first_cpu(), std::chrono::milliseconds(1), timer_);
+            if (!eventually([&] { return nr_ == i + 1; })) return false;
+        }
+        return true;
+    }
+
+private:
+    cmwq::workqueue<> q_;
+    std::atomic<int> nr_{0};
+    cmwq::delayed_work<std::function<void()>> timer_{[this] { ++nr_; }};
+};
+
+} // namespace
+
+// The kernel has its rescuers for this: making a worker does not fail, it takes long.
+TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers are called and timers fire", "",
+                        threaded_policies) {
+    using P = TestType;
+    stalling_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    beat timers(rt);
+    cmwq::workqueue<P> first{rt, with_rescuer<P>()};
+    cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>("second");
+    o.attrs.nice(3); // a pool of its own
+    cmwq::workqueue<cmwq::unbound> second{rt, std::move(o)};
+    REQUIRE(timers.goes_on(1));
+
+    threads.stall();
+    std::atomic<int> rescued{0};
+    const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };
+    for (int i = 0; i < 10; ++i) first.post_on(first_cpu(), count);
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and nobody is left to make threads
+    for (int i = 0; i < 10; ++i) second.post(count);
+    CHECK(timers.goes_on());
+    CHECK(eventually([&] { return rescued == 20; }));
+    CHECK(timers.goes_on());
+    threads.go_on();
+    first.flush();
+    second.flush();
+    CHECK(rescued == 20);
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: a worker that makes its spare for seconds holds nobody up", "", crowded_policies) {
+    using P = TestType;
+    stalling_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    beat timers(rt);
+    cmwq::workqueue<P> q{rt, with_rescuer<P>()};
+    q.post_on(first_cpu(), [] {});
+    q.flush();
+    REQUIRE(timers.goes_on(1));
+
+    threads.stall();
+    std::counting_semaphore<> leave{0};
+    std::atomic<int> entered{0}, rescued{0};
+    for (int i = 0; i < 3; ++i) { // one for each worker that there may be, and one for the rescuer
+        q.post_on(first_cpu(), [&] {
+            ++entered;
+            rescued += cmwq::this_work::on_rescuer() ? 1 : 0;
+            cmwq::blocking([&] { leave.acquire(); });
+        });
+    }
+    CHECK(eventually([&] { return threads.nr_stalled() == 1 && entered >= 2 && rescued == 1; }));
+    CHECK(timers.goes_on());
+    leave.release(3);
+    CHECK(eventually([&] { return entered == 3; }));
+    threads.go_on();
+    q.flush();
 }

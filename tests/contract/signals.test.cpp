@@ -101,6 +101,7 @@ TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and 
     }));
     CAPTURE(kinds);
     CHECK(kinds.count("service") == 1);
+    CHECK(kinds.count("staff") == 1);
     CHECK(kinds.size() >= 3);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_options::max_threads: never more workers, nothing lost for want of them, and who counts.
+// runtime_options::max_threads: never more workers, nothing lost for want of them, and who counts. And how workers end
+// that have code of the program's to run at the end of their threads.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -9,6 +10,10 @@
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <optional>
 #include <semaphore>
 
 using namespace cmwq_test;
@@ -118,4 +123,79 @@ TEST_CASE("thread limit: the threads of bottom halves do not count") {
     CHECK(eventually([&] { return has_run.load(); }));
     CHECK(rt.stats().threads == before + 1);
     if (!has_run) std::abort(); // the queue would wait for ever
+}
+
+namespace {
+
+/// Runs when the thread ends that has set it.
+struct last_act {
+    std::function<void()> what;
+    ~last_act() {
+        if (what) what();
+    }
+};
+thread_local last_act at_the_end;
+
+/// `n` workers at once, each of which does `what` when its thread ends.
+void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<void()>& what) {
+    std::latch all(n);
+    for (int i = 0; i < n; ++i) {
+        q.post([&] {
+            at_the_end.what = what;
+            all.arrive_and_wait();
+        });
+    }
+    q.flush();
+}
+
+} // namespace
+
+TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that has no worker yet") {
+    cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"}, empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
+    std::atomic<int> ran{0}, ended{0};
+    use_workers(q, 6, [&] {
+        cmwq::delayed_work late{[&] { ++ran; }};
+        empty.queue_after(std::chrono::milliseconds(1), late);
+        late.flush();
+        ++ended;
+    });
+    const bool all = eventually([&] { return ended >= 4; }); // it keeps two that are idle
+    CHECK(all);
+    if (!all) std::abort(); // it would wait for ever
+    CHECK(ran == ended);
+}
+
+TEST_CASE("threads: nobody waits for workers of a queue that has gone, and that take their time") {
+    std::counting_semaphore<> leave{0};
+    std::atomic<int> ended{0};
+    {
+        cmwq::runtime rt;
+        cmwq::workqueue<> timed{rt, "timed"};
+        std::optional<cmwq::workqueue<cmwq::unbound>> low;
+        low.emplace(rt, cmwq::options<cmwq::unbound>{
+                            .name = "low", .attrs = cmwq::attrs{}.scheduling(cmwq::scheduling::idle).nice(19)});
+        use_workers(*low, 8, [&] {
+            leave.acquire();
+            ++ended;
+        });
+        low.reset();
+        const auto soon = [&] { return rt.stats().threads == 0; };
+        CHECK(eventually(soon)); // those that have been told to end do not count
+        for (int i = 0; i < 3; ++i) {
+            std::atomic<bool> fired{false};
+            cmwq::delayed_work timer{[&] { fired = true; }};
+            timed.queue_after(std::chrono::milliseconds(2), timer);
+            const bool in_time = eventually([&] { return fired.load(); });
+            CHECK(in_time);
+            if (!in_time) std::abort();
+            cmwq::workqueue<cmwq::unbound> next{rt, {.name = "next", .attrs = cmwq::attrs{}.nice(i)}};
+            next.post([&] { fired = false; });
+            next.flush(); // a pool that has had no worker
+            CHECK_FALSE(fired);
+        }
+        CHECK(ended == 0);
+        leave.release(100);
+    }
+    CHECK(ended >= 8); // ~runtime() has waited for all
 }

@@ -260,22 +260,22 @@ TEST_CASE("looking: dump(), machine(), refresh_topology(), attributes()") {
 }
 
 TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
-    const std::vector<long> before = tasks_named("cmwq/service");
+    const std::vector<long> before = tasks_named("cmwq/staff");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     CHECK(works(q));
-    std::vector<long> service;
+    std::vector<long> staff;
     CHECK(eventually([&] {
-        service = tasks_named("cmwq/service");
-        std::erase_if(service, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
-        return service.size() == 1;
+        staff = tasks_named("cmwq/staff");
+        std::erase_if(staff, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
+        return staff.size() == 1;
     }));
-    // The runtime takes the CPUs that its service thread may use for those that are there.
+    // The runtime takes the CPUs that its staff thread may use for those that are there.
     const unsigned last = rt.core().nr_cpus() - 1;
     const auto& pool = rt.core().pool_at(last, cmwq::priority::normal);
     const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{rt.core().cpu_at(last)};
-    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(service.front(), is ? rt.cpus() : fewer) == 0); };
+    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(staff.front(), is ? rt.cpus() : fewer) == 0); };
     there(false);
     CHECK(with_each_allocation_failing([&] { rt.refresh_topology(); },
                                        [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Threads that cannot be had. The runtime and its service thread are made before; from then on starting one fails with
+// Threads that cannot be had. The runtime and its own two threads are made before; from then on starting one fails with
 // EAGAIN, now and then, or always for a while. Whatever was accepted runs all the same, exactly once.
 #include "catch.hpp"
 #include "eventually.hpp"

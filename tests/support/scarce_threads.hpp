@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,40 @@ public:
 private:
     std::atomic<bool> refuse_{false};
     std::atomic<int> refused_{0}, made_{0};
+};
+
+/// Starts threads; while it stalls, each call stays where it is.
+class stalling_threads final : public cmwq::thread_source {
+public:
+    ~stalling_threads() { go_on(); }
+    void stall() {
+        const std::lock_guard g(lock_);
+        stalls_ = true;
+    }
+    void go_on() {
+        {
+            const std::lock_guard g(lock_);
+            stalls_ = false;
+        }
+        goes_on_.notify_all();
+    }
+    [[nodiscard]] int nr_stalled() const { return nr_stalled_; } ///< calls that are inside
+
+    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+        {
+            std::unique_lock g(lock_);
+            ++nr_stalled_;
+            goes_on_.wait(g, [&] { return !stalls_; });
+            --nr_stalled_;
+        }
+        return t.start(body, arg);
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable goes_on_;
+    bool stalls_ = false;
+    std::atomic<int> nr_stalled_{0};
 };
 
 /// For `runtime_options::on_event`: keeps what it is told. It outlives the runtime.

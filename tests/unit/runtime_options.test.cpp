@@ -159,17 +159,18 @@ TEST_CASE("runtime_options: negative time-outs are refused, zero is a value") {
     CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
 }
 
-TEST_CASE("runtime_options: without its first thread there is no runtime, and nothing is left of it") {
+TEST_CASE("runtime_options: without its two threads there is no runtime, and nothing is left of it") {
+    const int failing = GENERATE(1, 2);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
-    failing_source source(1, 1, EAGAIN);
+    failing_source source(failing, failing, EAGAIN);
     try {
         const cmwq::runtime rt{{.clock = &clock, .threads = &source}};
         FAIL("it was made");
     } catch (const std::system_error& e) {
         CHECK(e.code() == std::errc::resource_unavailable_try_again);
     }
-    CHECK(source.asked == 1);
+    CHECK(source.asked == failing);
     clock.advance(1s); // nobody listens any more
     CHECK(eventually([&] { return nr_tasks() == before; }));
 
@@ -186,7 +187,7 @@ TEST_CASE("runtime_options: without its first thread there is no runtime, and no
 TEST_CASE("runtime_options: a worker that cannot be made is reported once, and tried again") {
     std::mutex m;
     std::vector<cmwq::event> events;
-    failing_source source(2, 6, ENOMEM); // the service thread comes first
+    failing_source source(3, 7, ENOMEM); // the runtime's two threads come first
     cmwq::runtime rt{{.sentinel = false,
                       .on_event =
                           [&](const cmwq::event& e) {
@@ -210,7 +211,7 @@ TEST_CASE("runtime_options: a worker that cannot be made is reported once, and t
 }
 
 TEST_CASE("runtime_options: one worker is enough to run everything that does not block") {
-    failing_source source(3, 1'000'000'000, EAGAIN); // the service thread and one worker
+    failing_source source(4, 1'000'000'000, EAGAIN); // the runtime's two threads and one worker
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};

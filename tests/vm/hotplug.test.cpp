@@ -369,8 +369,8 @@ TEST_CASE("hotplug: threads of pools that are not needed any more end") {
         }
         CHECK(eventually([&] { return rt.stats().threads == kept; }));
         CAPTURE(rt.stats().threads);
-        // And a sentinel for each CPU, the service thread, and this one.
-        CHECK(vm::nr_threads() <= threads_before + kept + vm::nr_cpus + 1);
+        // And a sentinel for each CPU, the two threads of the runtime, and this one.
+        CHECK(eventually([&] { return vm::nr_threads() <= threads_before + kept + vm::nr_cpus + 2; }));
     }
     CHECK(vm::nr_threads() == threads_before);
 }

@@ -67,7 +67,7 @@ private:
 /// The thread of a CPU that runs the bottom halves which nobody else may: queued from another CPU, by a timer, or
 /// beyond a budget. Made when it is needed first; parked while it is not.
 ///
-/// Letters: I set before publication · A atomic · S the service thread
+/// Letters: I set before publication · A atomic · ST the staff thread
 class bh_thread {
 public:
     bh_thread(runtime_core& rt, unsigned cpu, worker_pool& normal, worker_pool& high)
@@ -78,11 +78,13 @@ public:
     /// Any thread, also under locks: something has been made pending in one of its pools.
     void kick() noexcept;
 
-    // The service thread.
+    // The staff thread.
     [[nodiscard]] bool wanted() const noexcept { return wanted_.load(acquire); }
     /// Makes the thread, if it is wanted and not there. 0 or errno; then it is still wanted.
     int start_if_wanted() noexcept;
-    void stop() noexcept;
+    /// ~runtime(): first all are told, then all are waited for.
+    void tell_to_end() noexcept;
+    void join() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
 
 private:
@@ -94,7 +96,7 @@ private:
     const cpuset cpus_;   // I
     worker_pool& normal_; // I
     worker_pool& high_;   // I
-    thread thread_;       // S
+    thread thread_;       // ST
     parker sleep_;        // A
     atomic<bool> exists_{false};
     atomic<bool> wanted_{false}; // A: somebody kicked it before it was there

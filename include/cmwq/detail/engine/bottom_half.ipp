@@ -189,7 +189,7 @@ inline void hand_over_bottom_halves() noexcept {
 
 inline void bh_thread::kick() noexcept {
     sleep_.unpark(); // a permit, also for a thread that does not exist yet
-    if (!exists_.load(acquire) && !wanted_.exchange(true, acq_rel)) rt_.request_service();
+    if (!exists_.load(acquire) && !wanted_.exchange(true, acq_rel)) rt_.request_staff();
 }
 
 inline int bh_thread::start_if_wanted() noexcept {
@@ -203,10 +203,13 @@ inline int bh_thread::start_if_wanted() noexcept {
     return 0;
 }
 
-inline void bh_thread::stop() noexcept {
-    if (!thread_.joinable()) return;
+inline void bh_thread::tell_to_end() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
+}
+
+inline void bh_thread::join() noexcept {
+    if (!thread_.joinable()) return;
     thread_.join();
     rt_.thread_ended();
 }

@@ -207,11 +207,17 @@ inline affinity_scope runtime_core::default_scope() const {
 
 // --- CPUs that come and go --------------------------------------------------------------------------------------------
 
-// The service thread has the process's own mask, of which the kernel shows the CPUs that are there. Once it was bound, to
+inline void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
+    for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {
+        if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus));
+    }
+}
+
+// The staff thread has the process's own mask, of which the kernel shows the CPUs that are there. Once it was bound, to
 // the unbound CPUs for instance, its mask tells of no others, and a kernel before 6.2 forgets those that were not online
 // at the time: it is let go for a moment.
 inline cpuset runtime_core::usable_now() {
-    const long tid = service_tid_.load(acquire);
+    const long tid = staff_tid_.load(acquire);
     if (!binds_threads_ || tid == 0) return usable_;
     if (service_was_bound_) static_cast<void>(bind_thread(tid, allowed_));
     cpuset mask;
@@ -245,15 +251,15 @@ inline void runtime_core::check_cpus() {
     report_unavailable(complaints);
 }
 
-// Timers and housekeeping stay off the CPUs that unbound items stay off.
-inline void runtime_core::keep_away_from_isolated_cpus() noexcept {
+// Timers and housekeeping stay off the CPUs that unbound items stay off. `new_thread`: one of the two has just begun.
+inline void runtime_core::keep_away_from_isolated_cpus(bool new_thread) noexcept {
     const scoped_lock g(config_lock_);
     if (!binds_threads_) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == cpus_ ? cpuset{} : unbound_cpus_;
-        if (housekeeping == service_cpus_) return;
-        static_cast<void>(bind_this_thread(housekeeping.empty() ? allowed_ : housekeeping));
-        service_cpus_ = housekeeping; // if they are not there now, the next look binds it
+        if (housekeeping == service_cpus_ && (!new_thread || housekeeping.empty())) return;
+        bind_helpers(housekeeping.empty() ? allowed_ : housekeeping);
+        service_cpus_ = housekeeping; // if they are not there now, the next look binds them
         service_was_bound_ = true;
     } catch (const std::bad_alloc&) {
         check_wanted_.store(true, relaxed); // at the next opportunity

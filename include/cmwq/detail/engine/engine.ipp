@@ -33,6 +33,8 @@
 
 #include <cmwq/detail/engine/events.ipp>
 
+#include <cmwq/detail/engine/staff.ipp>
+
 #include <cmwq/detail/engine/cpus.ipp>
 
 #include <cmwq/detail/engine/dump.ipp>

@@ -18,6 +18,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 inline bool worker_pool::make_worker_locked() noexcept {
     if (stopping_) return false;
     managing_ = true;
+    managing_since_.store(steady_now(), relaxed);
+    if (has_rescuable_.load(relaxed)) rt_.arm_monitor(); // which sees if it takes long
     worker* w = retired_.pop_front();
     const unsigned number = w != nullptr ? w->id : nr_records_++;
     if (w != nullptr) w->retiring = false;
@@ -34,21 +36,27 @@ inline bool worker_pool::make_worker_locked() noexcept {
 
     lock_.lock();
     managing_ = false;
+    managing_since_.store(0, relaxed);
     if (made) {
+        ++nr_live_;
         short_of_threads_.store(false, relaxed);
         short_since_ = 0; // the next shortage is another one
         if (fresh) {
             w->next = all_.load(relaxed);
             all_.store(w, release);
         }
-        w->retiring = stopping_;     // the pool may have begun to shut down meanwhile
         enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
+        if (stopping_) {             // the pool has begun to end meanwhile
+            retire_locked(*w);
+            w->sleep.unpark();
+        }
         return true;
     }
     if (fresh) {
         --nr_records_;
         delete w;
     } else {
+        w->retiring = true;
         retired_.push_front(*w);
     }
     if (!short_of_threads_.exchange(true, relaxed)) {
@@ -80,7 +88,6 @@ inline bool worker_pool::staff() noexcept {
 
 // The limit of threads is reached: who has nothing to do makes room for who has.
 inline bool worker_pool::give_up_worker(bool spare) noexcept {
-    const scoped_lock e(ending_);
     worker* w = nullptr;
     {
         deferred d;
@@ -92,25 +99,27 @@ inline bool worker_pool::give_up_worker(bool spare) noexcept {
         if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
         w = idle_.coldest();
-        leave_idle_locked(*w);
-        w->retiring = true;
+        retire_locked(*w);
         if (idle_.empty()) short_of_threads_.store(true, relaxed); // until it makes one
+        drain_locked(d); // who has read watcher_ before has pushed before, and may wake the one that goes
+        kick_locked(d);
     }
-    end_worker(*w);
+    w->sleep.unpark();
     return true;
 }
 
-// It has left the idle list, and `retiring` says so.
-inline void worker_pool::end_worker(worker& w) noexcept {
-    w.sleep.unpark();
-    w.os_thread.join();
+// Told to end, it takes no item any more and does not count. Nobody waits for it: when it is gone is up to the scheduler,
+// and to the destructors of what is thread_local. The caller drains and kicks, if items can still come, and wakes it.
+inline void worker_pool::retire_locked(worker& w) noexcept {
+    leave_idle_locked(w);
+    w.retiring = true;
     rt_.worker_ended();
-    deferred d;
+}
+
+inline void worker_pool::thread_is_gone(worker& w) noexcept {
     const scoped_lock g(lock_);
+    --nr_live_;
     retired_.push_front(w);
-    // A producer that read watcher_ long ago may have woken the one that is gone.
-    drain_locked(d);
-    kick_locked(d);
 }
 
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
@@ -172,59 +181,47 @@ inline void worker_pool::learn() noexcept {
 }
 
 inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
-    const scoped_lock e(ending_); // the service thread may be about to end the whole pool
-    worker* ended = nullptr;
-    std::int64_t again = 0;
-    {
-        const scoped_lock g(lock_);
-        cull_at_.store(0, relaxed);
-        while (too_many_workers(snapshot_locked())) {
-            worker* coldest = idle_.coldest();
+    for (;;) {
+        worker* coldest = nullptr;
+        {
+            deferred d;
+            const scoped_lock g(lock_);
+            cull_at_.store(0, relaxed);
+            if (stopping_ || !too_many_workers(snapshot_locked())) return 0;
+            coldest = idle_.coldest();
             const std::int64_t due = coldest->idle_since + rt_.idle_timeout();
             if (due > now) {
-                again = due;
                 cull_at_.store(due, release);
-                break;
+                return due;
             }
-            leave_idle_locked(*coldest);
-            coldest->retiring = true;
-            coldest->next_ended = ended;
-            ended = coldest;
+            retire_locked(*coldest);
+            drain_locked(d); // who has read watcher_ before has pushed before, and may wake the one that goes
+            kick_locked(d);
         }
+        coldest->sleep.unpark(); // its record may serve another thread by now, which is woken for nothing
     }
-    while (ended != nullptr) {
-        worker& w = *ended;
-        ended = w.next_ended;
-        end_worker(w);
-    }
-    return again;
 }
 
-inline void worker_pool::shut_down() noexcept {
-    const scoped_lock e(ending_); // a clock of the program's may be culling
+inline void worker_pool::end_threads() noexcept {
     {
         const scoped_lock g(lock_);
-        stopping_ = true;
+        stopping_ = true; // those that are not idle yet see it when they are
         short_since_ = 0;
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
-        for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->retiring = true;
+        while (worker* w = idle_.front()) retire_locked(*w);
     }
-    // From here on nobody begins to make a worker; one that is being made is added before `managing_` ends.
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark();
+    wanted_.store(false, relaxed);
+    cull_at_.store(0, relaxed);
+}
+
+inline void worker_pool::join_threads() noexcept {
+    // Nobody begins to make a worker any more; one that is being made is added before `managing_` ends.
     for (backoff b;; b.pause()) {
         const scoped_lock g(lock_);
         if (!managing_) break;
     }
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
-        if (!w->os_thread.joinable()) continue;
-        w->sleep.unpark();
-        w->os_thread.join();
-        rt_.worker_ended();
-        const scoped_lock g(lock_);
-        if (w->idle) leave_idle_locked(*w);
-        retired_.push_front(*w);
-    }
-    wanted_.store(false, relaxed);
-    cull_at_.store(0, relaxed);
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
 }
 
 inline void worker_pool::forget_threads() noexcept {

@@ -25,8 +25,10 @@ public:
     /// How many keep it, for callers who do not; if any, its attributes, too. Throws std::bad_alloc.
     [[nodiscard]] unsigned users_of(const worker_pool& pool, pool_spec& spec) const CMWQ_EXCLUDES(lock_);
 
-    /// The service thread: ends the threads of the pools that nobody keeps any more.
+    /// The staff thread: tells the threads of the pools to end that nobody keeps any more.
     void end_unused() noexcept CMWQ_EXCLUDES(lock_);
+    /// The staff thread: pools whose threads are gone can be used again.
+    void free_ended() noexcept CMWQ_EXCLUDES(lock_);
 
     // All records, also those of pools that have ended and wait for the next use: stale ids find something harmless.
     [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
@@ -44,7 +46,7 @@ private:
         worker_pool pool;
         std::size_t hash = 0;   // PL
         unsigned users = 0;     // PL
-        record* next = nullptr; // PL: in its bucket, or in the list of ended or free ones
+        record* next = nullptr; // PL: in its bucket, or in one of the lists below
     };
     static constexpr std::size_t nr_buckets = 64;
 
@@ -55,7 +57,8 @@ private:
     stable_vector<record> records_;                  // grows under PL
     mutable ranked_mutex<lock_rank::registry> lock_; // PL; before the pool locks
     record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};
-    record* ended_ CMWQ_GUARDED_BY(lock_) = nullptr; // nobody keeps them; the service thread ends their threads
+    record* unused_ CMWQ_GUARDED_BY(lock_) = nullptr; // nobody keeps them; the staff thread ends their threads
+    record* ending_ CMWQ_GUARDED_BY(lock_) = nullptr; // their threads have been told to end
     record* free_ CMWQ_GUARDED_BY(lock_) = nullptr;
 };
 

@@ -50,8 +50,8 @@ inline void pool_registry::put(worker_pool& pool) noexcept {
         record** link = &buckets_[r.hash % nr_buckets];
         while (*link != &r) link = &(*link)->next;
         *link = r.next;
-        r.next = ended_;
-        ended_ = &r;
+        r.next = unused_;
+        unused_ = &r;
     }
     rt_.request_cleaning();
 }
@@ -68,15 +68,30 @@ inline void pool_registry::end_unused() noexcept {
         record* r = nullptr;
         {
             const scoped_lock g(lock_);
-            r = ended_;
-            if (r == nullptr) return;
-            ended_ = r->next;
+            r = unused_;
+            if (r == nullptr) break;
+            unused_ = r->next;
         }
         stop_watching(r->pool);
-        r->pool.shut_down();
+        r->pool.end_threads();
         const scoped_lock g(lock_);
-        r->next = free_;
-        free_ = r;
+        r->next = ending_;
+        ending_ = r;
+    }
+    free_ended(); // those that never had a thread
+}
+
+inline void pool_registry::free_ended() noexcept {
+    const scoped_lock g(lock_);
+    for (record** link = &ending_; *link != nullptr;) {
+        record& r = **link;
+        if (!r.pool.has_ended()) {
+            link = &r.next;
+            continue;
+        }
+        *link = r.next;
+        r.next = free_;
+        free_ = &r;
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // Rescuers, and what a pool does to be rescued.
 //
-// A pool is short of threads once it could not make one, until it can. If its items wait all the same, and go on waiting
+// A pool is short of threads once it could not make one, until it can, and while one is being made, or asked for. If its items wait all the same, and go on waiting
 // for 10 ms, the service thread calls the rescuers of the queues whose items are next. Nothing on that way allocates: the
 // record under which a rescuer runs items in a pool, its seat, is made together with the pwq.
 #pragma once
@@ -73,7 +73,10 @@ inline void worker_pool::make_rescuable(pool_workqueue& pwq) {
     {
         const scoped_lock g(lock_);
         pwq.seat = seats_.pop_front();
-        if (pwq.seat != nullptr) rescuable_.push_back(pwq);
+        if (pwq.seat != nullptr) {
+            rescuable_.push_back(pwq);
+            has_rescuable_.store(true, relaxed);
+        }
     }
     if (pwq.seat != nullptr) return;
     auto seat = std::make_unique<worker>(*this, 0, true);
@@ -82,11 +85,13 @@ inline void worker_pool::make_rescuable(pool_workqueue& pwq) {
     pwq.seat = seat.release();
     all_.store(pwq.seat, release); // whoever looks for what runs here looks at seats, too
     rescuable_.push_back(pwq);
+    has_rescuable_.store(true, relaxed);
 }
 
 inline void worker_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
     if (pwq.seat == nullptr) return;
     rescuable_.remove(pwq);
+    has_rescuable_.store(!rescuable_.empty(), relaxed);
     seats_.push_front(*pwq.seat);
     pwq.seat = nullptr;
 }
@@ -98,7 +103,7 @@ inline void worker_pool::end_rescuable(pool_workqueue& pwq) noexcept {
 
 inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
     constexpr std::int64_t patience = 10'000'000;
-    if (!short_of_threads_.load(relaxed)) return; // only a hint: this is the thread that looks again
+    if (!lacks_workers()) return; // only a hint: this is the thread that looks again
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -110,7 +115,9 @@ inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
         else kick_locked(d);
         return;
     }
-    if (short_since_ == 0) short_since_ = now;
+    // Who makes one may be in the middle of it for long. And who was to do so may be so for another pool.
+    if (const std::int64_t since = managing_since_.load(relaxed); short_since_ == 0)
+        short_since_ = since != 0 ? since : now;
     if (now - short_since_ < patience) return;
     for (pool_workqueue* p = rescuable_.front(); p != nullptr; p = rescuable_.next(*p)) {
         if (p->nr_waiting == 0 || p->mayday) continue;
@@ -121,7 +128,7 @@ inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
 
 // Something waits, nobody is there to take it, and nobody runs who will take it soon.
 inline bool worker_pool::needs_rescue_locked() const noexcept {
-    if (!short_of_threads_.load(relaxed) || !idle_.empty() || worklist_.empty()) return false;
+    if (!lacks_workers() || !idle_.empty() || worklist_.empty()) return false;
     return !manages() || nr_running_.load(relaxed) < width_.load(relaxed);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_core: what stands behind a runtime. The CPUs with their pools and sentinels, the queues, the timers, and the
-// service thread, which does what nobody else may stop for: it fires timers, makes the first worker of a pool, ends
-// surplus ones, and is the monitor that finds what the sentinels cannot.
+// runtime_core: what stands behind a runtime. The CPUs with their pools and sentinels, the queues, the timers, and two
+// threads. The service thread fires timers, calls rescuers, and is the monitor that finds what the sentinels cannot: it
+// makes no thread and waits for none. The staff thread makes the first worker of a pool, sentinels and the threads of
+// bottom halves, ends and joins surplus workers, frees what is not used any more, and watches which CPUs there are.
 #pragma once
 
 #include <cmwq/detail/engine/bottom_half.hpp>
@@ -53,10 +54,11 @@ struct pushed {
 /// Whose CPUs a runtime may use: those of the thread that makes it, or of the process's main thread.
 enum class made_for : bool { caller, process };
 
-/// Letters: I set by the constructor · CF config_lock_ · RQ queues_lock_ · S the service thread · A atomic
+/// Letters: I set by the constructor · CF config_lock_ · RQ queues_lock_ · S the service thread · ST the staff thread ·
+/// A atomic
 class runtime_core final : private clock_listener {
 public:
-    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if the service thread cannot be made.
+    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its two threads cannot be made.
     explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
     /// All queues are gone. Ends and joins all threads.
     ~runtime_core();
@@ -170,7 +172,7 @@ public:
     /// A queue has reached its limit.
     void request_backlog_watch() noexcept {
         backlog_wanted_.store(true, release);
-        request_service();
+        request_staff();
     }
     /// An item has been found to keep its CPU for too long.
     void note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept;
@@ -197,6 +199,8 @@ public:
 
     /// Any thread, also an idle-class one: the service thread looks at everything once.
     void request_service() noexcept { service_sleep_.unpark(); }
+    /// The same for the staff thread.
+    void request_staff() noexcept { staff_sleep_.unpark(); }
     void request_reaping(queue_core& q) noexcept {
         q.ask_for_reaping();
         request_cleaning();
@@ -204,11 +208,11 @@ public:
     /// Queues or pools have something to be freed.
     void request_cleaning() noexcept {
         cleaning_wanted_.store(true, release);
-        request_service();
+        request_staff();
     }
     void request_topology_check() noexcept {
         check_wanted_.store(true, release);
-        request_service();
+        request_staff();
     }
     /// As sentinel::arm(), for the monitor.
     void arm_monitor() noexcept {
@@ -224,11 +228,17 @@ public:
     void dismiss_worker() noexcept {
         nr_workers_.fetch_sub(1, release); // pairs admit_worker(): who gets the place has not both in nr_threads_
     }
+    /// It has been told to end.
     void worker_ended() noexcept {
         thread_ended();
         dismiss_worker();
     }
     [[nodiscard]] const own_priority& own() const noexcept { return own_; }
+    /// The last act of a worker's thread, but for the destructors of its thread_local objects.
+    void thread_leaves(worker& w) noexcept {
+        static_cast<void>(leaving_.push(w));
+        request_staff();
+    }
     /// Threads that run items, also those without a limit.
     void thread_started() noexcept;
     void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
@@ -274,26 +284,31 @@ private:
     void time_passed() noexcept override;
     static void service_main(void* self);
     void serve() noexcept;
-    std::int64_t serve_clock(std::int64_t now) noexcept;
+    static void staff_main(void* self);
+    void keep_staff() noexcept;
+    std::int64_t cull_all(std::int64_t now) noexcept;
+    std::int64_t reap_threads(std::int64_t now) noexcept;
+    void end_helpers() noexcept;
     void serve_requests() noexcept;
     void start_sentinels_of(const worker_pool& pool) noexcept;
     void clean() noexcept CMWQ_EXCLUDES(queues_lock_);
     void look_after_cpus() noexcept;
-    bool make_room_for(const worker_pool& pool) noexcept;
+    void make_room_for(const worker_pool& pool) noexcept;
     template <class F>
     void for_each_freezable(F&& f) const CMWQ_EXCLUDES(queues_lock_);
     enum class freeze_state : unsigned char { none, freezing, frozen };
     [[nodiscard]] freeze_state freezing() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
     void tell_frozen() noexcept CMWQ_EXCLUDES(thaw_lock_);
     bool monitor_tick(std::int64_t passed) noexcept;
-    void watch_backlogs() noexcept CMWQ_EXCLUDES(queues_lock_);
+    [[nodiscard]] std::int64_t watch_backlogs() noexcept CMWQ_EXCLUDES(queues_lock_);
     void report_stall(worker_pool& pool) noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
     [[nodiscard]] unsigned slot_of(int cpu) const noexcept;
     [[nodiscard]] unsigned place_on_node(unsigned place, int node) const noexcept;
     void serve_other_places(std::vector<pool_choice>& choices) const;
-    void keep_away_from_isolated_cpus() noexcept CMWQ_EXCLUDES(config_lock_);
+    void keep_away_from_isolated_cpus(bool new_thread = false) noexcept CMWQ_EXCLUDES(config_lock_);
+    void bind_helpers(const cpuset& cpus) const noexcept;
     [[nodiscard]] cpuset usable_now() CMWQ_REQUIRES(config_lock_);
     // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);
@@ -305,7 +320,7 @@ private:
     cpuset allowed_;                               // I: what the process may use, as far as it could be told
     cpuset cpus_;                                  // I
     const own_priority own_;                       // I: what threads are for which nothing else is wished
-    cpuset leave_inherited_mask_for_;              // I: the service thread does; empty: that mask is right
+    cpuset leave_inherited_mask_for_;              // I: the two threads do; empty: that mask is right
     bool binds_threads_ = true;                    // I
     double quota_ = 0;                             // I: CPUs' worth of time that the process may use, or infinity
     std::uint64_t first_pool_id_ = 0;              // I
@@ -322,26 +337,34 @@ private:
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(config_lock_);
     cpuset usable_ CMWQ_GUARDED_BY(config_lock_); // of cpus_, those that are there
     affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
-    cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the service thread keeps to; empty: to none
+    cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the two threads keep to; empty: to none
     bool service_was_bound_ CMWQ_GUARDED_BY(config_lock_) = false;
     atomic<unsigned> binding_{0}; // A, written under CF
 
     timer_service timers_{*this};
     thread service_; // I
     parker service_sleep_;
-    atomic<long> service_tid_{0};             // A: its mask tells which CPUs there are
-    atomic<bool> dead_{false};                // A: the parent's, in a forked child
-    atomic<bool> stop_{false};                // A
-    atomic<bool> cleaning_wanted_{false};     // A
-    atomic<bool> check_wanted_{false};        // A
-    atomic<bool> freeze_check_wanted_{false}; // A
-    std::int64_t checked_at_ = 0;             // S: when it last looked which CPUs there are; steady clock
-    atomic<bool> monitoring_{false};          // A
-    int quiet_ticks_ = 0;                     // S
-    std::int64_t tick_length_ = 0;            // S: nanoseconds
-    std::int64_t ticked_at_ = 0;              // S: steady clock
-    atomic<bool> backlog_wanted_{false};      // A
-    std::int64_t backlog_due_ = 0;            // S: when it looks at backlogs; steady clock, 0: there are none
+    atomic<long> service_tid_{0}; // A: 0: it has not begun yet
+    thread staff_;                // I
+    parker staff_sleep_;
+    atomic<long> staff_tid_{0};                 // A: its mask tells which CPUs there are
+    inbox<worker, idle_tag> leaving_;           // A: workers whose threads are about to be gone
+    intrusive_list<worker, idle_tag> unjoined_; // ST: those that were not yet when it looked
+    std::int64_t reap_at_ = 0, reap_pause_ = 0; // ST: steady clock, and nanoseconds; 0: there are none
+    atomic<bool> dead_{false};                  // A: the parent's, in a forked child
+    atomic<bool> stop_{false};                  // A
+    atomic<bool> cleaning_wanted_{false};       // A
+    atomic<bool> check_wanted_{false};          // A
+    atomic<bool> routine_check_wanted_{false};  // A
+    atomic<bool> freeze_check_wanted_{false};   // A
+    std::int64_t check_due_ = 0;                // S: when it asks for the next look at the CPUs; steady clock
+    std::int64_t checked_at_ = 0;               // ST: when it last looked which CPUs there are; steady clock
+    atomic<bool> monitoring_{false};            // A
+    int quiet_ticks_ = 0;                       // S
+    std::int64_t tick_length_ = 0;              // S: nanoseconds
+    std::int64_t ticked_at_ = 0;                // S: steady clock
+    atomic<bool> backlog_wanted_{false};        // A
+    std::int64_t backlog_due_ = 0;              // ST: when it looks at backlogs; steady clock, 0: there are none
     struct hog {
         void (*function)(work_base&);
         std::uint64_t hits;

@@ -109,10 +109,13 @@ inline runtime_core::runtime_core(runtime_options o, made_for whom)
         directory::get().remove(*this);
         throw;
     }
-    if (const int error = start_thread(service_, &runtime_core::service_main, this); error != 0) {
+    int error = start_thread(service_, &runtime_core::service_main, this);
+    if (error == 0) error = start_thread(staff_, &runtime_core::staff_main, this);
+    if (error != 0) {
+        end_helpers();
         if (options_.clock != nullptr) options_.clock->detach(*this);
         directory::get().remove(*this);
-        throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make the service thread");
+        throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make its service threads");
     }
 }
 
@@ -128,7 +131,7 @@ inline runtime_core::~runtime_core() {
             q = orphans_.front();
         }
         if (q == nullptr) break;
-        // Still on its list, where the service thread finds it: what is plugged waits for that.
+        // Still on its list, where the staff thread finds it: what is plugged waits for that.
         wait_until_drained(*q, {.name = "~runtime()", .may_throw = false, .of_pending = true});
         {
             const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
@@ -147,15 +150,27 @@ inline runtime_core::~runtime_core() {
         }
     }
     if (options_.clock != nullptr) options_.clock->detach(*this);
+    end_helpers();
+    // All are told before one is waited for: they get the CPU together, not one after the other.
+    for (auto& s : slots_) {
+        s->guard.tell_to_end();
+        s->left_over.tell_to_end();
+    }
+    for_each_pool([](worker_pool& p) { p.end_threads(); });
+    for (auto& s : slots_) {
+        s->guard.join();
+        s->left_over.join();
+    }
+    for_each_pool([](worker_pool& p) { p.join_threads(); });
+    directory::get().remove(*this);
+}
+
+inline void runtime_core::end_helpers() noexcept {
     stop_.store(true, release);
     service_sleep_.unpark();
+    staff_sleep_.unpark();
     service_.join();
-    for (auto& s : slots_) {
-        if (s->guard.started()) s->guard.stop();
-        s->left_over.stop();
-    }
-    for_each_pool([](worker_pool& p) { p.shut_down(); });
-    directory::get().remove(*this);
+    staff_.join();
 }
 
 template <class F>
@@ -204,6 +219,7 @@ inline void runtime_core::mark_dead() noexcept {
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
+    staff_.forget();
     for (auto& s : slots_) {
         s->guard.forget_thread();
         s->left_over.forget_thread();
@@ -270,7 +286,7 @@ inline void runtime_core::stay_loaded() noexcept {
     done.store(true, relaxed);
 }
 
-// --- the service thread -----------------------------------------------------------------------------------------------
+// --- the service thread; the staff thread: staff.ipp -----------------------------------------------------------------------------------------------
 
 inline void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }
 
@@ -280,19 +296,14 @@ inline void runtime_core::serve() noexcept {
     if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
     report_refusals(apply_to_this_thread(a), a);
     service_tid_.store(this_thread_id(), release);
-    keep_away_from_isolated_cpus();
+    keep_away_from_isolated_cpus(true);
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     std::int64_t next_tick = 0; // steady clock; 0: not monitoring
     tick_length_ = shortest_tick;
     while (!stop_.load(acquire)) {
-        serve_requests();
-        look_after_cpus();
-        if (cleaning_wanted_.exchange(false, acq_rel)) clean();
         if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen();
-        std::int64_t deadline = serve_clock(now());
+        std::int64_t deadline = timers_.expire(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
-        if (backlog_wanted_.load(relaxed) || backlog_due_ != 0) watch_backlogs();
-        if (backlog_due_ != 0 && (deadline == 0 || backlog_due_ < deadline)) deadline = backlog_due_;
         if (monitoring_.load(acquire)) {
             const std::int64_t steady = steady_now();
             if (next_tick == 0) {
@@ -318,82 +329,10 @@ inline void runtime_core::serve() noexcept {
     }
 }
 
-inline void runtime_core::time_passed() noexcept { serve_clock(now()); }
-
-inline std::int64_t runtime_core::serve_clock(std::int64_t now) noexcept {
-    std::int64_t next = timers_.expire(now);
-    for_each_pool([&](worker_pool& p) {
-        std::int64_t due = p.cull_at();
-        if (due != 0 && due <= now) due = p.cull(now);
-        if (due != 0 && (next == 0 || due < next)) next = due;
-    });
-    return next;
-}
-
-inline void runtime_core::serve_requests() noexcept {
-    for_each_pool([this](worker_pool& p) {
-        if (!p.take_request()) return;
-        start_sentinels_of(p);
-        if (!p.staff() && make_room_for(p)) static_cast<void>(p.staff());
-        p.call_rescuers(steady_now());
-    });
-    for (auto& s : slots_) {
-        const int error = s->left_over.start_if_wanted();
-        if (error == 0) continue;
-        report_no_thread(s->cpu, error);
-        arm_monitor(); // it is tried again at each tick
-    }
-}
-
-// Within the limit of threads, if that is what keeps the pool from having one.
-inline bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
-    if (options_.max_threads == 0 || nr_workers_.load(relaxed) < options_.max_threads) return false;
-    bool made = false;
-    const auto ask_all = [&](bool spare) {
-        for_each_pool([&](worker_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
-    };
-    ask_all(false);
-    // A pool that has no worker at all gets one that is only somebody's spare.
-    if (!made && pool.summary().workers == 0) ask_all(true);
-    return made;
-}
-
-inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
-    if (!options_.sentinel || !binds_threads_) return;
-    pool.for_each_watcher([this](unsigned place) {
-        sentinel& s = sentinel_at(place);
-        if (s.started()) return;
-        if (const int error = s.start(); error != 0) report_no_thread(cpu_at(place), error);
-    });
-}
-
-inline void runtime_core::clean() noexcept {
-    {
-        const scoped_lock g(queues_lock_);
-        for (auto* list : {&queues_, &orphans_}) {
-            for (queue_core* q = list->front(); q != nullptr; q = list->next(*q)) {
-                if (q->take_reaping()) q->reap();
-            }
-        }
-    }
-    registry_.end_unused();
-}
-
-// The CPUs of the process may change at any time. Nothing tells; but a worker notices that it is not on its CPU, and
-// while there is something to do the monitor runs, and looks from time to time.
-inline void runtime_core::look_after_cpus() noexcept {
-    constexpr std::int64_t interval = 100'000'000;
-    const bool asked = check_wanted_.exchange(false, acq_rel);
-    if (!asked && !monitoring_.load(relaxed)) return;
-    const std::int64_t now = steady_now();
-    if (!asked && now - checked_at_ < interval) return;
-    checked_at_ = now;
-    if (asked) keep_away_from_isolated_cpus();
-    try {
-        check_cpus();
-    } catch (const std::bad_alloc&) {
-        checked_at_ = 0; // at the next opportunity
-    }
+inline void runtime_core::time_passed() noexcept {
+    const std::int64_t time = now();
+    static_cast<void>(timers_.expire(time));
+    static_cast<void>(cull_all(time));
 }
 
 inline bool runtime_core::anything_pending() const noexcept {
@@ -427,7 +366,16 @@ inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
         pending |= p.pending();
         if (p.has_stalled(passed, options_.watchdog.count())) report_stall(p);
     });
-    for (const auto& s : slots_) pending |= s->left_over.wanted();
+    bool wanted = false;
+    for (const auto& s : slots_) wanted |= s->left_over.wanted();
+    if (wanted) request_staff(); // which could not make that thread, and tries again
+    pending |= wanted;
+    if (now >= check_due_) {
+        constexpr std::int64_t interval = 100'000'000;
+        check_due_ = now + interval;
+        routine_check_wanted_.store(true, release);
+        request_staff();
+    }
     quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;

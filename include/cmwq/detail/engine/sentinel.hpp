@@ -36,12 +36,14 @@ public:
         if (!armed_.load(seq_cst) && !armed_.exchange(true, seq_cst)) sleep_.unpark();
     }
 
-    /// The service thread: starts the thread. 0 or errno.
+    /// The staff thread: starts the thread. 0 or errno.
     int start() noexcept;
     /// Whether there is a thread that watches.
     [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
     [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
-    void stop() noexcept;
+    /// ~runtime(): first all are told, then all are waited for.
+    void tell_to_end() noexcept;
+    void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
 
 private:
@@ -65,7 +67,7 @@ private:
     const unsigned cpu_;                // I
     const cpuset cpus_;                 // I
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
-    thread thread_;                     // the service thread's
+    thread thread_;                     // the staff thread's
     unsigned binding_ = 0;              // S: the runtime's when it bound itself
     parker sleep_;
     atomic<bool> armed_{false};

@@ -42,10 +42,9 @@ inline int sentinel::start() noexcept {
     return error;
 }
 
-inline void sentinel::stop() noexcept {
+inline void sentinel::tell_to_end() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
-    thread_.join();
 }
 
 inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }

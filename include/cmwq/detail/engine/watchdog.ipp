@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What does not get on: pools that start nothing, queues whose items are all blocked, items that keep their CPU. All of it
-// is the service thread's work.
+// What does not get on: pools that start nothing and items that keep their CPU, the service thread's work, and queues
+// whose items are all blocked, the staff thread's.
 #pragma once
 
 #include <cmwq/detail/engine/diagnosis.hpp>
@@ -195,16 +195,18 @@ inline bool queue_core::watch_backlog(std::int64_t passed, std::int64_t limit, b
     return all.waiting;
 }
 
-inline void runtime_core::watch_backlogs() noexcept {
+// The staff thread, which may wait for the locks of queues. When to look again, 0: not; steady clock.
+inline std::int64_t runtime_core::watch_backlogs() noexcept {
+    if (!backlog_wanted_.load(relaxed) && backlog_due_ == 0) return 0;
     const std::int64_t limit = options_.watchdog.count() / 3, interval = std::max(limit / 4, std::int64_t{1'000'000});
     backlog_wanted_.store(false, relaxed);
-    if (limit == 0) return;
+    if (limit == 0) return 0;
     const std::int64_t now = steady_now();
     if (backlog_due_ == 0) {
         backlog_due_ = now + interval;
-        return;
+        return backlog_due_;
     }
-    if (now < backlog_due_) return;
+    if (now < backlog_due_) return backlog_due_;
     bool any = false;
     std::string saturated;
     {
@@ -224,6 +226,7 @@ inline void runtime_core::watch_backlogs() noexcept {
     }
     backlog_due_ = any ? now + interval : 0;
     if (!saturated.empty()) report(event::kind::saturated, 0, 0, [&] { return saturated; });
+    return backlog_due_;
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

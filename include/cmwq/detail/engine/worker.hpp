@@ -62,7 +62,7 @@ public:
     const bool is_seat;     // I: under this record rescuers run items; it never counts
     worker* next = nullptr; // I: the pool's list of all records
 
-    thread os_thread;   // L: started and joined by whoever owns the transition
+    thread os_thread;   // started by who makes the worker, joined by the staff thread
     thread_probe probe; // A
     parker sleep;       // A
 
@@ -83,10 +83,9 @@ public:
     item_list scheduled;                    // L: instances of the current item, queued while it runs
     item_waiter* waiters = nullptr;         // L: who waits for the end of the current run
     bool idle = false;                      // L: on the idle list
-    bool retiring = false;                  // L: asked to end
+    bool retiring = false;                  // L: told to end, or has no thread
     std::int64_t idle_since = 0;            // L: runtime clock
     bool idle_outside = false;              // L: on which of the stacks of the idle ones
-    worker* next_ended = nullptr;           // whoever ends it
     worker* beneath = nullptr;              // K: bottom half: the worker that the thread is otherwise, if any
     std::int64_t go_home_at = 0;            // S: away from its CPUs: when it tries again to get there; steady clock
     unsigned binding = 0;                   // S: the runtime's when it bound itself

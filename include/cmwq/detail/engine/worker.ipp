@@ -45,6 +45,10 @@ inline void worker_pool::worker_main(worker& self) {
     lock_.lock();
     refused_ = refused;
     while (!self.retiring) {
+        if (stopping_ && self.idle) {
+            retire_locked(self);
+            break;
+        }
         drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
             if (self.idle_outside) ++nr_repatriated_;
@@ -65,11 +69,12 @@ inline void worker_pool::worker_main(worker& self) {
     self.probe.close_own();
     if (keeps) rt_.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
+    rt_.thread_leaves(self); // objects that are thread_local may still run code of the program's
 }
 
 inline void worker_pool::work_locked(worker& self, deferred& d) {
     // One spare always: without it nobody could take over when this worker blocks. If none can be made now, running is
-    // still better than not running; the service thread goes on trying, at each tick of the monitor.
+    // still better than not running; the staff thread goes on trying, at each tick of the monitor.
     while (!may_start_working(snapshot_locked())) {
         if (managing_) break;
         if (make_worker_locked()) continue;
@@ -210,7 +215,7 @@ inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     publish_watcher_locked();
     if (too_many_workers(snapshot_locked()) && cull_at_.load(relaxed) == 0) {
         cull_at_.store(w.idle_since + rt_.idle_timeout(), release);
-        rt_.request_service();
+        rt_.request_staff();
     }
 }
 
@@ -275,7 +280,9 @@ inline void worker_pool::kick_locked(deferred& d) noexcept {
 }
 
 inline void worker_pool::ask_for_worker() noexcept {
-    if (!wanted_.exchange(true, acq_rel)) rt_.request_service();
+    if (wanted_.exchange(true, acq_rel)) return;
+    rt_.request_staff();
+    if (has_rescuable_.load(relaxed)) rt_.arm_monitor(); // which sees if that takes long
 }
 
 inline void worker_pool::arm() noexcept {

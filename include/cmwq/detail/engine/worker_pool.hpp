@@ -35,7 +35,7 @@ enum class finding : unsigned char {
     running,         ///< a counted worker is on its way, or waits for the CPU
     all_blocked,     ///< all counted workers are blocked, so many that one may be back any moment
     replaced,        ///< every counted worker was blocked; a spare has been woken
-    no_spare,        ///< the same, but there is none: the service thread has been asked for one
+    no_spare,        ///< the same, but there is none: the staff thread has been asked for one
 };
 
 struct pool_stats {
@@ -49,7 +49,7 @@ struct pool_summary {
     thread_refusals refused;
 };
 
-/// Letters as in worker.hpp; S here is the service thread.
+/// Letters as in worker.hpp; S here is the service thread, ST the staff thread.
 class worker_pool {
 public:
     /// `number`: of its CPU, or counted by the registry; shown in the names of threads.
@@ -172,9 +172,9 @@ public:
     void call_rescuers(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     /// A rescuer's thread: runs items of that pwq as long as there are no workers for them.
     void rescue(pool_workqueue& pwq, rescuer& by) CMWQ_EXCLUDES(lock_);
-    /// The service thread: ends an idle worker, so that another pool can have one within the limit of threads. False:
+    /// The staff thread: ends an idle worker, so that another pool can have one within the limit of threads. False:
     /// it needs its own. `spare`: also the last one of a pool in which others run.
-    [[nodiscard]] bool give_up_worker(bool spare) noexcept CMWQ_EXCLUDES(ending_, lock_);
+    [[nodiscard]] bool give_up_worker(bool spare) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- concurrency management -----------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ public:
     /// Somebody has pushed and is not going to run it: its thread does.
     void kick_bottom_half() noexcept;
 
-    // --- the service thread ---------------------------------------------------------------------------------------------
+    // --- the service thread and the staff thread ------------------------------------------------------------------------
 
     [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
     /// Makes a worker if something is pending and nobody is there to run it. False: that cannot be done.
@@ -230,11 +230,24 @@ public:
     void unlearn() noexcept { limit_.store(width_.load(relaxed), relaxed); }
     /// The CPU of a bound pool came or went. Without it the pool is not managed, and its workers run where they can.
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
-    /// Ends workers that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
-    std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(ending_, lock_);
+    /// Tells workers to end that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
+    std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
-    /// No queue is left: ends and joins all workers. For good, or until `configure()`.
-    void shut_down() noexcept CMWQ_EXCLUDES(ending_, lock_);
+    /// No queue is left: tells all workers to end. For good, or until `configure()`, when `has_ended()`.
+    void end_threads() noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether all threads of a pool are gone that have been told to end.
+    [[nodiscard]] bool has_ended() const noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        return nr_live_ == 0 && !managing_;
+    }
+    /// The staff thread has joined that thread: its record can serve another one.
+    void thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// ~runtime(), behind `end_threads()`: waits until all are gone.
+    void join_threads() noexcept CMWQ_EXCLUDES(lock_);
+    /// The limit of threads may have room again: if this pool lacks a worker, it asks once more.
+    void ask_again() noexcept {
+        if (short_of_threads_.load(relaxed) && pending()) ask_for_worker();
+    }
     /// In a forked child: the threads do not exist.
     void forget_threads() noexcept CMWQ_NO_TSA;
 
@@ -274,11 +287,15 @@ private:
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool lacks_workers() const noexcept {
+        return short_of_threads_.load(relaxed) ||
+               (has_rescuable_.load(relaxed) && (managing_since_.load(relaxed) != 0 || wanted_.load(relaxed)));
+    }
     [[nodiscard]] bool needs_rescue_locked() const noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void report_rescue_locked(queue_core& q) noexcept CMWQ_REQUIRES(lock_);
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
-    void end_worker(worker& w) noexcept CMWQ_EXCLUDES(lock_);
+    void retire_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
     void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
@@ -334,7 +351,6 @@ private:
     std::int64_t stalled_for_ = 0;                          // S: nanoseconds
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
-    ranked_mutex<lock_rank::ending> ending_; // before lock_: one at a time ends workers
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
     idle_workers idle_ CMWQ_GUARDED_BY(lock_);                        // L
@@ -342,11 +358,14 @@ private:
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;      // L: who waits for items that are pending here
     unsigned nr_records_ CMWQ_GUARDED_BY(lock_) = 0;
+    unsigned nr_live_ CMWQ_GUARDED_BY(lock_) = 0;  // L: threads that have been made and not been joined
     bool managing_ CMWQ_GUARDED_BY(lock_) = false; // L: somebody makes a worker
+    atomic<std::int64_t> managing_since_{0};       // A: the same; steady clock, 0: nobody does. Written under L
     atomic<bool> short_of_threads_{false};         // A: the last attempt to make one failed; written under L
     std::int64_t short_since_ CMWQ_GUARDED_BY(lock_) =
         0; // L: since when that holds items up; steady clock; 0: it does not
     intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer
+    atomic<bool> has_rescuable_{false};                                           // A: there are such; written under L
     intrusive_list<worker, idle_tag> seats_ CMWQ_GUARDED_BY(lock_);               // L: seats without a pwq
     worker* attending_ CMWQ_GUARDED_BY(lock_) = nullptr;                          // L: seats with a rescuer on it
     bool stopping_ CMWQ_GUARDED_BY(lock_) = false;

@@ -45,6 +45,13 @@ public:
         joinable_ = false;
     }
 
+    /// Joins it if it is gone, with its thread_local objects. False: not yet. Waits for nothing.
+    [[nodiscard]] bool try_join() noexcept {
+        if (joinable_ && ::pthread_tryjoin_np(handle_, nullptr) != 0) return false;
+        joinable_ = false;
+        return true;
+    }
+
     /// After fork(), in the child: the thread does not exist here.
     void forget() noexcept { joinable_ = false; }
 

@@ -26,7 +26,6 @@ enum class lock_rank : std::uint8_t {
     queue,
     registry,
     timers,
-    ending,
     pool,
     rescuer,
     slots,
@@ -46,7 +45,6 @@ enum class lock_rank : std::uint8_t {
     case lock_rank::queue: return "queue";
     case lock_rank::registry: return "registry";
     case lock_rank::timers: return "timers";
-    case lock_rank::ending: return "ending";
     case lock_rank::pool: return "pool";
     case lock_rank::rescuer: return "rescuer";
     case lock_rank::slots: return "slots";

@@ -264,6 +264,16 @@ public:
         handle_ = nullptr;
     }
 
+    [[nodiscard]] bool try_join() noexcept {
+        if (handle_ == nullptr) return true;
+        model::world* w = model::world::current();
+        if (w == nullptr) model::outside_of_a_run("thread::try_join()");
+        w->point();
+        if (handle_->status != model::thread_status::finished) return false;
+        join();
+        return true;
+    }
+
     void forget() noexcept { handle_ = nullptr; }
 
     [[nodiscard]] bool joinable() const noexcept { return handle_ != nullptr; }
