@@ -25,7 +25,7 @@ struct runtime_stats {
     std::uint64_t blocks_by_sentinel = 0; ///< workers that the idle-class sentinels found blocked
     std::uint64_t blocks_by_monitor = 0;  ///< workers that the monitor found blocked
     std::uint64_t spare_wakeups = 0;      ///< times a spare worker was started in place of blocked ones
-    std::uint64_t repatriated = 0;        ///< workers that were taken although they were outside of their pod last
+    std::uint64_t repatriated = 0;        ///< workers that came back to their pod before they ran an item
     std::uint64_t cpu_hogs = 0;           ///< items that have stopped counting because they kept their CPU for too long
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
 };

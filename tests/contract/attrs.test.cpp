@@ -371,6 +371,89 @@ TEMPLATE_LIST_TEST_CASE("items for a node that come from several CPUs elsewhere 
     CHECK(pools.size() == mine.size());
 }
 
+#if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what was meant for others
+namespace {
+
+/// An item that waits until it may end, announced, and ends on a CPU of the test's choice: its thread stays there.
+struct leaves_for {
+    unsigned cpu;
+    std::binary_semaphore entered{0}, leave{0};
+    unsigned started_on = cpuset::capacity;
+    cpuset might_run_on{};
+    void operator()() {
+        started_on = cmwq::detail::current_cpu();
+        might_run_on = cpus_of_this_task();
+        entered.release();
+        {
+            const cmwq::blocking_region announced;
+            leave.acquire();
+        }
+        static_cast<void>(cmwq::detail::bind_this_thread(cpuset{cpu}));
+    }
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE(
+    "a worker that is outside of its pod comes back before its first item, as long as there is room", "",
+    parallel_policies) {
+    using P = TestType;
+    cmwq::runtime rt;
+    if (rt.cpus().size() < 2) return;
+    const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
+    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
+    const auto repatriated = [&] { return rt.stats().repatriated; };
+    // Two workers whose threads cannot but wake up elsewhere.
+    const auto send_away = [&] {
+        leaves_for one{away}, two{away};
+        for (leaves_for* i : {&one, &two}) {
+            q.post_on(home, std::ref(*i));
+            i->entered.acquire();
+        }
+        for (leaves_for* i : {&one, &two}) i->leave.release();
+        q.flush();
+        const auto& pools = rt.core().pools();
+        CHECK(eventually([&] { // nobody has just looked for the next item
+            std::size_t nr_busy = 0;
+            for (std::size_t i = 0; i < pools.size(); ++i) {
+                const auto now = pools.at(i).summary();
+                nr_busy += now.workers - now.idle;
+            }
+            return nr_busy == 0;
+        }));
+    };
+    CHECK(eventually([&] { // the scheduler may take it away again before it looks
+        send_away();
+        const std::uint64_t before = repatriated();
+        leaves_for one{home};
+        one.leave.release();
+        q.post_on(home, std::ref(one));
+        q.flush();
+        CHECK(repatriated() == before + 1);
+        CHECK(one.might_run_on == rt.unbound_cpus()); // and it may leave again
+        return one.started_on == home;
+    }));
+    // Where a worker is in the pod's only CPU the next one stays where it is; if that one has blocked, it comes, where
+    // that is known.
+    send_away();
+    const std::uint64_t before = repatriated();
+    leaves_for first{home}, second{home};
+    for (leaves_for* i : {&first, &second}) {
+        q.post_on(home, std::ref(*i));
+        i->entered.acquire();
+    }
+    CHECK(repatriated() == before + (is_managed<P> ? 2 : 1));
+    if (!is_managed<P>) CHECK(second.started_on == away);
+    for (leaves_for* i : {&first, &second}) i->leave.release();
+    q.flush();
+    // Threads that are bound to their pod are not moved.
+    const std::uint64_t then = repatriated();
+    cmwq::workqueue<P> strict{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).strict(true))};
+    for (int i = 0; i < 10; ++i) CHECK(seen_on(strict, home, cmwq::detail::current_cpu) == home);
+    CHECK(repatriated() == then);
+}
+#endif
+
 TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that changes", "", parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};

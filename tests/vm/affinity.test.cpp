@@ -73,6 +73,14 @@ bool keep_to(const std::string& names, const cpuset& cpus) {
     return std::ranges::all_of(threads, [&](const auto& t) { return is_within(t.second, cpus); });
 }
 
+bool all_idle(const cmwq::runtime& rt) {
+    const auto& pools = rt.core().pools();
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+        if (const auto now = pools.at(i).summary(); now.idle != now.workers) return false;
+    }
+    return true;
+}
+
 bool service_keeps_to(const cpuset& cpus) {
     const auto threads = vm::threads_named("cmwq/service");
     return threads.size() == 1 && threads[0].second == cpus;
@@ -115,6 +123,55 @@ TEST_CASE("affinity: items of a queue that is not strict may run on every CPU") 
     cmwq::runtime rt;
     check_loose_pods<cmwq::unbound>(rt);
     check_loose_pods<cmwq::elastic>(rt);
+}
+
+TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while that has an idle CPU") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> unbound{rt, "u"};
+    cmwq::workqueue<cmwq::elastic> elastic{rt, "e"};
+    constexpr int rounds = 10;
+    for (cmwq::workqueue_base* q :
+         {static_cast<cmwq::workqueue_base*>(&unbound), static_cast<cmwq::workqueue_base*>(&elastic)}) {
+        for (const unsigned cpu : {2u, 9u}) {
+            const cpuset pod = vm::cache_of(cpu);
+            const unsigned elsewhere = (cpu + 7) % vm::nr_cpus;
+            CAPTURE(std::string(q->name()), cpu, elsewhere);
+            const std::uint64_t before = rt.stats().repatriated;
+            int inside = 0, free = 0;
+            for (int i = 0; i < rounds; ++i) {
+                // The worker that is woken next can wake up nowhere but elsewhere.
+                cmwq::work leaves{[&] { vm::bind_this_thread({elsewhere}); }};
+                q->queue_on(cpu, leaves);
+                leaves.flush();
+                REQUIRE(eventually([&] { return all_idle(rt); })); // it has not just looked for the next item
+                const sighting s = vm::see_from(*q, cpu);
+                inside += pod.contains(s.cpu) ? 1 : 0;
+                free += s.mask == vm::all_cpus ? 1 : 0;
+            }
+            CHECK(inside >= rounds - 1); // the scheduler may take it away before it looks
+            CHECK(free == rounds);
+            CHECK(rt.stats().repatriated >= before + rounds);
+        }
+    }
+}
+
+TEST_CASE("affinity: items of an unbound queue that is not strict leave their pod when it is full") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    vm::crowd all(vm::nr_cpus); // four times as many as the pod has CPUs
+    std::mutex lock;
+    cpuset seen;
+    for (unsigned i = 0; i < vm::nr_cpus; ++i) {
+        q.post_on(13, [&] {
+            all.join();
+            const std::lock_guard g(lock);
+            seen.insert(vm::look().cpu);
+        });
+    }
+    CHECK(eventually([&] { return all.complete(); }));
+    all.give_up();
+    q.flush();
+    CHECK(seen.size() > vm::cache_of(13).size());
 }
 
 TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods of what is left of them") {

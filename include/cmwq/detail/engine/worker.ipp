@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -42,6 +43,7 @@ inline void worker_pool::worker_main(worker& self) {
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
+    bool came_home = come_home(self);
     lock_.lock();
     refused_ = refused;
     while (!self.retiring) {
@@ -51,7 +53,7 @@ inline void worker_pool::worker_main(worker& self) {
         }
         drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
-            if (self.idle_outside) ++nr_repatriated_;
+            if (std::exchange(came_home, false)) ++nr_repatriated_;
             leave_idle_locked(self);
             work_locked(self, d);
             enter_idle_locked(self, false);
@@ -63,6 +65,7 @@ inline void worker_pool::worker_main(worker& self) {
         d.perform();
         if (behind) arm();
         self.sleep.park();
+        came_home = come_home(self);
         lock_.lock();
     }
     lock_.unlock();
@@ -223,6 +226,22 @@ inline void worker_pool::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
     idle_.remove(w);
     publish_watcher_locked();
+}
+
+// Where the scheduler has woken a thread that may run outside of its pod is a matter of chance. It comes back before its
+// first item as long as the pod has a CPU for it, by the number of those who are at work: its mask is narrowed to the pod,
+// which moves it, and widened, so that the scheduler may take it elsewhere later. No lock is held, and what waits may be
+// taken by another worker meanwhile. True: it has come back.
+inline bool worker_pool::come_home(worker& self) noexcept {
+    if (!roams_ || spec_.pod.contains(current_cpu()) || !pending()) return false;
+    // Relaxed: a hint. Where nobody counts who runs, the blocked ones are taken for running.
+    if ((manages() ? nr_running_.load(relaxed) : nr_busy_.load(relaxed)) >= pod_size_) return false;
+    if (bind_this_thread(spec_.pod) != 0) return false; // its CPUs have just gone
+    if (bind_this_thread(spec_.cpus) != 0) {
+        self.binding = rt_.binding() + 1; // another one than it is: settle() tries again
+        self.go_home_at = 0;
+    }
+    return true;
 }
 
 // Threads do not stay where they were bound. The kernel moves those of a CPU that goes away, and does not move them back;

@@ -302,6 +302,7 @@ private:
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
     bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
     void settle(worker& self) noexcept;
+    [[nodiscard]] bool come_home(worker& self) noexcept;
 
     void drain_bottom_half_locked(worker& self, bh_budget& budget, deferred& d) noexcept CMWQ_REQUIRES(lock_);
 
@@ -321,6 +322,8 @@ private:
     const pool_role role_;              // I
     const unsigned number_;             // I
     pool_spec spec_;                    // I: while the pool has users
+    bool roams_ = false;                // I: likewise; its threads may run outside of the pod
+    int pod_size_ = 1;                  // I: likewise; CPUs
     bh_thread* bh_thread_ = nullptr;    // I: bottom_half: who does what is left
     worker_pool* goes_first_ = nullptr; // I: bottom_half: the pool that goes before this one
 

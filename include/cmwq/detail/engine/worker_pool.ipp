@@ -31,6 +31,8 @@ inline worker_pool::~worker_pool() {
 inline void worker_pool::configure(pool_spec spec, const cpuset& watchers, int width) {
     const scoped_lock g(lock_);
     spec_ = std::move(spec);
+    roams_ = rt_.binds_threads() && spec_.pod != spec_.cpus;
+    pod_size_ = static_cast<int>(spec_.pod.size());
     managed_.store(spec_.managed, relaxed);
     width_.store(width, relaxed);
     reach_.store(rt_.width_of(spec_.cpus), relaxed);
