@@ -2,9 +2,8 @@
 //
 // Where items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
 //
-// CPUs that the kernel isolates: they can only be chosen at boot, so one test case here looks at them if there are any
-// (CMWQ_VM_APPEND=isolcpus=14-15 ./scripts/test-vm affinity). That unbound items and the runtime's own thread keep away
-// from CPUs is shown with set_unbound_cpus(), which is what isolation turns into.
+// CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, which is
+// the step vm-isolated of .ci/run and the test vm.isolated of ctest.
 #include "catch.hpp"
 #include "vm/machine.hpp"
 
@@ -342,9 +341,9 @@ TEST_CASE(
     CHECK(keep_to("cmwq/u", some));
 }
 
-TEST_CASE("affinity: CPUs that were isolated at boot get bound items only") {
+TEST_CASE("affinity: CPUs that were isolated at boot get bound items only", "[.][isolated]") {
     const cpuset isolated = cpuset::parse(vm::line_of("/sys/devices/system/cpu/isolated"));
-    if (isolated.empty()) return;
+    REQUIRE(isolated == cpuset{14, 15});
     // The kernel starts programs outside of them.
     REQUIRE(vm::bind_this_thread(vm::all_cpus));
     cmwq::runtime rt;
@@ -352,11 +351,15 @@ TEST_CASE("affinity: CPUs that were isolated at boot get bound items only") {
     CHECK(rt.unbound_cpus() == vm::all_cpus - isolated);
     CHECK(eventually([&] { return service_keeps_to(vm::all_cpus - isolated); }));
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    cmwq::workqueue<cmwq::elastic> strict{rt, {.name = "strict", .attrs = attrs{}.strict(true)}};
     cmwq::workqueue<> bound{rt, "bound"};
+    CHECK(rt.dump().find("wq_unbound_cpumask=00003fff\n") != std::string::npos);
     for (const unsigned cpu : isolated) {
         CHECK((vm::see_from(q, cpu).mask & isolated).empty());
+        CHECK(vm::see_from(strict, cpu).mask == vm::cache_of(cpu) - isolated); // the nearest
         CHECK(vm::see_on(bound, cpu).mask == cpuset{cpu});
     }
+    CHECK(keep_to("cmwq/u", vm::all_cpus - isolated));
 }
 
 TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle while items wait") {
