@@ -14,6 +14,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -242,7 +243,23 @@ public:
     /// `queue()` is `rejected`, also from the queue's own items; for good.
     /// Blocks: for the running items. Errors: as `flush()`; nothing changed then, unless the caller is not an item of this
     /// queue, but one that its items wait for: everything has been dropped by then, and the queue stays shut.
-    std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core()); }
+    std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core(), {}); }
+
+    /// The same, and `f(work_base&)` gets each dropped item that is not a closure, on the calling thread, without any lock,
+    /// as soon as the item is not pending any more: `f` may destroy it, which items do that would have destroyed
+    /// themselves in their run, and whatever else it owns, or queue it on another queue. Items that wait for their turn
+    /// can still be cancelled or destroyed by anybody; `f` does not get them then, and they are not counted.
+    /// Allocates nothing. Errors: as above; what `f` throws, the first time, after all items have been handed out and the
+    /// running ones have ended. The count is lost then.
+    ///
+    ///     queue.shutdown(cmwq::cancel_pending, [](cmwq::work_base& w) { delete static_cast<request*>(&w); });
+    template <class F>
+        requires std::invocable<F&, work_base&>
+    std::size_t shutdown(cancel_pending_t /*what*/, F&& f) {
+        return detail::shut_queue_down(
+            core(), {.call = [](void* to, work_base& w) { (*static_cast<std::remove_reference_t<F>*>(to))(w); },
+                     .context = const_cast<void*>(static_cast<const void*>(std::addressof(f)))});
+    }
 
     /// As in the base; only queues whose limit is an option have it.
     void set_max_active(unsigned max_active)

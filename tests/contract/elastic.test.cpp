@@ -122,7 +122,8 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
 }
 
 TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
-    const without_naps here; // they are blocks
+    const without_naps they_are_blocks;
+    const without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     const int width = rt.core().width_of(rt.cpus());

@@ -19,6 +19,7 @@
 #include <future>
 #include <memory>
 #include <semaphore>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -343,6 +344,101 @@ TEST_CASE("shutdown: not from a bottom half, and nothing has changed then") {
     fast.flush();
     CHECK(refused);
     CHECK(q.post([] {}) == queue_status::queued);
+}
+
+namespace {
+
+/// An item on the heap that goes with its run, as programs have them, and another one that it owns.
+struct request final : cmwq::work_base {
+    explicit request(std::atomic<int>& n)
+        : work_base([](work_base& w) { delete static_cast<request*>(&w); }), alive(n) {
+        ++alive;
+    }
+    ~request() {
+        end_of_life();
+        --alive;
+    }
+    std::atomic<int>& alive;
+    cmwq::work<std::function<void()>> second{[] {}};
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are handed to who deletes them", "",
+                        every_policy) {
+    using P = TestType;
+    constexpr std::size_t many = 50;
+    for (const bool owners : {false, true}) {
+        held_queue<P> s;
+        std::atomic<int> alive{0};
+        int closures = 0;
+        std::set<cmwq::work_base*> requests;
+        for (std::size_t i = 0; i < many; ++i) {
+            auto* r = new request(alive);
+            requests.insert(r);
+            REQUIRE(s.q.queue_on(s.cpu, *r) == queue_status::queued);
+            if (owners) REQUIRE(s.q.queue_on(s.cpu, r->second) == queue_status::queued); // pending when its owner goes
+            s.q.post_on(s.cpu, [&closures] { ++closures; });
+        }
+        item stays{[] {}};
+        timed_item armed{[] {}}, armed_too{[] {}};
+        s.q.queue_on(s.cpu, stays);
+        s.q.queue_after(1h, armed);
+        s.q.queue_after(1h, armed_too);
+        const std::thread::id me = std::this_thread::get_id();
+        int wrong = 0, others = 0;
+        bool opened = false;
+        const std::size_t dropped = s.q.shutdown(cancel_pending, [&](cmwq::work_base& w) {
+            if (std::this_thread::get_id() != me || w.pending()) ++wrong;
+            if (!opened) s.g.open(); // nothing starts although the limit is free
+            opened = true;
+            if (&w == &stays) {
+                wrong += s.other.queue(w) == queue_status::queued ? 0 : 1;
+                ++others;
+            } else if (&w == &armed || &w == &armed_too) {
+                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // nobody gets that one
+                ++others;
+            } else if (requests.erase(&w) == 1) {
+                delete static_cast<request*>(&w); // and with it the other item, which is pending
+            } else {
+                ++wrong;
+            }
+        });
+        CHECK(wrong == 0);
+        CHECK(alive == 0);
+        CHECK(requests.empty());
+        CHECK(closures == 0);
+        CHECK(others == 2);
+        CHECK(dropped == 2 * many + 2);
+        CHECK(s.g.runs == 1);
+        s.other.flush();
+        CHECK_FALSE(stays.busy());
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("shutdown: what the callable throws comes out when everything is done", "", every_policy) {
+    using P = TestType;
+    held_queue<P> s;
+    std::vector<std::unique_ptr<item>> items;
+    for (int i = 0; i < 10; ++i) {
+        items.push_back(std::make_unique<item>([] {}));
+        s.q.queue_on(s.cpu, *items.back());
+    }
+    int calls = 0;
+    try {
+        s.q.shutdown(cancel_pending, [&](cmwq::work_base&) {
+            s.g.open();
+            throw ++calls; // each time
+        });
+        FAIL("nothing came out");
+    } catch (const int& first) {
+        CHECK(first == 1);
+    }
+    CHECK(calls == 10);
+    CHECK_FALSE(s.g.item.busy());
+    for (const auto& i : items) CHECK_FALSE(i->busy());
+    CHECK(s.q.shutdown(cancel_pending) == 0);
+    CHECK(s.q.queue(*items[0]) == queue_status::rejected);
 }
 
 // The wait that would close the circle comes after the dropping.

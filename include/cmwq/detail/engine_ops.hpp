@@ -48,6 +48,12 @@ struct exception_sink {
     void (*destroy)(void* context) noexcept = nullptr;
 };
 
+/// Who gets the items that shutdown() drops: a callable, or nobody.
+struct dropped_items_to {
+    void (*call)(void* context, work_base& item) = nullptr;
+    void* context = nullptr;
+};
+
 /// A workqueue's options after its policy has been resolved.
 struct queue_settings {
     std::string_view name;
@@ -74,7 +80,7 @@ queue_core* create_queue(runtime* rt, const queue_settings& settings);
 void destroy_queue(queue_core* q);
 void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
-std::size_t shut_queue_down(queue_core& q);
+std::size_t shut_queue_down(queue_core& q, dropped_items_to to);
 void set_queue_max_active(queue_core& q, unsigned max_active);
 void fix_queue_limit(queue_core& q) noexcept; // before anybody else knows the queue
 void set_queue_min_active(queue_core& q, unsigned min_active);

@@ -12,6 +12,7 @@
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -78,17 +79,32 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
     delete q;
 }
 
-CMWQ_DOOR std::size_t shut_queue_down(queue_core& q) {
+CMWQ_DOOR std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
     q.begin_drain(); // for good
     q.mark_shut();
+    struct dropping {
+        queue_core& q;
+        explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }
+        ~dropping() { q.end_dropping(); }
+    } const held_back(q);
     std::size_t n = 0;
+    std::exception_ptr error; // the first one: nothing is left over for its sake
+    const auto give = [&](work_base& w) noexcept {
+        if (to.call == nullptr) return;
+        try {
+            to.call(to.context, w);
+        } catch (...) {
+            if (error == nullptr) error = std::current_exception();
+        }
+    };
     do { // who was just queueing may still come
         // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
         wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
-                        [&] { n += q.drop_pending(); });
+                        [&] { n += q.drop_pending(give); });
     } while (!is_empty(q));
+    if (error != nullptr) std::rethrow_exception(error);
     return n;
 }
 

@@ -167,6 +167,7 @@ public:
     unsigned max_active = 0;  // L: at most so many items on the worklist or running, if it shares no slots
     bool plugged = false;     // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
     bool frozen = false;      // L: nothing becomes active until the thaw
+    bool held_back = false;   // L: shutdown() hands out what is inactive: nothing becomes active
     bool detached = false;    // L: nothing is queued here any more; freed when it has drained
     bool mayday = false;      // L: the rescuer has been called, and has not left yet: it stays
 

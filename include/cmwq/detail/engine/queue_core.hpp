@@ -113,8 +113,14 @@ public:
     void make_rescuer();
     /// It has drained: pools do not know its rescuer any more, and the thread ends.
     void end_rescuer() noexcept CMWQ_EXCLUDES(lock_);
-    /// Takes all items that have not started, and gives them up. Returns how many.
-    std::size_t drop_pending() noexcept CMWQ_EXCLUDES(lock_);
+    /// Around drop_pending(): nothing of the queue becomes active in between. Several at once share what there is.
+    void begin_dropping() noexcept CMWQ_EXCLUDES(lock_);
+    void end_dropping() noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes all items that have not started, one by one, and calls `to(work_base&)` for those that somebody
+    /// owns, which are free then; no lock is held. Closures are destroyed. Returns how many there were. `to` does not
+    /// throw.
+    template <class F>
+    std::size_t drop_pending(F&& to) CMWQ_EXCLUDES(lock_);
     /// An item waits because the limit of the queue is reached: from here on somebody looks whether the others get on.
     void note_backlog() noexcept;
     /// The service thread: whether anything waits for the limit. `stuck`: set if all that may run has been blocked for
@@ -187,6 +193,7 @@ public:
 private:
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
     atomic<std::uint32_t> closed_{0};             // A
     atomic<bool> reap_wanted_{false};             // A
@@ -198,6 +205,7 @@ private:
     atomic<unsigned> min_active_;                 // A, written under WQ
     mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
+    unsigned nr_dropping_ CMWQ_GUARDED_BY(lock_) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
     mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);
     std::uint64_t nr_pwqs_made_ CMWQ_GUARDED_BY(lock_) = 0;

@@ -229,18 +229,44 @@ inline bool queue_core::is_active() const noexcept {
     return active;
 }
 
-inline std::size_t queue_core::drop_pending() noexcept {
-    item_list items;
-    rt.timers().take_all(*this, items);
-    for_each_pwq([&](pool_workqueue& p) { p.pool->take_all_pending(p, items); });
-    const std::size_t n = items.size();
-    // Closures go last: what they hold may destroy other items, which waits until nobody has those in hand.
-    item_list closures;
-    while (work_base* w = items.pop_front()) {
-        if (work_access::is_self_owned(*w)) closures.push_back(*w);
-        else work_access::clear_pending(*w);
+inline void queue_core::begin_dropping() noexcept {
+    const scoped_lock g(lock_);
+    ++nr_dropping_;
+}
+
+inline void queue_core::end_dropping() noexcept {
+    const scoped_lock g(lock_);
+    if (--nr_dropping_ != 0) return;
+    // A thread that found the queue open long ago may push only now: its item runs, as one that came before.
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->let_go(*p);
+}
+
+inline work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
+    const scoped_lock g(lock_);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        if (p->serial < first) continue; // nothing is left there
+        first = p->serial;
+        if (work_base* const w = p->pool->take_held_back(*p); w != nullptr) return w;
     }
-    while (work_base* w = closures.pop_front()) work_access::drop(*w);
+    return nullptr;
+}
+
+// One by one: what becomes of an item may be the end of others, which have to be where they can be taken away.
+template <class F>
+std::size_t queue_core::drop_pending(F&& to) {
+    for_each_pwq([](pool_workqueue& p) { p.pool->hold_back(p); });
+    std::size_t n = 0;
+    const auto drop = [&](work_base& w) {
+        ++n;
+        if (work_access::is_self_owned(w)) {
+            work_access::drop(w);
+        } else {
+            work_access::clear_pending(w);
+            to(w);
+        }
+    };
+    while (work_base* w = rt.timers().take_one(*this)) drop(*w);
+    for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
     return n;
 }
 

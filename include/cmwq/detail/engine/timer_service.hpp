@@ -29,8 +29,8 @@ public:
     bool expedite(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
     /// drain(): all armed items of the queue are queued now.
     void expedite_all(queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
-    /// Takes all armed items of the queue, with their PENDING, which the caller owns then.
-    void take_all(queue_core& q, item_list& to) noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes an armed item of the queue, with its PENDING, which the caller owns then; null: there is none.
+    [[nodiscard]] work_base* take_one(queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
     /// Queues what is due. Returns the next deadline, or 0 if nothing is armed.
     std::int64_t expire(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
 

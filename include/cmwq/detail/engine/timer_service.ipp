@@ -69,12 +69,12 @@ inline void timer_service::expedite_all(queue_core& q) noexcept {
     for (bool more = true; more;) tell(fire_one(more));
 }
 
-inline void timer_service::take_all(queue_core& q, item_list& to) noexcept {
+inline work_base* timer_service::take_one(queue_core& q) noexcept {
     const scoped_lock g(lock_);
-    while (work_timer* t = q.armed.front()) {
-        remove_locked(*t);
-        to.push_back(*t->item);
-    }
+    work_timer* const t = q.armed.front();
+    if (t == nullptr) return nullptr;
+    remove_locked(*t);
+    return t->item;
 }
 
 inline std::int64_t timer_service::expire(std::int64_t now) noexcept {

@@ -94,7 +94,7 @@ worker_pool::active_items worker_pool::count_active(const pool_workqueue& pwq, c
     const scoped_lock g(lock_);
     drain_locked(d);
     kick_locked(d);
-    active_items n{.all = pwq.nr_active, .frozen = pwq.frozen};
+    active_items n{.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back};
     for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         unsigned here = k->current_pwq == &pwq ? 1 : 0;
         for (work_base* w = k->scheduled.front(); w != nullptr; w = k->scheduled.next(*w)) {

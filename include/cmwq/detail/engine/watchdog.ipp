@@ -170,7 +170,8 @@ inline void queue_core::note_backlog() noexcept {
 
 inline worker_pool::backlog worker_pool::backlog_of(pool_workqueue& pwq) noexcept {
     const scoped_lock g(lock_);
-    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.plugged, .all_blocked = pwq.nr_waiting == 0};
+    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
+              .all_blocked = pwq.nr_waiting == 0};
     for (worker* w = busy_.front(); w != nullptr && b.all_blocked; w = busy_.next(*w)) {
         if (w->current_pwq == &pwq && !w->probe.blocked()) b.all_blocked = false;
     }

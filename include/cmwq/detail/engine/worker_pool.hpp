@@ -128,8 +128,13 @@ public:
         bool all_blocked; ///< every active item has been started, and waits for something
     };
     [[nodiscard]] backlog backlog_of(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// Takes all items of the pwq that have not started, with their PENDING, which the caller owns then.
-    void take_all_pending(pool_workqueue& pwq, item_list& to) noexcept CMWQ_EXCLUDES(lock_);
+    /// From here on nothing of the pwq becomes active, and what was active without having started is so no more. What is
+    /// held back can still be cancelled.
+    void hold_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// The end of that: what has come since may run.
+    void let_go(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes the first item of a pwq that is held back, with its PENDING, which the caller owns then; null: none is left.
+    [[nodiscard]] work_base* take_held_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
 
     // --- for the graph of waits: wait_graph.ipp. Under the lock of the graph, which keeps the waiters ------------------

@@ -139,7 +139,7 @@ inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
             p->slots->grant_received(*p);
-            if (p->inactive.empty() || p->frozen) { // what waited was cancelled, or waits for the thaw
+            if (p->inactive.empty() || p->frozen || p->held_back) { // what waited was cancelled, or has to wait
                 give_back_slot(*p, d);
             } else {
                 ++p->nr_active;
@@ -153,7 +153,7 @@ inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
 }
 
 inline bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
-    if (pwq.plugged || pwq.frozen) return false;
+    if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
     ++pwq.nr_active;
     return true;
@@ -285,26 +285,25 @@ inline bool worker_pool::steal(work_base& w) noexcept {
     return here;
 }
 
-inline void worker_pool::take_all_pending(pool_workqueue& pwq, item_list& to) noexcept {
+inline void worker_pool::hold_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
+    pwq.held_back = true; // first: what is still in the inbox joins the others
     drain_locked(d);
-    const auto take = [&](work_base& w, bool active) CMWQ_REQUIRES(lock_) {
-        const std::uint64_t p = work_access::place_of(w);
-        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
-        if (active) end_active_locked(pwq, d);
-        work_access::set_place(w, id_of_runner_locked(w, pwq) << place::id_shift);
-        to.push_back(w);
-        leave_locked(pwq, place::color_of(p), d);
-    };
-    while (work_base* w = pwq.inactive.pop_front()) take(*w, false); // first, so that none of them becomes active
     if (pwq.slots != nullptr) pwq.slots->forget(pwq);
+    item_list later;
+    while (work_base* w = pwq.inactive.pop_front()) later.push_back(*w);
+    const auto hold = [&](work_base& w) CMWQ_REQUIRES(lock_) {
+        work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_inactive));
+        pwq.inactive.push_back(w);
+        end_active_locked(pwq, d);
+    };
     for (work_base* w = worklist_.front(); w != nullptr && pwq.nr_waiting != 0;) {
         work_base& one = *w;
         w = worklist_.next(one);
         if (work_access::pwq(one) != &pwq) continue;
         leave_worklist_locked(one);
-        take(one, true);
+        hold(one);
     }
     for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         for (work_base* w = k->scheduled.front(); w != nullptr;) {
@@ -312,11 +311,37 @@ inline void worker_pool::take_all_pending(pool_workqueue& pwq, item_list& to) no
             w = k->scheduled.next(one);
             if (work_access::pwq(one) != &pwq) continue;
             k->scheduled.remove(one);
-            take(one, true);
+            hold(one);
         }
     }
+    while (work_base* w = later.pop_front()) pwq.inactive.push_back(*w);
     publish_pending_locked();
     kick_locked(d);
+}
+
+inline void worker_pool::let_go(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    pwq.held_back = false;
+    drain_locked(d);
+    activate_locked(pwq);
+    publish_pending_locked();
+    kick_locked(d);
+}
+
+inline work_base* worker_pool::take_held_back(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    work_base* const w = pwq.inactive.pop_front();
+    if (w != nullptr) {
+        const std::uint64_t p = work_access::place_of(*w);
+        if ((p & place::has_waiters) != 0) take_waiters_locked(*w, [&](item_waiter& iw) { iw.happened(d); });
+        work_access::set_place(*w, id_of_runner_locked(*w, pwq) << place::id_shift);
+        leave_locked(pwq, place::color_of(p), d);
+    }
+    kick_locked(d);
+    return w;
 }
 
 inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
