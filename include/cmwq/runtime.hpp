@@ -40,10 +40,24 @@ public:
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
 
-    /// The process-wide runtime, made on first use with default options, and never destroyed. A forked child makes a
-    /// new one. It may use the CPUs of the process's main thread, whatever the first user is bound to. Errors: as the
-    /// constructor.
+    /// The process-wide runtime, made on first use with the options that `configure_global()` and the environment
+    /// variable CMWQ give it, and never destroyed. A forked child makes a new one. It may use the CPUs of the process's
+    /// main thread, whatever the first user is bound to.
+    ///
+    /// CMWQ is for who starts the program, and overrides what the program says: `CMWQ=watchdog=10s,cpus=0-3+8` sets the
+    /// options of these names; see docs/tuning.md. A program with other rights than its user's (setuid) does not look at
+    /// it, nor do runtimes of a program's own. It is read at the first use: setenv() has to come before that.
+    /// Errors: as the constructor; std::invalid_argument also for a text in CMWQ that says nothing sensible. The next use
+    /// tries again.
     [[nodiscard]] static runtime& global();
+
+    /// The options of `global()`, to be said before anything uses it: system queues and queues without a runtime do. The
+    /// last call counts. A forked child has what its parent said, and may say something else before its own first use.
+    /// Any thread. Errors: std::logic_error after the first use in this process, std::invalid_argument for options that
+    /// no machine can have, std::bad_alloc; nothing changed then. What is impossible on this machine `global()` reports.
+    ///
+    ///     int main() { cmwq::runtime::configure_global({.power_efficient = true}); ... }
+    static void configure_global(runtime_options options);
 
     /// The CPUs that have pools.
     [[nodiscard]] const cpuset& cpus() const noexcept;
@@ -103,6 +117,7 @@ public:
 
 private:
     runtime(runtime_options options, detail::made_for whom);
+    static runtime* make_global();
     bool wait_frozen_for_ns(std::int64_t ns);
 
     std::unique_ptr<detail::runtime_core> core_;

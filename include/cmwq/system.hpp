@@ -66,8 +66,8 @@ inline system_workqueue& system_freezable_wq() {
     return detail::system_queue<bound>([] { return options<bound>{.name = "system_freezable", .freezable = true}; });
 }
 
-/// For items that need not run where they were queued if that saves energy: bound, or elastic in a runtime whose option
-/// `power_efficient` is set (`runtime::configure_global()`, or CMWQ=power_efficient=1).
+/// For items that need not run where they were queued if that saves energy: bound, or elastic if the process-wide
+/// runtime has the option `power_efficient` (by `runtime::configure_global()`, or CMWQ=power_efficient=1).
 inline system_workqueue& system_power_efficient_wq() {
     return detail::system_queue<bound>(
         [] { return options<bound>{.name = "system_power_efficient", .power_efficient = true}; });

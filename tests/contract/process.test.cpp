@@ -8,11 +8,16 @@
 #include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "pool_name.hpp"
+#include "temporary_folder.hpp"
 
 #include <cmwq/cmwq.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
@@ -20,7 +25,9 @@
 #include <semaphore>
 #include <stdexcept>
 #include <string>
+#include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +128,155 @@ TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", 
     });
     INFO(o.stderr_text);
     CHECK(o.exited_with(7));
+}
+
+namespace {
+
+/// What a child finds in its own process-wide runtime, with that environment. The parent has used its own.
+template <class F>
+outcome with_environment(const char* text, F body) {
+    static_cast<void>(cmwq::runtime::global());
+    return in_child([text, &body] {
+        if (text != nullptr) ::setenv("CMWQ", text, 1);
+        else ::unsetenv("CMWQ");
+        findings f;
+        try {
+            body(f);
+        } catch (const std::exception& e) {
+            f.expect(128, false, e.what());
+        }
+        return f.wrong();
+    });
+}
+
+template <class F>
+std::string refusal(F&& call) {
+    try {
+        call();
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return {};
+}
+
+using cmwq::affinity_scope;
+using cmwq::runtime;
+
+} // namespace
+
+TEST_CASE("the global runtime has the options that it was given before its first use; later is too late") {
+    const outcome o = with_environment(nullptr, [](findings& f) {
+        const unsigned cpu = *runtime{}.cpus().begin();
+        runtime::configure_global({.default_scope = affinity_scope::smt});
+        f.expect(1, !refusal([] { runtime::configure_global({.cache_shard_size = 0}); }).empty(), "accepted");
+        f.expect(1, !refusal([] { runtime::configure_global({.watchdog = -1ns}); }).empty(), "accepted");
+        runtime::configure_global({.cpus = {cpu}, .default_scope = affinity_scope::numa, .power_efficient = true});
+        f.expect(2, runtime{}.default_scope() == cmwq::default_affinity_scope, "not for runtimes of one's own");
+        f.expect(4, runtime::global().default_scope() == affinity_scope::numa, "scope");
+        f.expect(4, runtime::global().cpus() == cmwq::cpuset{cpu}, "CPUs");
+        bool too_late = false;
+        try {
+            runtime::configure_global({});
+        } catch (const std::invalid_argument&) {
+        } catch (const std::logic_error& e) {
+            too_late = std::string(e.what()).find("configure_global()") != std::string::npos;
+        }
+        f.expect(8, too_late, "too late");
+        f.expect(8, runtime::global().default_scope() == affinity_scope::numa, "scope, afterwards");
+        for (cmwq::system_workqueue* q :
+             {&cmwq::system_power_efficient_wq(), &cmwq::system_freezable_power_efficient_wq(), &cmwq::system_wq()}) {
+            std::string pool;
+            cmwq::work look{[&] { pool = this_pool(); }};
+            q->queue(look);
+            look.flush();
+            f.expect(16, pool.starts_with("cmwq/u") == (q != &cmwq::system_wq()), pool.c_str()); // elastic, or not
+        }
+        const outcome child = in_child([] { // which has what its parent said, until it says something else itself
+            const bool inherited = runtime::global().default_scope() == affinity_scope::numa;
+            const outcome grandchild = in_child([] {
+                runtime::configure_global({.default_scope = affinity_scope::cpu});
+                return runtime::global().default_scope() == affinity_scope::cpu ? 0 : 1;
+            });
+            return inherited && grandchild.exited_with(0) ? 0 : 1;
+        });
+        f.expect(32, child.exited_with(0), "child");
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+TEST_CASE("CMWQ overrides what the program says, for the global runtime only") {
+    const outcome o = with_environment(" default_scope = cpu , max_threads=7", [](findings& f) {
+        const unsigned cpu = *runtime{}.cpus().begin();
+        runtime::configure_global({.cpus = {cpu}, .default_scope = affinity_scope::numa});
+        f.expect(1, runtime::global().default_scope() == affinity_scope::cpu, "scope");
+        f.expect(2, runtime::global().cpus() == cmwq::cpuset{cpu}, "what the program says alone");
+        f.expect(4, runtime{}.default_scope() == cmwq::default_affinity_scope, "another runtime");
+        ::setenv("CMWQ", "default_scope=smt", 1); // too late
+        f.expect(8, runtime::global().default_scope() == affinity_scope::cpu, "scope, afterwards");
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+    CHECK(with_environment("", [](findings&) { static_cast<void>(runtime::global()); }).exited_with(0));
+}
+
+TEST_CASE("CMWQ with a wrong text: every first use says so, nothing is made, and the next one tries again") {
+    const outcome o = with_environment("default_scope=numa,wachdog=10s", [](findings& f) {
+        const auto good = [](const std::string& what) {
+            return what.find("CMWQ") != std::string::npos && what.find("'wachdog=10s'") != std::string::npos &&
+                   what.find("watchdog") != std::string::npos;
+        };
+        const auto threads = [] {
+            return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                                 std::filesystem::directory_iterator());
+        };
+        const auto before = threads();
+        f.expect(1, good(refusal([] { static_cast<void>(runtime::global()); })), "global()");
+        f.expect(2, good(refusal([] { cmwq::system_wq(); })), "system_wq()");
+        f.expect(4, good(refusal([] { cmwq::workqueue<> q{"q"}; })), "workqueue");
+        f.expect(8, threads() == before, "threads");
+        ::setenv("CMWQ", "cpus=60000", 1); // sensible, but not here
+        const std::string what = refusal([] { static_cast<void>(runtime::global()); });
+        f.expect(16, what.find("CPUs 60000") != std::string::npos && what.find("'cpus=60000'") != std::string::npos,
+                 what.c_str());
+        runtime::configure_global({.default_scope = affinity_scope::smt}); // it has not been made yet
+        ::unsetenv("CMWQ");
+        f.expect(32, runtime::global().default_scope() == affinity_scope::smt, "afterwards");
+        std::atomic<bool> ran{false};
+        cmwq::work w{[&] { ran = true; }};
+        cmwq::system_wq().queue(w);
+        w.flush();
+        f.expect(64, ran, "a queue");
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+TEST_CASE("hidden: with rights of another user", "[.]") {
+    if (::getauxval(AT_SECURE) == 0) std::exit(3);
+    static_cast<void>(runtime::global());
+    std::exit(0);
+}
+
+TEST_CASE("CMWQ means nothing to a program that runs with another user's rights") {
+    if (::geteuid() != 0) {
+        std::puts("not looked at: only root can make such a program");
+        return;
+    }
+    const temporary_folder folder;
+    const std::string program = folder.path("program");
+    std::filesystem::copy_file("/proc/self/exe", program);
+    REQUIRE(::chmod(folder.path("").c_str(), 0755) == 0);
+    REQUIRE(::chmod(program.c_str(), 04755) == 0);
+    const outcome o = in_child([&] {
+        ::setenv("CMWQ", "nonsense", 1);
+        if (::setuid(65534) != 0) return 4;
+        ::execl(program.c_str(), program.c_str(), "hidden: with rights of another user", nullptr);
+        return 5;
+    });
+    INFO(o.stderr_text);
+    if (o.exited_with(3)) std::puts("not looked at: this file system gives no such rights");
+    else CHECK(o.exited_with(0));
 }
 
 #endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values of enumerations that a program has cast together are refused where they come in: behind that they choose pools.
+// What no machine can do is refused where it comes in. Enumerations, too: values that a program has cast together would
+// choose pools that do not exist.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/attrs.hpp>
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/runtime_options.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -33,6 +35,16 @@ inline void check_attrs(const attrs& a) {
     }
     check_enumerator(a.scheduling(), scheduling::fifo, "the scheduling class");
     check_scope(a.affinity());
+}
+
+/// What is wrong with options on whatever machine.
+inline void check_options(const runtime_options& o) {
+    if (o.idle_timeout.count() < 0 || o.may_block_threshold.count() < 0 || o.watchdog.count() < 0 ||
+        o.cpu_hog_threshold.count() < 0) {
+        throw std::invalid_argument("cmwq::runtime: a time-out is negative");
+    }
+    check_scope(o.default_scope);
+    if (o.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -38,6 +38,17 @@ public:
         return *newest_.load(relaxed)->object;
     }
 
+    /// Calls `f()`, which must not throw, if the object has not been made in this process yet, and is not just being made.
+    /// Returns whether it did.
+    template <class F>
+    bool if_not_made(F&& f) {
+        const unsigned now = directory::get().generation() + 1;
+        const scoped_lock g(making_lock<Rank>);
+        if (generation_.load(relaxed) == now) return false;
+        f();
+        return true;
+    }
+
 private:
     struct made {
         T* object = nullptr;

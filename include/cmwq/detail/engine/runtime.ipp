@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/checks.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/global.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/settings.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS {
@@ -26,11 +32,44 @@ inline runtime::~runtime() {
 
 namespace detail {
 inline constinit per_process<runtime, lock_rank::once> global_runtime;
+
+// What configure_global() has said, null: nothing. Read and written under the lock under which that runtime is made. Not
+// destroyed: threads may still use the runtime first when static objects go.
+inline constinit atomic<const runtime_options*> options_of_global_runtime{nullptr};
+
+} // namespace detail
+
+// Who starts a program decides over who wrote it, as with the parameters of a kernel that is booted.
+inline runtime* runtime::make_global() {
+    const runtime_options* const said = detail::options_of_global_runtime.load(detail::relaxed);
+    runtime_options o = said == nullptr ? runtime_options{} : *said;
+    const char* const text = detail::environment_variable("CMWQ");
+    if (text == nullptr) return new runtime(std::move(o), detail::made_for::process);
+    o = detail::settings("the environment variable CMWQ", text).over(std::move(o));
+    try {
+        return new runtime(std::move(o), detail::made_for::process);
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(std::string(e.what()) + "; the environment variable CMWQ says '" + text + "'");
+    }
+}
+
+inline void runtime::configure_global(runtime_options options) {
+    detail::check_options(options);
+    std::unique_ptr<const runtime_options> now = std::make_unique<const runtime_options>(std::move(options));
+    const bool in_time = detail::global_runtime.if_not_made([&] {
+        // A child of fork() finds the one or the other.
+        now.reset(detail::options_of_global_runtime.exchange(now.release(), detail::acq_rel));
+    });
+    if (!in_time) {
+        throw std::logic_error(
+            "cmwq: the process-wide runtime has been made already: runtime::configure_global() comes "
+            "before its first use, and that of queues on it");
+    }
 }
 
 inline runtime& runtime::global() {
     detail::runtime_core::stay_loaded(); // not below, under the lock
-    return detail::global_runtime.get([] { return new runtime(runtime_options{}, detail::made_for::process); });
+    return detail::global_runtime.get([] { return make_global(); });
 }
 
 inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }

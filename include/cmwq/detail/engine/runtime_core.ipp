@@ -76,14 +76,10 @@ inline runtime_core::runtime_core(runtime_options o, made_for whom)
                                     topology_->cpus().to_string() + "', which are not all of the runtime's, " +
                                     cpus_.to_string());
     }
-    if (options_.idle_timeout.count() < 0 || options_.may_block_threshold.count() < 0 ||
-        options_.watchdog.count() < 0 || options_.cpu_hog_threshold.count() < 0) {
-        throw std::invalid_argument("cmwq::runtime: a time-out is negative");
-    }
-    check_scope(options_.default_scope);
-    if (options_.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
+    check_options(options_);
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61}; // can still be added to the time
     options_.idle_timeout = std::min(options_.idle_timeout, never);
+    options_.cpu_hog_threshold = std::min(options_.cpu_hog_threshold, never / 16); // elastic pools take a multiple
     default_scope_ = options_.default_scope;
     unbound_cpus_ = options_.unbound_cpus.empty() ? cpus_ - isolated_cpus() : options_.unbound_cpus & cpus_;
     if (unbound_cpus_.empty()) {

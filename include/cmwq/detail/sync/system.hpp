@@ -34,6 +34,7 @@ inline long this_thread_id() noexcept { return 1; }
 inline long main_thread_id() noexcept { return 1; }
 inline int share_of_descriptors() noexcept { return 1 << 20; }
 inline own_priority priority_of_process() noexcept { return {}; }
+inline const char* environment_variable(const char*) noexcept { return nullptr; }
 inline cpuset isolated_cpus() { return {}; }
 inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
 
@@ -46,6 +47,7 @@ inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical t
 #include <cmwq/detail/os/cgroup.hpp>
 #include <cmwq/detail/os/cpu.hpp>
 #include <cmwq/detail/os/cpu_list.hpp>
+#include <cmwq/detail/os/environment.hpp>
 #include <cmwq/detail/os/fork.hpp>
 #include <cmwq/detail/os/thread_priority.hpp>
 #include <cmwq/detail/os/thread_state.hpp>
@@ -53,6 +55,7 @@ inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical t
 namespace cmwq::inline CMWQ_NS::detail {
 
 using os::cpu_quota;
+using os::environment_variable;
 using os::isolated_cpus;
 using os::priority_of_process;
 using os::share_of_descriptors;
