@@ -28,15 +28,18 @@ public:
     class reader {
     public:
         reader() noexcept = default;
-        reader(grace_counts& g, unsigned stripe) noexcept : inside_(&g.stripes_[stripe].inside[g.turn_.load(relaxed)]) {
-            // [GRACE-1] counted in, then the look at what is published; pairs [GRACE-2], published, then the look at
-            // the counts. All seq_cst: the writer sees the reader, or the reader sees the new value.
-            inside_->fetch_add(1, seq_cst);
-        }
+        reader(grace_counts& g, unsigned stripe) noexcept { enter(g, stripe); }
         reader(reader&& other) noexcept : inside_(other.inside_) { other.inside_ = nullptr; }
         reader& operator=(reader&&) = delete;
         ~reader() { leave(); }
 
+        /// It begins here; it is not inside.
+        void enter(grace_counts& g, unsigned stripe) noexcept {
+            inside_ = &g.stripes_[stripe].inside[g.turn_.load(relaxed)];
+            // [GRACE-1] counted in, then the look at what is published; pairs [GRACE-2], published, then the look at
+            // the counts. All seq_cst: the writer sees the reader, or the reader sees the new value.
+            inside_->fetch_add(1, seq_cst);
+        }
         /// It ends here.
         void leave() noexcept {
             if (inside_ != nullptr) inside_->fetch_sub(1, release); // [GRACE-3] pairs the acquire below

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
+#include <cmwq/detail/engine/library_copy.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/engine/wait_graph.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -29,10 +30,22 @@ public:
     directory(const directory&) = delete;
     directory& operator=(const directory&) = delete;
 
-    static directory& get() noexcept { return the_one_; }
+    static constexpr directory& get() noexcept { return the_one_; }
 
-    /// Ids are never used again; zero is no id.
-    std::uint64_t reserve_ids(std::uint64_t n) noexcept { return next_id_.fetch_add(n, relaxed); }
+    /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
+    /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
+    std::uint64_t reserve_ids() noexcept {
+        return (first_number() + nr_runtimes_made_.fetch_add(1, relaxed)) * runtime_core::nr_pool_ids;
+    }
+    /// Whether none of their runtimes has got the same ids.
+    [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
+        return !has_issued(other.first_number() * runtime_core::nr_pool_ids) &&
+               !other.has_issued(first_number() * runtime_core::nr_pool_ids);
+    }
+    /// Whether the id is, or was, that of a pool of this copy.
+    [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
+        return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.load(relaxed);
+    }
 
     void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
         watch_forks();
@@ -57,13 +70,9 @@ public:
     /// user's. Takes no lock. `runtime` is null if it is gone; `dead`: it was the parent's, and this is a forked child.
     class look {
     public:
-        explicit look(std::uint64_t pool_id) noexcept : reader_(get().readers_, current_cpu() % nr_stripes) {
-            for (runtime_core* r = get().first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
-                if (!r->owns(pool_id)) continue; // [GRACE-1]
-                dead = r->is_dead();
-                if (!dead) runtime = r;
-                return;
-            }
+        explicit look(std::uint64_t pool_id) noexcept {
+            if (find(get(), pool_id)) return;
+            any_other_copy([&](const library_copy& c) { return find(*c.runtimes, pool_id); });
         }
         look(const look&) = delete;
         look& operator=(const look&) = delete;
@@ -72,8 +81,26 @@ public:
         bool dead = false;
 
     private:
+        bool find(directory& d, std::uint64_t pool_id) noexcept {
+            reader_.enter(d.readers_, current_cpu() % nr_stripes);
+            for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
+                if (!r->owns(pool_id)) continue; // [GRACE-1]
+                dead = r->is_dead();
+                if (!dead) runtime = r;
+                return true;
+            }
+            reader_.leave();
+            return false;
+        }
+
         grace_counts::reader reader_;
     };
+
+    /// Whether a pool of that id can be known here: otherwise a copy has issued it that this one has not met.
+    [[nodiscard]] static bool can_know(std::uint64_t pool_id) noexcept {
+        return get().has_issued(pool_id) ||
+               any_other_copy([&](const library_copy& c) { return c.runtimes->has_issued(pool_id); });
+    }
 
     /// The same for as long as one likes, items included.
     class pin {
@@ -119,6 +146,11 @@ public:
 private:
     static constexpr unsigned nr_stripes = 32;
 
+    // Not zero.
+    [[nodiscard]] std::uint64_t first_number() const noexcept {
+        return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 33 | 1;
+    }
+
     template <class F>
     void for_each(F&& f) noexcept {
         for (runtime_core* r = first_.load(relaxed); r != nullptr; r = r->next_listed.load(relaxed)) f(*r);
@@ -148,12 +180,12 @@ private:
             r.unlock_after_fork();
         });
         d.readers_.forget_readers();
-        wait_graph::get().forget_all();
+        wait_graph::of_this_copy().forget_all();
         new (&making_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
         new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
         d.generation_.fetch_add(1, release);
         d.lock_.unlock();
-        thread_slots& slots = this_thread_slots();
+        thread_slots& slots = own_thread_slots();
         slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
     }
 
@@ -162,7 +194,7 @@ private:
     // Innermost, but for the fork handlers, which take the runtimes' queue lists behind it.
     ranked_mutex<lock_rank::directory> lock_;
     atomic<runtime_core*> first_{nullptr}; // of a list by `next_listed`; written under the lock
-    atomic<std::uint64_t> next_id_{1};
+    atomic<std::uint64_t> nr_runtimes_made_{0};
     atomic<unsigned> generation_{0};
     atomic<bool> watched_{false};
     static grace_counts::stripe stripes_[nr_stripes];

@@ -5,6 +5,8 @@
 
 #include <cmwq/detail/engine/attrs.ipp>
 
+#include <cmwq/detail/engine/library_copy.ipp>
+
 #include <cmwq/detail/engine/node_slots.ipp>
 
 #include <cmwq/detail/engine/worker_pool.ipp>

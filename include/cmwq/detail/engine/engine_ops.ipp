@@ -7,14 +7,15 @@
 #include <cmwq/detail/engine/diagnosis.hpp>
 #include <cmwq/detail/engine/directory.hpp>
 #include <cmwq/detail/engine/flush.hpp>
+#include <cmwq/detail/engine/library_copy.ipp>
 #include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/taken_from_destroyed.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
 
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -39,6 +40,7 @@ CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) 
                                     ": bottom halves are normal or high, not fifo");
     }
     runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
+    check_copy(core);
     queue_settings s = settings;
     attrs of_priority;
     if (s.power_efficient && core.power_efficient()) {
@@ -55,6 +57,7 @@ CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) 
 }
 
 CMWQ_DOOR void destroy_queue(queue_core* q) {
+    check_copy(*q);
     if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
         return;
@@ -80,6 +83,7 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
 }
 
 CMWQ_DOOR std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
+    check_copy(q);
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
     q.begin_drain(); // for good
@@ -109,11 +113,13 @@ CMWQ_DOOR std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
 }
 
 CMWQ_DOOR void flush_queue(queue_core& q) {
+    check_copy(q);
     refuse_to_wait_for(q, "flush()");
     if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_DOOR void drain_queue(queue_core& q) {
+    check_copy(q);
     refuse_to_wait_for(q, "drain()");
     if (q.is_dead()) return;
     struct drain {
@@ -125,6 +131,7 @@ CMWQ_DOOR void drain_queue(queue_core& q) {
 }
 
 CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
+    check_copy(q);
     if (q.fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
                                     " runs one item at a time: its max_active is no option");
@@ -140,14 +147,22 @@ CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
 CMWQ_DOOR void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
 
 CMWQ_DOOR void set_queue_min_active(queue_core& q, unsigned min_active) {
+    check_copy(q);
     if (!q.is_dead()) q.set_min_active(min_active);
 }
 
-CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept { return q.max_active(); }
+CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.max_active();
+}
 
-CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept { return q.min_active(); }
+CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.min_active();
+}
 
 CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
+    check_copy(q);
     if (q.is_dying()) {
         throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
                                     ", which is being destroyed, or was made before a fork()");
@@ -156,12 +171,17 @@ CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
 }
 
 CMWQ_DOOR void copy_attrs_of_queue(const queue_core& q, attrs& to) {
+    check_copy(q);
     if (!q.is_dead()) to = q.attributes();
 }
 
-CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept { return q.name; }
+CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.name;
+}
 
 CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
+    check_copy(q);
     if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
     return q.stats();
 }
@@ -215,21 +235,29 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
 }
 
 CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+    check_copy(q);
     if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
 CMWQ_DOOR queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
+    check_copy(q);
     if (!admits(q, true) || node < 0 || !q.rt.has_node(node)) return queue_status::rejected;
     return claim_and(w, [&] { tell(q.rt.push(q, w, any_cpu, node)); });
 }
 
 CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    check_copy(q);
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
 // --- taking away ------------------------------------------------------------------------------------------------------
+
+/// A runtime that is not found is gone, or a copy of the library has made it that is not known here.
+inline void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+    if (at.runtime == nullptr && !directory::can_know(pool_id)) refuse_item_of_unknown_copy(w);
+}
 
 /// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
 /// False: nothing was pending. Waits only while another thread is between its claim and its push.
@@ -246,6 +274,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
                     work_access::abandon(w);
                     return true;
                 }
+                check_found(at, home, w);
                 const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
                 if (at.runtime != nullptr && how(at, true, take)) return true;
             }
@@ -257,6 +286,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
                 work_access::abandon(w);
                 return true;
             }
+            check_found(at, id, w);
             const auto take = [&] { return at.runtime->pool(id).steal(w); };
             if (at.runtime != nullptr && how(at, false, take)) return true;
         }
@@ -279,6 +309,7 @@ inline bool wait_for_work(work_base& w, wait_call by) {
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
                 const directory::look at(home);
                 if (at.dead) return false;
+                check_found(at, home, w);
                 if (at.runtime != nullptr)
                     was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
             }
@@ -291,6 +322,7 @@ inline bool wait_for_work(work_base& w, wait_call by) {
             {
                 const directory::look at(id);
                 if (at.dead) return false;
+                check_found(at, id, w);
                 // [RUN-1][RUN-2] Nobody has PENDING, so what runs it is there to be seen, and most often nothing is: then
                 // no lock is taken. An instance that is pending is not waited for here.
                 if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).runs_now(w))) {
@@ -322,6 +354,7 @@ inline worker* runner_here(const work_base& w) noexcept {
 }
 
 CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    check_copy(q);
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     queue_status status = queue_status::queued;
     for (;;) {
@@ -396,54 +429,10 @@ CMWQ_DOOR bool work_running(const work_base& w) noexcept {
     const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
     if (id == 0) return false;
     const directory::look at(id);
+    if (at.dead) return false;
+    check_found(at, id, w);
     return at.runtime != nullptr && at.runtime->pool(id).runs(w);
 }
-
-#if CMWQ_ASSERTS
-
-/// A pending instance of an item was taken away that is being destroyed. Often a mistake, because the item does not run any
-/// more; but not always, so it is no error.
-struct taken_from_destroyed {
-    explicit taken_from_destroyed(work_base& item) noexcept : w(item) {}
-
-    /// For `grab_pending()`. The queue stays until its name is known, and the runtime until that has been told.
-    bool operator()(const directory::look& at, bool armed, const auto& take) {
-        if (!at.runtime->has_listener()) return take();
-        bool taken = false;
-        at.runtime->with_queues_kept([&] {
-            taken = take();
-            if (!taken) return;
-            const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
-            const queue_core& q = armed ? *work_access::timer(w).queue : *pwq->queue;
-            form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";
-            number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
-            try {
-                queue = q.name;
-            } catch (const std::bad_alloc&) {
-                queue.clear(); // said without its name
-            }
-        });
-        if (taken) kept.emplace(at);
-        return taken;
-    }
-
-    /// Outside of the look: the listener may destroy another runtime.
-    void tell() const {
-        if (!kept.has_value()) return;
-        kept->runtime->report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
-            return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) +
-                   " (" + form + std::to_string(number) + "): it does not run";
-        });
-    }
-
-    work_base& w;
-    std::string queue;
-    const char* form = "";
-    int number = 0;
-    std::optional<directory::pin> kept;
-};
-
-#endif
 
 CMWQ_DOOR void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.

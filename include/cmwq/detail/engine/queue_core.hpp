@@ -7,6 +7,7 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/library_copy.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
 #include <cmwq/detail/engine/rescuer.hpp>
 #include <cmwq/detail/engine_ops.hpp>
@@ -53,7 +54,7 @@ public:
 };
 
 /// Letters: I set before publication · WQ the mutex below · T the timer lock · S the service thread · A atomic
-class queue_core final : public list_node<queue_tag> {
+class queue_core final : public made_by, public list_node<queue_tag> { // made_by first: it is asked before the rest
 public:
     queue_core(runtime_core& runtime, const queue_settings& s);
     ~queue_core();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/bottom_half.hpp>
+#include <cmwq/detail/engine/library_copy.hpp>
 #include <cmwq/detail/engine/pool_registry.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
 #include <cmwq/detail/engine/sentinel.hpp>
@@ -56,7 +57,7 @@ enum class made_for : bool { caller, process };
 
 /// Letters: I set by the constructor · CF config_lock_ · RQ queues_lock_ · S the service thread · ST the staff thread ·
 /// A atomic
-class runtime_core final : private clock_listener {
+class runtime_core final : public made_by, private clock_listener {
 public:
     /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its two threads cannot be made.
     explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
@@ -67,7 +68,7 @@ public:
 
     // --- identity: pool ids are unique in the process; those of a runtime are contiguous -------------------------------
 
-    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 32;
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56: work_access::place
     [[nodiscard]] std::uint64_t id() const noexcept { return first_pool_id_; }
     [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
     [[nodiscard]] worker_pool& pool(std::uint64_t pool_id) noexcept {

@@ -43,7 +43,7 @@ inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigne
 }
 
 inline runtime_core::runtime_core(runtime_options o, made_for whom)
-    : options_(std::move(o)), own_(priority_of_process()), first_pool_id_(directory::get().reserve_ids(nr_pool_ids)),
+    : options_(std::move(o)), own_(priority_of_process()), first_pool_id_(directory::get().reserve_ids()),
       registry_(*this) {
     cpuset inherited;
     for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); });

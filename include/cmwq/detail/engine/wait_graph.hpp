@@ -100,7 +100,11 @@ public:
     wait_graph& operator=(const wait_graph&) = delete;
 
     /// There from the start, and never destroyed: items may be destroyed after everything else.
-    static wait_graph& get() noexcept { return the_one_; }
+    static constexpr wait_graph& of_this_copy() noexcept { return the_one_; }
+    /// The one that is in use: copies of the library that know each other have one.
+    static wait_graph& get() noexcept { return root_of(the_one_); }
+    /// From here on all waits of both are in one.
+    static void merge(wait_graph& a, wait_graph& b) noexcept CMWQ_NO_TSA;
     /// In a forked child, which has no waits: the parent's may be in any state, and so may the lock.
     void forget_all() noexcept CMWQ_NO_TSA {
         new (&lock_) ranked_mutex<lock_rank::graph>;
@@ -143,11 +147,21 @@ private:
     [[nodiscard]] static bool is_full(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots,
                                       const F& is_stuck) noexcept;
 
+    static wait_graph& root_of(wait_graph& of) noexcept {
+        wait_graph* g = &of;
+        while (wait_graph* const next = g->merged_into_.load(acquire)) g = next; // [COPY-2]
+        return *g;
+    }
+    /// get(), with its lock held.
+    static wait_graph& get_locked() noexcept CMWQ_NO_TSA;
+    void is_locked() const noexcept CMWQ_TSA(assert_capability(lock_)) {} // for the analysis
+
     static wait_graph the_one_;
 
     ranked_mutex<lock_rank::graph> lock_;
     std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // the newest first
+    atomic<wait_graph*> merged_into_{nullptr};                               // written once, under both locks
 };
 
 inline constinit wait_graph wait_graph::the_one_;

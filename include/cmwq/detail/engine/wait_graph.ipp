@@ -121,10 +121,10 @@ inline registered_wait::registered_wait(wait_call by, const queue_core& q, color
 inline void registered_wait::enter() {
     if (self_ == nullptr) return;
     check_rescue();
-    wait_graph& graph = wait_graph::get();
     std::vector<told_wait> cycle;
     bool closes = false;
-    graph.lock_.lock();
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
     if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
         closes = true;
         try {
@@ -188,14 +188,46 @@ inline void registered_wait::stop_waiting() noexcept {
 
 inline registered_wait::~registered_wait() {
     if (self_ == nullptr) return;
-    wait_graph& graph = wait_graph::get();
-    graph.lock_.lock();
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
     graph.waits_.remove(*this);
     for (worker* k = self_; k != nullptr; k = k->beneath) k->waits = nullptr;
     graph.lock_.unlock();
 }
 
 // --- the graph --------------------------------------------------------------------------------------------------------
+
+inline wait_graph& wait_graph::get_locked() noexcept {
+    for (;;) {
+        wait_graph& g = get();
+        g.lock_.lock();
+        if (g.merged_into_.load(relaxed) == nullptr) return g;
+        g.lock_.unlock();
+    }
+}
+
+// The one at the lower address stays, so that all who merge agree. As plain mutexes: of that rank nobody else takes two.
+inline void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
+    for (;;) {
+        wait_graph *to = &root_of(a), *from = &root_of(b);
+        if (to == from) return;
+        if (from < to) std::swap(to, from);
+        mutex &first = to->lock_, &second = from->lock_;
+        first.lock();
+        second.lock();
+        const bool are_roots = to->merged_into_.load(relaxed) == nullptr && from->merged_into_.load(relaxed) == nullptr;
+        if (are_roots) {
+            while (registered_wait* const r = from->waits_.back()) { // the oldest first
+                from->waits_.remove(*r);
+                to->waits_.push_front(*r);
+            }
+            from->merged_into_.store(to, release); // [COPY-2]
+        }
+        second.unlock();
+        first.unlock();
+        if (are_roots) return;
+    }
+}
 
 inline bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
     return &r.self_->pool.runtime() == &rt;
@@ -393,6 +425,10 @@ inline std::int64_t wait_graph::look(runtime_core& rt) noexcept {
     std::vector<std::vector<told_wait>> knots;
     std::int64_t next = 0;
     lock_.lock();
+    if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
+        lock_.unlock();
+        return instead->look(rt);
+    }
     find_stuck_locked(now);
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
@@ -438,6 +474,10 @@ inline std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& las
 inline std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
     std::vector<told_wait> all;
     lock_.lock();
+    if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
+        lock_.unlock();
+        return instead->waits_of(rt);
+    }
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
             if (belongs_to(*r, rt)) all.push_back(tell_locked(*r));

@@ -213,11 +213,13 @@ inline std::int64_t steady_now() noexcept {
     return w != nullptr ? w->now() : model::start_of_time;
 }
 
-inline thread_slots& this_thread_slots() noexcept {
+inline thread_slots& own_thread_slots() noexcept {
     static constinit thread_slots outside;
     model::world* w = model::world::current();
     return w != nullptr ? w->self().slots : outside;
 }
+
+inline thread_slots& this_thread_slots() noexcept { return own_thread_slots(); } // there is one copy of the library
 
 /// The CPU that the logical thread is bound to, or was said to be on (model::set_current_cpu).
 inline unsigned current_cpu() noexcept {

@@ -1,0 +1,208 @@
+// A plugin with the library in it, which uses queues of the program.
+#include "plugin.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <system_error>
+
+using namespace std::chrono_literals;
+using copies::call_and_meanwhile;
+using copies::parts;
+using copies::stay;
+
+#define CASE extern "C" [[gnu::visibility("default")]] const char*
+
+namespace {
+
+using unbound_queue = cmwq::workqueue<cmwq::unbound>;
+
+unbound_queue& queue_of(const parts& p) { return *static_cast<unbound_queue*>(p.queue); }
+
+// `wait(item)` waits for the end of the run, which is going on.
+template <class Wait>
+const char* waits_for_a_run(parts& p, const Wait& wait) {
+    stay s;
+    std::optional<cmwq::work<std::function<void()>>> item(std::in_place, std::ref(s));
+    queue_of(p).queue(*item);
+    s.entered.acquire();
+    bool after_the_run = false;
+    call_and_meanwhile(
+        [&] {
+            wait(item);
+            after_the_run = s.finished;
+        },
+        [&] { s.leave.release(); });
+    queue_of(p).flush(); // so that what has gone wrong does not crash
+    return after_the_run ? "" : "it has not waited";
+}
+
+} // namespace
+
+CASE flush_running(parts& p) {
+    return waits_for_a_run(p, [](auto& item) { item->flush(); });
+}
+
+CASE cancel_running(parts& p) {
+    return waits_for_a_run(p, [](auto& item) { item->cancel_sync(); });
+}
+
+CASE destroy_running(parts& p) {
+    return waits_for_a_run(p, [](auto& item) { item.reset(); });
+}
+
+CASE cancel_armed(parts& p) {
+    std::atomic<int> runs{0};
+    cmwq::delayed_work item{[&] { ++runs; }};
+    queue_of(p).queue_after(1h, item);
+    if (!item.cancel_sync()) return "nothing was pending";
+    if (item.pending()) return "it is pending still";
+    queue_of(p).drain();
+    return runs == 0 ? "" : "it has run";
+}
+
+CASE cancel_pending(parts& p) {
+    stay s;
+    std::atomic<int> runs{0};
+    cmwq::work first{std::ref(s)};
+    cmwq::work behind{[&] { ++runs; }};
+    queue_of(p).set_max_active(1);
+    queue_of(p).queue(first);
+    s.entered.acquire();
+    queue_of(p).queue(behind);
+    const bool cancelled = behind.cancel();
+    s.leave.release();
+    queue_of(p).flush();
+    queue_of(p).set_max_active(64);
+    return !cancelled ? "nothing was pending" : runs != 0 ? "it has run" : "";
+}
+
+CASE wait_for_itself(parts& p) {
+    int refused = 0;
+    cmwq::work<std::function<void()>>* self = nullptr;
+    cmwq::work<std::function<void()>> item{[&] {
+        const auto refuses = [&](auto call) {
+            try {
+                call();
+            } catch (const std::system_error& e) {
+                if (e.code() == std::errc::resource_deadlock_would_occur) ++refused;
+            }
+        };
+        refuses([&] { self->flush(); });
+        refuses([&] { self->cancel_sync(); });
+        refuses([&] { queue_of(p).flush(); });
+    }};
+    self = &item;
+    queue_of(p).queue(item);
+    queue_of(p).flush();
+    return refused == 3 ? "" : "a wait for itself was not refused";
+}
+
+CASE know_own_run(parts& p) {
+    bool item_known = false, queue_known = false, queue_drained = false;
+    cmwq::work<std::function<void()>>* self = nullptr;
+    cmwq::work next{[&] { queue_drained = true; }};
+    cmwq::work<std::function<void()>> item{[&] {
+        item_known = cmwq::this_work::current() == self;
+        queue_known = cmwq::this_work::queue() == &queue_of(p);
+        cmwq::this_work::describe("in the plugin");
+        queue_of(p).queue(next);
+    }};
+    self = &item;
+    queue_of(p).queue(item);
+    queue_of(p).flush();
+    next.flush();
+    if (cmwq::this_work::current() != nullptr) return "a thread without an item has one";
+    return !item_known     ? "the item is not known"
+           : !queue_known  ? "the queue is not known"
+           : queue_drained ? ""
+                           : "lost";
+}
+
+CASE announce_blocking(parts& p) {
+    auto& bound = *static_cast<cmwq::workqueue_base*>(p.bound);
+    std::binary_semaphore go{0};
+    cmwq::work waits{[&] {
+        const cmwq::blocking_region region;
+        go.acquire();
+    }};
+    cmwq::work opens{[&] { go.release(); }};
+    bound.queue(waits);
+    bound.queue(opens);
+    waits.flush();
+    opens.flush();
+    return ""; // the program looks at its counters
+}
+
+// The program destroys its queue: this leaves items of the plugin in it.
+namespace {
+stay held;
+std::atomic<int> ran_late{0};
+cmwq::work<std::reference_wrapper<stay>>* first_held = nullptr;
+struct count_one {
+    void operator()() const { ++ran_late; }
+};
+cmwq::work<count_one>* late[3];
+} // namespace
+
+CASE leave_items(parts& p) {
+    first_held = new cmwq::work{std::ref(held)};
+    queue_of(p).queue(*first_held);
+    held.entered.acquire();
+    for (auto*& w : late) {
+        w = new cmwq::work{count_one{}};
+        queue_of(p).queue(*w);
+    }
+    p.item = first_held;
+    p.opened = [] { held.leave.release(); };
+    return "";
+}
+
+CASE have_items_run(parts&) {
+    const bool ran = held.finished && ran_late == 3;
+    delete first_held;
+    for (auto* w : late) delete w;
+    return ran ? "" : "not all items have run";
+}
+
+// On a queue of the plugin.
+namespace {
+std::optional<cmwq::runtime> own_runtime;
+std::optional<unbound_queue> own_queue;
+} // namespace
+
+CASE make_own_queue(parts& p) {
+    own_runtime.emplace();
+    own_queue.emplace(*own_runtime, "plugin");
+    p.queue = &*own_queue;
+    return "";
+}
+
+CASE run_on_own_queue(parts& p) {
+    held.finished = false;
+    first_held = new cmwq::work{std::ref(held)};
+    own_queue->queue(*first_held);
+    held.entered.acquire();
+    p.item = static_cast<cmwq::work_base*>(first_held);
+    p.opened = [] { held.leave.release(); };
+    return "";
+}
+
+CASE has_finished(parts&) { return held.finished ? "" : "it has not finished"; }
+
+CASE end_own_queue(parts&) {
+    delete first_held;
+    own_queue.reset();
+    own_runtime.reset();
+    return "";
+}
+
+// Only this is called in a plugin of another backend.
+CASE use_queue(parts& p) {
+    cmwq::work item{[] {}};
+    queue_of(p).queue(item);
+    return "used";
+}

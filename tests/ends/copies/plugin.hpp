@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the plugin of two_copies.cpp exports, and what both sides of it use.
+#pragma once
+
+#include "../../support/eventually.hpp"
+
+#include <atomic>
+#include <fstream>
+#include <semaphore>
+#include <string>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+
+namespace copies {
+
+/// What the program hands over. Types of the library go as they are: both sides are built from the same headers.
+struct parts {
+    void* queue = nullptr; ///< workqueue<unbound>, of the program
+    void* bound = nullptr; ///< workqueue_base, bound, of the program, on a runtime without detectors
+    void* item = nullptr;  ///< work_base
+    void (*opened)() = nullptr;
+};
+
+/// Each returns an empty string, or what is wrong.
+using test_case = const char* (*)(parts&);
+
+/// Makes a call in another thread, and does `before` as soon as that thread sleeps, or the call has returned.
+template <class Call, class Before>
+void call_and_meanwhile(Call call, Before before) {
+    std::atomic<long> tid{0};
+    std::atomic<bool> returned{false};
+    std::thread t([&] {
+        tid = ::syscall(SYS_gettid);
+        call();
+        returned = true;
+    });
+    const auto sleeps = [&] {
+        if (returned) return true;
+        std::ifstream file("/proc/self/task/" + std::to_string(tid.load()) + "/stat");
+        std::string text;
+        std::getline(file, text);
+        const auto name_ends = text.rfind(')');
+        return name_ends != std::string::npos && text.compare(name_ends, 3, ") S") == 0;
+    };
+    static_cast<void>(cmwq_test::eventually(sleeps));
+    before();
+    t.join();
+}
+
+/// What an item does that stays until it is let go.
+struct stay {
+    std::binary_semaphore entered{0}, leave{0};
+    std::atomic<bool> finished{false};
+    std::atomic<int> runs{0};
+    void operator()() {
+        ++runs;
+        finished = false;
+        entered.release();
+        leave.acquire();
+        finished = true;
+    }
+};
+
+} // namespace copies

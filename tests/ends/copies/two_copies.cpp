@@ -1,0 +1,161 @@
+// exits: 0
+// says: all 12 cases: as in one copy
+// A program and a plugin with a copy of the library each: what the plugin queues on a queue of the program can be waited
+// for, cancelled and destroyed in both, and the other way round. Each case has a process.
+#include "plugin.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <string>
+#include <sys/wait.h>
+
+using copies::call_and_meanwhile;
+using copies::parts;
+
+namespace {
+
+void* plugin = nullptr;
+
+const char* call(const char* name, parts& p) { return reinterpret_cast<copies::test_case>(::dlsym(plugin, name))(p); }
+
+struct machine {
+    cmwq::runtime rt;
+    std::unique_ptr<cmwq::workqueue<cmwq::unbound>> q = std::make_unique<cmwq::workqueue<cmwq::unbound>>(rt, "program");
+    parts p{.queue = q.get()};
+};
+
+/// A case that is in the plugin as a whole.
+template <const char* Name>
+std::string in_plugin() {
+    machine m;
+    return call(Name, m.p);
+}
+
+constexpr char flush_running[] = "flush_running", cancel_running[] = "cancel_running",
+               destroy_running[] = "destroy_running", cancel_armed[] = "cancel_armed", pending[] = "cancel_pending",
+               itself[] = "wait_for_itself", own_run[] = "know_own_run";
+
+std::string blocking_region_is_seen() {
+    cmwq::runtime rt{{.sentinel = false}};
+    cmwq::workqueue<> bound{rt, "bound"};
+    parts p{.bound = static_cast<cmwq::workqueue_base*>(&bound)};
+    // Whichever CPU the two get: at once, by the guard, if that is the same one.
+    for (int i = 0; i < 1000 && rt.stats().blocks_by_guard == 0; ++i) static_cast<void>(call("announce_blocking", p));
+    return rt.stats().blocks_by_guard != 0 ? "" : "no guard was seen";
+}
+
+std::string queue_is_destroyed() {
+    machine m;
+    static_cast<void>(call("leave_items", m.p));
+    call_and_meanwhile([&] { m.q.reset(); }, m.p.opened);
+    return call("have_items_run", m.p);
+}
+
+/// The program waits for an item of the plugin, on a queue of that.
+template <class Wait>
+std::string waits_for_plugin(Wait wait) {
+    parts p;
+    static_cast<void>(call("make_own_queue", p));
+    auto& queue = *static_cast<cmwq::workqueue<cmwq::unbound>*>(p.queue);
+    cmwq::work introduction{[] {}};
+    queue.queue(introduction);
+    static_cast<void>(call("run_on_own_queue", p));
+    std::string wrong;
+    call_and_meanwhile(
+        [&] {
+            wait(*static_cast<cmwq::work_base*>(p.item));
+            wrong = call("has_finished", p);
+        },
+        p.opened);
+    queue.flush();
+    introduction.flush();
+    static_cast<void>(call("end_own_queue", p));
+    return wrong;
+}
+
+std::string program_cancels() {
+    return waits_for_plugin([](cmwq::work_base& w) { w.cancel_sync(); });
+}
+
+std::string item_waits_for_item() {
+    return waits_for_plugin([](cmwq::work_base& w) {
+        machine m;
+        cmwq::work waits{[&] { w.flush(); }};
+        m.q->queue(waits);
+        waits.flush();
+    });
+}
+
+/// A plugin that is too different to be worked with says so.
+std::string other_build_is_refused() {
+    int ends[2];
+    if (::pipe(ends) != 0) return "no pipe";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGABRT, SIG_DFL);
+        ::dup2(ends[1], 2);
+        plugin = ::dlopen(CMWQ_TEST_OTHER_BUILD, RTLD_NOW | RTLD_LOCAL);
+        machine m;
+        static_cast<void>(call("use_queue", m.p));
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::string said;
+    char buffer[256];
+    for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(n));
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return "it is not refused";
+    return said.find("another copy of the library") != std::string::npos ? "" : "it is not said: " + said;
+}
+
+struct {
+    const char* name;
+    std::string (*run)();
+} const cases[] = {{"flush() of a running item", in_plugin<flush_running>},
+                   {"cancel_sync() of a running item", in_plugin<cancel_running>},
+                   {"~work() of a running item", in_plugin<destroy_running>},
+                   {"cancel_sync() of an armed timer", in_plugin<cancel_armed>},
+                   {"cancel() of a pending item", in_plugin<pending>},
+                   {"an item waits for itself", in_plugin<itself>},
+                   {"this_work in the plugin", in_plugin<own_run>},
+                   {"blocking_region in the plugin", blocking_region_is_seen},
+                   {"a queue is destroyed with items of the plugin", queue_is_destroyed},
+                   {"the program cancels an item of the plugin", program_cancels},
+                   {"an item of the program waits for one of the plugin", item_waits_for_item},
+                   {"another build is refused", other_build_is_refused}};
+
+} // namespace
+
+int main() {
+    int nr_cases = 0, nr_good = 0;
+    for (const auto& c : cases) {
+        ++nr_cases;
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(20); // of a hang
+            plugin = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+            if (plugin == nullptr) {
+                std::printf("%s\n", ::dlerror());
+                std::fflush(stdout);
+                ::_exit(1);
+            }
+            const std::string wrong = c.run();
+            if (!wrong.empty()) std::printf("%s: %s\n", c.name, wrong.c_str());
+            std::fflush(stdout);
+            ::_exit(wrong.empty() ? 0 : 2);
+        }
+        int status = 0;
+        while (::waitpid(child, &status, 0) != child) {}
+        if (WIFSIGNALED(status)) std::printf("%s: signal %d\n", c.name, WTERMSIG(status));
+        if (status == 0) ++nr_good;
+        std::fflush(stdout);
+    }
+    if (nr_good == nr_cases) std::printf("all %d cases: as in one copy\n", nr_cases);
+}
