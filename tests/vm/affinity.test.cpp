@@ -466,3 +466,77 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               n.expect(again.most() < 4, std::to_string(again.most()) + " items of a pod at once");
           }) == "");
 }
+
+namespace {
+
+/// Threads of this process that watch CPUs: how many have run for a millisecond at least, and the time of all.
+struct sentinels {
+    unsigned nr = 0;
+    double seconds = 0;
+};
+sentinels sentinels_so_far() {
+    sentinels all;
+    for (const auto& task : vm::fs::directory_iterator("/proc/self/task")) {
+        const std::string name = vm::line_of(task.path() / "comm");
+        if (!name.starts_with("cmwq/") || !name.ends_with(":S")) continue;
+        const double seconds = std::strtod(vm::line_of(task.path() / "schedstat").c_str(), nullptr) / 1e9;
+        all.seconds += seconds;
+        if (seconds > 1e-3) ++all.nr;
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("affinity: under a quota of two CPUs no more than two sentinels are awake, and they leave it to the items") {
+    const bool with_sentinels = GENERATE(true, false);
+    const vm::cgroup group("throttled");
+    REQUIRE(group.set("cpu.max", "200000 100000"));
+    CHECK(vm::in_child([&](vm::notes& n) {
+              n.expect(group.enter(), "cannot enter the group");
+              cmwq::runtime_options o = vm::without_hogs();
+              o.sentinel = with_sentinels;
+              cmwq::runtime rt{std::move(o)};
+              cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+              std::atomic<bool> stop{false};
+              std::atomic<unsigned> nr_runs{0}, nr_at_once{0}, most_at_once{0};
+              std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
+              for (unsigned i = 0; i < 64; ++i) { // a backlog for each pod
+                  items.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
+                      const unsigned now = ++nr_at_once;
+                      for (unsigned seen = most_at_once;
+                           seen < now && !most_at_once.compare_exchange_weak(seen, now);) {}
+                      vm::burn(std::chrono::milliseconds{1});
+                      --nr_at_once;
+                      ++nr_runs;
+                      if (!stop) q.queue_on(i % vm::nr_cpus, *items[i]);
+                  }));
+              }
+              for (unsigned i = 0; i < 64; ++i) q.queue_on(i % vm::nr_cpus, *items[i]);
+              const auto begin = std::chrono::steady_clock::now();
+              const auto used = [] {
+                  timespec t{};
+                  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+                  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+              };
+              n.expect(eventually([&] { return used() >= 10; }), "uses no time"); // five seconds, as the quota is
+              stop = true;
+              const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+              const sentinels watching = sentinels_so_far();
+              const double all = used();
+              std::string throttled;
+              std::ifstream stat("/sys/fs/cgroup/throttled/cpu.stat");
+              for (std::string line; std::getline(stat, line);) {
+                  if (line.starts_with("nr_")) throttled += ", " + line;
+              }
+              std::printf(
+                  "quota of 2 CPUs, sentinels %s: %.0f items/s, %u at once at most, %u sentinels ran for %.3f s of "
+                  "%.2f s%s\n",
+                  with_sentinels ? "on" : "off", nr_runs / seconds, most_at_once.load(), watching.nr, watching.seconds,
+                  all, throttled.c_str());
+              std::fflush(stdout);
+              q.drain();
+              n.expect(watching.nr <= 2, std::to_string(watching.nr) + " sentinels ran");
+              n.expect(watching.seconds < all / 5, "the sentinels took more than a fifth of the time");
+          }) == "");
+}

@@ -34,7 +34,7 @@ inline bool bh_budget::go_on() noexcept {
 // --- the pool ---------------------------------------------------------------------------------------------------------
 
 inline void worker_pool::become_bottom_half(bh_thread& thread, worker_pool* first) {
-    configure({.cpus = cpuset{number_}, .pod = cpuset{number_}}, {}, 1);
+    configure({.cpus = cpuset{number_}, .pod = cpuset{number_}}, {});
     const scoped_lock g(lock_);
     bh_thread_ = &thread;
     goes_first_ = first;

@@ -40,6 +40,56 @@ inline int runtime_core::width_of(const cpuset& pod) const noexcept {
     return static_cast<int>(std::max(1.0, std::min(static_cast<double>(pod.size()), std::ceil(quota_))));
 }
 
+// Under a quota, which the sentinels themselves use up, too, no more of them are awake than workers may run. They are the
+// same ones for all pods of a queue.
+inline cpuset runtime_core::watchers_of(const pool_spec& spec) const {
+    const auto size = static_cast<unsigned>(spec.cpus.size()), n = static_cast<unsigned>(width_of(spec.cpus));
+    if (n >= size) return spec.cpus;
+    cpuset chosen;
+    unsigned i = 0, taken = 0;
+    for (const unsigned cpu : spec.cpus) {
+        if (taken * size <= i++ * n && taken < n) {
+            chosen.insert(cpu);
+            ++taken;
+        }
+    }
+    return chosen;
+}
+
+// Under a quota the widths of a queue's pods together are no more than that. Where there are more pods than CPUs' worth
+// of time, neighbours are served by one pool; strict ones cannot be, and have one worker each.
+inline void runtime_core::share_quota(std::vector<pool_choice>& choices, bool strict) const {
+    cpuset all;
+    for (const pool_choice& c : choices) all = all | c.spec.pod;
+    const auto quota = static_cast<std::size_t>(width_of(all));
+    if (!strict && choices.size() > quota) {
+        std::vector<pool_choice> merged;
+        for (std::size_t i = 0; i < choices.size(); ++i) {
+            pool_choice& c = choices[i];
+            if (i == 0 || i * quota / choices.size() != (i - 1) * quota / choices.size()) {
+                merged.push_back(std::move(c));
+                continue;
+            }
+            pool_choice& into = merged.back();
+            into.spec.pod = into.spec.pod | c.spec.pod;
+            if (into.spec.node != c.spec.node) into.spec.node = -1;
+            into.places.insert(into.places.end(), c.places.begin(), c.places.end());
+        }
+        choices = std::move(merged);
+    }
+    // Each has one; the rest goes round, to those that are not full.
+    std::size_t left = quota > choices.size() ? quota - choices.size() : 0;
+    for (bool any = true; any && left != 0;) {
+        any = false;
+        for (pool_choice& c : choices) {
+            if (left == 0 || static_cast<std::size_t>(c.spec.width) >= c.spec.pod.size()) continue;
+            ++c.spec.width;
+            --left;
+            any = true;
+        }
+    }
+}
+
 // --- attributes to pools ----------------------------------------------------------------------------------------------
 
 inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, bool lenient) {
@@ -87,6 +137,7 @@ inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, boo
         }
         choices.push_back(std::move(c));
     }
+    if (q.managed) share_quota(choices, a.strict());
     serve_other_places(choices);
     return choices;
 }

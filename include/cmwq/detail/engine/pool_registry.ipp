@@ -23,9 +23,8 @@ inline worker_pool& pool_registry::get(pool_spec spec) {
         free_ = &records_.append(std::make_unique<record>(rt_, rt_.id_of_shared_pool(n), static_cast<unsigned>(n)));
     }
     record& r = *free_;
-    const cpuset watchers = rt_.places_of(spec.managed ? spec.cpus : cpuset{});
-    const int width = rt_.width_of(spec.pod);
-    r.pool.configure(std::move(spec), watchers, width);
+    const cpuset watchers = rt_.places_of(spec.managed ? rt_.watchers_of(spec) : cpuset{});
+    r.pool.configure(std::move(spec), watchers);
     try {
         watch(r.pool);
     } catch (...) {
@@ -96,12 +95,14 @@ inline void pool_registry::free_ended() noexcept {
 }
 
 inline void pool_registry::watch(worker_pool& pool) {
-    pool.for_each_watcher(
-        [&](unsigned place) { rt_.sentinel_at(place).watch(pool, pool.spec().pod.contains(rt_.cpu_at(place))); });
+    pool.for_each_watcher(worker_pool::watchers::all, [&](unsigned place) {
+        rt_.sentinel_at(place).watch(pool, pool.spec().pod.contains(rt_.cpu_at(place)));
+    });
 }
 
 inline void pool_registry::stop_watching(worker_pool& pool) noexcept {
-    pool.for_each_watcher([&](unsigned place) { rt_.sentinel_at(place).stop_watching(pool); });
+    pool.for_each_watcher(worker_pool::watchers::all,
+                          [&](unsigned place) { rt_.sentinel_at(place).stop_watching(pool); });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -17,7 +17,8 @@ struct pool_spec {
     int node = -1; ///< of the pod; -1: it spans several
     int nice = 0;  ///< -20 ... 19
     sched_class sched = sched_class::normal;
-    bool managed = false; ///< one runnable worker for each CPU of the pod
+    bool managed = false; ///< as many runnable workers as `width`
+    int width = 1;        ///< of a managed one: the CPUs of the pod, or its part of the quota
 
     friend bool operator==(const pool_spec&, const pool_spec&) = default;
 

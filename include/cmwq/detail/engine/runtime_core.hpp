@@ -116,6 +116,10 @@ public:
     [[nodiscard]] unsigned binding() const noexcept { return binding_.load(relaxed); }
     /// How many workers keep these CPUs busy: fewer than there are if the process's quota of CPU time is smaller.
     [[nodiscard]] int width_of(const cpuset& pod) const noexcept;
+    /// The CPUs whose sentinels look after a pool.
+    [[nodiscard]] cpuset watchers_of(const pool_spec& spec) const;
+    /// Whether one CPU more may help where so many workers run already.
+    [[nodiscard]] bool quota_admits(int nr_running) const noexcept { return nr_running < quota_; }
     /// Loaded at its first use: programs that only use bound queues do without.
     [[nodiscard]] const topology& topology_of_machine() const CMWQ_EXCLUDES(topology_lock_);
 
@@ -310,6 +314,7 @@ private:
     void serve_other_places(std::vector<pool_choice>& choices) const;
     void keep_away_from_isolated_cpus(bool new_thread = false) noexcept CMWQ_EXCLUDES(config_lock_);
     void bind_helpers(const cpuset& cpus) const noexcept;
+    void share_quota(std::vector<pool_choice>& choices, bool strict) const;
     [[nodiscard]] cpuset usable_now() CMWQ_REQUIRES(config_lock_);
     // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(config_lock_);

@@ -37,7 +37,7 @@ inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigne
         pool_spec spec{.cpus = cpuset{cpu}, .pod = cpuset{cpu}, .managed = true};
         if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
         if (p == static_cast<unsigned>(priority::fifo)) spec.sched = sched_class::fifo;
-        pools[p].configure(std::move(spec), cpuset{place}, 1);
+        pools[p].configure(std::move(spec), cpuset{place});
         guard.watch(pools[p], true);
     }
 }
@@ -349,7 +349,7 @@ inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
         p.look_for_hogs(options_.cpu_hog_threshold.count());
         switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
         case finding::nothing_pending: break;
-        case finding::running:
+        case finding::running: p.arm_far_watchers(); [[fallthrough]];
         case finding::all_blocked: pending = true; break;
         case finding::replaced: pending = eventful = true; break;
         case finding::no_spare: pending = true; break; // it has asked for one

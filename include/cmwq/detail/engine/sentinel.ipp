@@ -5,6 +5,7 @@
 #include <cmwq/detail/engine/sentinel.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -84,11 +85,17 @@ inline void sentinel::guard_cpu() noexcept {
     // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
     // its toes. It must not spin on a CPU that idles for another reason.
     constexpr int patience = 16;
-    constexpr std::int64_t moment = 100'000, nap_length = 1'000'000;
+    constexpr std::int64_t moment = 100'000, shortest_nap = 1'000'000, longest_nap = 16'000'000;
+    std::int64_t nap_length = shortest_nap;
     int fruitless = 0;
     while (!stop_.load(acquire)) {
         settle();
-        bool pending = false, no_spare = false, hold = false;
+        bool pending = false, no_spare = false, hold = false, in_vain = true;
+        int nr_running = 0;                                                          // in the pools that share a quota
+        for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
+            const worker_pool* pool = w->pool.load(acquire);
+            if (pool != nullptr && pool->role() == pool_role::attrs_keyed) nr_running += pool->nr_running();
+        }
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             worker_pool* pool = w->pool.load(acquire);
             if (pool == nullptr) continue;
@@ -102,10 +109,18 @@ inline void sentinel::guard_cpu() noexcept {
             const bool could_help = f == finding::running && !w->in_pod.load(relaxed);
             w->idle_looks = could_help ? w->idle_looks + 1 : 0;
             if (w->idle_looks > patience) {
-                w->idle_looks = 0;
-                pool->lend_cpu();
+                const bool lent = rt_.quota_admits(nr_running) && pool->lend_cpu();
+                w->idle_looks = lent ? 0 : patience; // otherwise as soon as it may
+                if (lent) {
+                    in_vain = false;
+                    ++nr_running;
+                }
             }
+            // A worker of a bound pool that is found running is about to leave this CPU; those of others may be anywhere.
+            const bool elsewhere = f == finding::running && pool->role() == pool_role::attrs_keyed;
+            if (f != finding::nothing_pending && !elsewhere) in_vain = false;
         }
+        if (!in_vain) nap_length = shortest_nap;
         if (!pending) {
             if (disarm()) return;
         } else if (hold) {
@@ -115,9 +130,11 @@ inline void sentinel::guard_cpu() noexcept {
                 worker_pool* pool = w->pool.load(acquire);
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
             }
-        } else if (no_spare || ++fruitless > patience) {
+        } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
             nap(nap_length);
             fruitless = 0;
+            // An idle CPU beside pools in which as many run as may: looking is all that it does, and is charged for.
+            if (!no_spare) nap_length = std::min(nap_length * 2, longest_nap);
         } else {
             yield_this_thread();
         }

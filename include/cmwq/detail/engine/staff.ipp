@@ -104,7 +104,7 @@ inline void runtime_core::make_room_for(const worker_pool& pool) noexcept {
 
 inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
     if (!options_.sentinel || !binds_threads_) return;
-    pool.for_each_watcher([this](unsigned place) {
+    pool.for_each_watcher(worker_pool::watchers::all, [this](unsigned place) {
         sentinel& s = sentinel_at(place);
         if (s.started()) return;
         if (const int error = s.start(); error != 0) report_no_thread(cpu_at(place), error);

@@ -306,16 +306,21 @@ inline void worker_pool::ask_for_worker() noexcept {
 
 inline void worker_pool::arm() noexcept {
     if (!manages()) return; // nobody waits for a block to be noticed
-    // [ARM-3] as [ARM-1], for all sentinels of the pool at once.
+    // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
+    // caller's business, who may be queueing: they can be many.
     if (role_ == pool_role::per_cpu || (!armed_.load(seq_cst) && !armed_.exchange(true, seq_cst))) {
-        for_each_watcher([this](unsigned place) { rt_.sentinel_at(place).arm(); });
+        for_each_watcher(watchers::near, [this](unsigned place) { rt_.sentinel_at(place).arm(); });
     }
     rt_.arm_monitor();
 }
 
+inline void worker_pool::arm_far_watchers() const noexcept {
+    for_each_watcher(watchers::far, [this](unsigned place) { rt_.sentinel_at(place).arm(); });
+}
+
 inline bool worker_pool::sentinel_works() const noexcept {
     bool works = false;
-    for_each_watcher([&](unsigned place) { works |= rt_.sentinel_at(place).works(); });
+    for_each_watcher(watchers::near, [&](unsigned place) { works |= rt_.sentinel_at(place).works(); });
     return works;
 }
 
@@ -366,8 +371,10 @@ inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept
     return start_spare() ? finding::replaced : finding::no_spare;
 }
 
-inline void worker_pool::lend_cpu() noexcept {
-    if (nr_running_.load(relaxed) < reach_.load(relaxed)) start_spare();
+inline bool worker_pool::lend_cpu() noexcept {
+    if (nr_running_.load(relaxed) >= reach_.load(relaxed)) return false;
+    start_spare();
+    return true;
 }
 
 inline void worker_pool::guard_blocks(worker& self) noexcept {

@@ -59,9 +59,9 @@ public:
     worker_pool& operator=(const worker_pool&) = delete;
 
     /// What its threads are. Before its first use, and again when the registry gives the record of a pool that has
-    /// ended to another one. `watchers`: the places in the runtime of the CPUs whose sentinels look after it.
+    /// ended to another one. `watching`: the places in the runtime of the CPUs whose sentinels look after it.
     /// Throws std::bad_alloc; nothing changed then.
-    void configure(pool_spec spec, const cpuset& watchers, int width) CMWQ_EXCLUDES(lock_);
+    void configure(pool_spec spec, const cpuset& watching) CMWQ_EXCLUDES(lock_);
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
     [[nodiscard]] unsigned number() const noexcept { return number_; }
@@ -71,9 +71,11 @@ public:
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     /// Whether blocked workers are replaced, and only they.
     [[nodiscard]] bool manages() const noexcept { return managed_.load(relaxed) && associated_.load(relaxed); }
-    /// Calls f(place) for the CPUs whose sentinels look after this pool.
+    /// Calls f(place) for the CPUs whose sentinels look after this pool: those of its pod (all, if none is there), those
+    /// that only could help, or both.
+    enum class watchers : unsigned char { near = 1, far = 2, all = 3 };
     template <class F>
-    void for_each_watcher(F&& f) const;
+    void for_each_watcher(watchers which, F&& f) const;
 
     // --- producers: lock-free ---------------------------------------------------------------------------------------
 
@@ -193,8 +195,11 @@ public:
     finding look_for_blocked(detector who, bool insist) noexcept;
     /// A sentinel that was armed for this pool falls asleep: [ARM-3].
     void disarmed() noexcept { armed_.store(false, seq_cst); }
-    /// A CPU that is not in the pod idles, and has for a moment: it may help.
-    void lend_cpu() noexcept;
+    /// A CPU that is not in the pod idles, and has for a moment: it may help. False: so many run that it may not.
+    bool lend_cpu() noexcept;
+    [[nodiscard]] int nr_running() const noexcept { return nr_running_.load(relaxed); }
+    /// The monitor has found the pool busy, and that something is pending: CPUs that could help are to look, too.
+    void arm_far_watchers() const noexcept;
     [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
     void guard_blocks(worker& self) noexcept; ///< will_block begins
     void guard_ends(worker& self) noexcept;
@@ -338,7 +343,8 @@ private:
     atomic<bool> managed_{false};
     atomic<bool> associated_{true};                           // per_cpu: its CPU is there
     atomic<bool> armed_{false};                               // its sentinels are: spares a look at each of them
-    const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime
+    const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime: the near ones
+    const std::unique_ptr<atomic<std::uint64_t>[]> helpers_;  // the same: the far ones
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
     atomic<bool> draining_{false};                         // A: bottom_half: somebody runs what is pending

@@ -17,7 +17,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 inline worker_pool::worker_pool(runtime_core& rt, std::uint64_t id, pool_role role, unsigned number)
     : rt_(rt), id_(id), role_(role), number_(number),
-      watchers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)) {}
+      watchers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)),
+      helpers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)) {}
 
 inline worker_pool::~worker_pool() {
     worker* w = all_.load(relaxed);
@@ -28,7 +29,14 @@ inline worker_pool::~worker_pool() {
     }
 }
 
-inline void worker_pool::configure(pool_spec spec, const cpuset& watchers, int width) {
+inline void worker_pool::configure(pool_spec spec, const cpuset& watching) {
+    cpuset near;
+    for (const unsigned place : watching) {
+        if (role_ != pool_role::attrs_keyed || spec.pod.contains(rt_.cpu_at(place))) near.insert(place);
+    }
+    if (near.empty()) near = watching;
+    const cpuset far = watching - near;
+    const int width = spec.width;
     const scoped_lock g(lock_);
     spec_ = std::move(spec);
     roams_ = rt_.binds_threads() && spec_.pod != spec_.cpus;
@@ -38,19 +46,23 @@ inline void worker_pool::configure(pool_spec spec, const cpuset& watchers, int w
     reach_.store(rt_.width_of(spec_.cpus), relaxed);
     limit_.store(width, relaxed);
     for (unsigned i = 0; i < rt_.nr_cpus(); i += 64) {
-        std::uint64_t word = 0;
+        std::uint64_t words[2] = {};
         for (unsigned bit = 0; bit < 64; ++bit) {
-            if (watchers.contains(i + bit)) word |= std::uint64_t{1} << bit;
+            if (near.contains(i + bit)) words[0] |= std::uint64_t{1} << bit;
+            if (far.contains(i + bit)) words[1] |= std::uint64_t{1} << bit;
         }
-        watchers_[i / 64].store(word, relaxed);
+        watchers_[i / 64].store(words[0], relaxed);
+        helpers_[i / 64].store(words[1], relaxed);
     }
     stopping_ = false;
 }
 
 template <class F>
-void worker_pool::for_each_watcher(F&& f) const {
+void worker_pool::for_each_watcher(watchers which, F&& f) const {
     for (unsigned i = 0; i < rt_.nr_cpus(); i += 64) {
-        for (std::uint64_t word = watchers_[i / 64].load(relaxed); word != 0; word &= word - 1) {
+        std::uint64_t word = which != watchers::far ? watchers_[i / 64].load(relaxed) : 0;
+        if (which != watchers::near) word |= helpers_[i / 64].load(relaxed);
+        for (; word != 0; word &= word - 1) {
             f(i + static_cast<unsigned>(std::countr_zero(word)));
         }
     }
