@@ -5,11 +5,15 @@
 // Seen to find: no second look after a worker has put itself on the idle list; a relaxed look at nr_running behind the
 // push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when it goes idle.
 #include "catch.hpp"
+#include "model/keyed_machine.hpp"
 #include "model/machine.hpp"
 
 namespace model = cmwq::detail::model;
+using cmwq_test::keyed_machine;
 using cmwq_test::machine;
+using cmwq_test::pool_for_each_cpu;
 using cmwq_test::search;
+using cmwq_test::search_on;
 using cmwq_test::setup;
 
 namespace {
@@ -51,6 +55,22 @@ void two_producers(setup s) {
     if (!s.sentinel) model::require(m.waited() == 0, "nobody waited for the monitor");
     m.q.flush();
     model::require(runs_a == 1 && runs_b == 1, "each ran once");
+}
+
+/// The first item waits for the second, which comes while a worker is on its way to the first. No guard announces that.
+void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base& of_second) {
+    model::semaphore gate{0}, done{0};
+    cmwq::work first{[&] {
+        gate.acquire();
+        done.release();
+    }};
+    cmwq::work second{[&] { gate.release(); }};
+    auto t = model::spawn([&] { of_second.queue(second); });
+    of_first.queue(first);
+    done.acquire();
+    t.join();
+    first.flush();
+    second.flush();
 }
 
 } // namespace
@@ -95,5 +115,158 @@ TEST_CASE("idle: an item queued by an item") {
         t.join();
         model::require(m.waited() == 0, "nobody waited for the monitor");
         m.q.flush();
+    }));
+}
+
+TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
+    CHECK(model::explore(search("waits-bound", 2), [] {
+        machine m;
+        first_waits_for_second(m.q, m.q); // the monitor finds it
+    }));
+    CHECK(model::explore(search("waits-bound-sentinel", 2), [] {
+        machine m({.sentinel = true});
+        first_waits_for_second(m.q, m.q);
+    }));
+    CHECK(model::explore(search_on(2, "waits-elastic", 3), [] {
+        keyed_machine<cmwq::elastic> m;
+        first_waits_for_second(m.q(), m.q());
+        model::require(m.waited() == 0, "one more worker keeps the second CPU busy");
+    }));
+    CHECK(model::explore(search("waits-unbound", 3), [] {
+        keyed_machine<cmwq::unbound> m;
+        first_waits_for_second(m.q(), m.q());
+        model::require(m.waited() == 0, "nothing has to be noticed");
+    }));
+    CHECK(model::explore(search("waits-ordered", 3), [] {
+        keyed_machine<cmwq::ordered> m;
+        model::unsearched quiet;
+        quiet.begin();
+        cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // of the same pool
+        quiet.end();
+        first_waits_for_second(m.q(), other);
+        model::require(m.waited() == 0, "nothing has to be noticed");
+        quiet.begin();
+    }));
+}
+
+// The second waits for a slot, which comes from another pool while a worker is on its way to the first.
+TEST_CASE("idle: the first item waits for one that waits for a slot of another pool") {
+    const auto body = [](auto& m) {
+        model::semaphore gate{0}, hold{0}, done{0};
+        cmwq::work holder{[&] { hold.acquire(); }};
+        cmwq::work first{[&] {
+            gate.acquire();
+            done.release();
+        }};
+        cmwq::work second{[&] { gate.release(); }};
+        m.q().queue_on(1, holder);
+        auto t = model::spawn([&] { hold.release(); });
+        m.q().queue_on(0, first);
+        m.q().queue_on(0, second);
+        done.acquire();
+        t.join();
+        holder.flush();
+        second.flush();
+    };
+    CHECK(model::explore(search_on(2, "granted-unbound", 3), [&] {
+        keyed_machine<cmwq::unbound> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        body(m);
+        model::require(m.waited() == 0, "nothing has to be noticed");
+    }));
+    CHECK(model::explore(search_on(2, "granted-elastic", 3), [&] {
+        keyed_machine<cmwq::elastic> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        body(m); // the monitor finds the first blocked
+    }));
+}
+
+namespace {
+
+model::options with_stall(std::string name, unsigned cpus = 1) {
+    model::options o = search_on(cpus, std::move(name), 2);
+    o.stalls = 1;
+    return o;
+}
+
+/// One producer is stopped anywhere in the middle of queueing, before another one begins or while it queues.
+void beside_a_stopped_producer(cmwq::workqueue_base& q) {
+    model::semaphore done{0};
+    cmwq::work a{[] {}};
+    cmwq::work b{[&] { done.release(); }};
+    auto t = model::spawn([&] {
+        const model::may_stall here;
+        q.queue(a);
+    });
+    const std::int64_t before = model::elapsed();
+    q.queue(b);
+    done.acquire();
+    model::require(model::elapsed() == before, "nobody waited for the stopped one");
+    t.join();
+    a.flush();
+    b.flush();
+}
+
+/// The same behind an item that waits for the one of the other producer.
+void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
+    model::semaphore gate{0}, began{0}, done{0};
+    cmwq::work a{[] {}};
+    cmwq::work b{[&] { gate.release(); }};
+    cmwq::work blocked{[&] {
+        began.release();
+        gate.acquire();
+        done.release();
+    }};
+    q.queue(blocked);
+    began.acquire();
+    auto t = model::spawn([&] {
+        const model::may_stall here;
+        q.queue(a);
+    });
+    const std::int64_t before = model::elapsed();
+    q.queue(b);
+    done.acquire();
+    model::require(model::elapsed() - before < 100'000'000, "a detector was told");
+    t.join();
+    a.flush();
+    b.flush();
+    blocked.flush();
+}
+
+} // namespace
+
+TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up no other one") {
+    CHECK(model::explore(with_stall("stopped-bound"), [] {
+        machine m;
+        beside_a_stopped_producer(m.q);
+    }));
+    CHECK(model::explore(with_stall("stopped-bound-cold"), [] {
+        machine m({.warm = false});
+        beside_a_stopped_producer(m.q);
+    }));
+    CHECK(model::explore(with_stall("stopped-elastic", 2), [] {
+        keyed_machine<cmwq::elastic> m;
+        beside_a_stopped_producer(m.q());
+    }));
+    CHECK(model::explore(with_stall("stopped-unbound"), [] {
+        keyed_machine<cmwq::unbound> m;
+        beside_a_stopped_producer(m.q());
+    }));
+    CHECK(model::explore(with_stall("stopped-ordered"), [] {
+        keyed_machine<cmwq::ordered> m;
+        beside_a_stopped_producer(m.q());
+    }));
+}
+
+TEST_CASE("idle: nor does it keep the detectors from being armed") {
+    CHECK(model::explore(with_stall("stopped-before-the-monitor"), [] {
+        machine m;
+        beside_a_stopped_producer_behind_a_block(m.q);
+    }));
+    CHECK(model::explore(with_stall("stopped-before-the-sentinel"), [] {
+        machine m({.sentinel = true});
+        beside_a_stopped_producer_behind_a_block(m.q);
+    }));
+    CHECK(model::explore(with_stall("stopped-before-the-elastic-sentinels", 2), [] {
+        keyed_machine<cmwq::elastic> m({.sentinel = true});
+        beside_a_stopped_producer_behind_a_block(m.q());
     }));
 }

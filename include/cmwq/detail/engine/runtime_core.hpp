@@ -221,7 +221,7 @@ public:
     }
     /// As sentinel::arm(), for the monitor.
     void arm_monitor() noexcept {
-        if (!monitoring_.load(seq_cst) && !monitoring_.exchange(true, seq_cst)) service_sleep_.unpark(); // [ARM-1]
+        if (monitoring_.arm()) service_sleep_.remind();
     }
 
     int start_thread(thread& t, thread_body body, void* arg) noexcept {
@@ -365,7 +365,7 @@ private:
     atomic<bool> freeze_check_wanted_{false};   // A
     std::int64_t check_due_ = 0;                // S: when it asks for the next look at the CPUs; steady clock
     std::int64_t checked_at_ = 0;               // ST: when it last looked which CPUs there are; steady clock
-    atomic<bool> monitoring_{false};            // A
+    arming monitoring_;                         // A
     int quiet_ticks_ = 0;                       // S
     std::int64_t tick_length_ = 0;              // S: nanoseconds
     std::int64_t ticked_at_ = 0;                // S: steady clock

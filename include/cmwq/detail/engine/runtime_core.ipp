@@ -269,9 +269,8 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
         }
     }
     work_access::set_pwq(w, pwq);
-    worker_pool* target = pwq->pool;
-    // With bottom halves everybody who pushes sees to it: the first one may be held back by a guard.
-    if (target->push(w, last != 0) || target->role() == pool_role::bottom_half) result.tell = target;
+    result.tell = pwq->pool; // read now: the pwq may be gone as soon as the item has been pushed
+    result.tell->push(w, last != 0);
     return result;
 }
 
@@ -300,7 +299,8 @@ inline void runtime_core::serve() noexcept {
         if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen();
         std::int64_t deadline = timers_.expire(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
-        if (monitoring_.load(acquire)) {
+        if (monitoring_.is_armed()) {
+            monitoring_.answer();
             const std::int64_t steady = steady_now();
             if (next_tick == 0) {
                 tick_length_ = shortest_tick;
@@ -312,7 +312,7 @@ inline void runtime_core::serve() noexcept {
                 const std::int64_t passed = std::min(steady - std::exchange(ticked_at_, steady), longest_gap);
                 const bool eventful = monitor_tick(passed);
                 tick_length_ = eventful ? shortest_tick : tick_length_ < longest_tick ? tick_length_ * 2 : longest_tick;
-                next_tick = monitoring_.load(acquire) ? steady + tick_length_ : 0;
+                next_tick = monitoring_.is_armed() ? steady + tick_length_ : 0;
             }
         }
         if (const std::int64_t look = wait_graph::get().look(*this); look != 0) {
@@ -376,8 +376,8 @@ inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
         for_each_pool([](worker_pool& p) { p.unlearn(); });
-        monitoring_.store(false, seq_cst); // [ARM-2]
-        if (anything_pending()) monitoring_.store(true, seq_cst);
+        monitoring_.disarm(); // [ARM-2]
+        if (anything_pending()) monitoring_.stay_armed();
     }
     return eventful;
 }

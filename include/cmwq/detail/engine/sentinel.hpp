@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
+#include <cmwq/detail/ds/arming.hpp>
 #include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
@@ -31,9 +32,7 @@ public:
 
     /// Any thread: something is pending behind a running worker of this CPU. One load while it is armed.
     void arm() noexcept {
-        // [ARM-1] something was made pending, then the look at armed_; pairs [ARM-2], where the sentinel takes armed_
-        // back and then looks at what is pending. All seq_cst: one of the two sees the other.
-        if (!armed_.load(seq_cst) && !armed_.exchange(true, seq_cst)) sleep_.unpark();
+        if (armed_.arm()) sleep_.remind();
     }
 
     /// The staff thread: starts the thread. 0 or errno.
@@ -70,7 +69,7 @@ private:
     thread thread_;                     // the staff thread's
     unsigned binding_ = 0;              // S: the runtime's when it bound itself
     parker sleep_;
-    atomic<bool> armed_{false};
+    arming armed_;
     atomic<bool> works_{false};
     atomic<bool> stop_{false};
 };

@@ -66,7 +66,8 @@ inline void sentinel::watch_cpu() noexcept {
     }
     while (!stop_.load(acquire)) {
         sleep_.park();
-        if (!armed_.load(acquire)) continue;
+        if (!armed_.is_armed()) continue;
+        armed_.answer();
         guard_cpu();
     }
 }
@@ -150,12 +151,13 @@ inline bool sentinel::disarm() noexcept {
         }
         return found;
     };
-    armed_.store(false, seq_cst); // [ARM-2]
+    armed_.disarm(); // [ARM-2]
     // [ARM-3] Its own flag first: whoever finds a pool's flag unset after this arms this sentinel again; who finds it
     // set has made pending before what is seen below.
     any([](worker_pool& pool) { return pool.disarmed(), false; });
     if (!any([](worker_pool& pool) { return pool.pending(); })) return true;
-    return armed_.exchange(true, seq_cst); // somebody armed it again: there is a permit
+    armed_.stay_armed();
+    return false;
 }
 
 inline void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }

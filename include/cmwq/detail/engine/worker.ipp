@@ -89,11 +89,10 @@ inline void worker_pool::work_locked(worker& self, deferred& d) {
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     count(self);
     do {
-        if (worklist_.empty()) drain_locked(d); // not for each item: the inbox is its producers' cache line
         work_base* w = take_locked(self);
         if (w == nullptr) break;
         run_locked(self, *w, d);
-        if (worklist_.empty()) drain_locked(d);
+        if (worklist_.empty()) drain_locked(d); // not for each item: the inbox is its producers' cache line
     } while (!self.scheduled.empty() || keep_working(snapshot_locked()));
     busy_.remove(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
@@ -163,11 +162,11 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     work_access::set_place(w, id_ << place::id_shift);
     work_access::clear_pending(w); // [PEND-2]; from here on it can be queued again, anywhere
 
-    if (self.cpu_intensive) {
-        uncount(self);
-        drain_locked(d); // what came in while it counted has only armed the detectors
-    }
-    const bool more = !worklist_.empty() || !inbox_.empty();
+    if (self.cpu_intensive) uncount(self);
+    // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just before
+    // that published the next one to wake. A slot that was granted to this pool likewise. So nobody else knows of them.
+    if (role_ != pool_role::bottom_half && (worklist_.empty() || self.cpu_intensive)) drain_locked(d);
+    const bool more = !worklist_.empty();
     if (more && need_more_worker(snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
     lock_.unlock();
     d.perform();
@@ -299,7 +298,10 @@ inline void worker_pool::kick_locked(deferred& d) noexcept {
 }
 
 inline void worker_pool::ask_for_worker() noexcept {
-    if (wanted_.exchange(true, acq_rel)) return;
+    // [ASK-1] seq_cst: something was made pending, then the look at the flag; pairs take_request(), behind which the staff
+    // thread looks at what is pending. It is told in either case: the thread that has set the flag may have been stopped
+    // before it got to that.
+    if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     rt_.request_staff();
     if (has_rescuable_.load(relaxed)) rt_.arm_monitor(); // which sees if that takes long
 }
@@ -308,8 +310,9 @@ inline void worker_pool::arm() noexcept {
     if (!manages()) return; // nobody waits for a block to be noticed
     // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
     // caller's business, who may be queueing: they can be many.
-    if (role_ == pool_role::per_cpu || (!armed_.load(seq_cst) && !armed_.exchange(true, seq_cst))) {
+    if (armed_.arm()) {
         for_each_watcher(watchers::near, [this](unsigned place) { rt_.sentinel_at(place).arm(); });
+        armed_.answer();
     }
     rt_.arm_monitor();
 }

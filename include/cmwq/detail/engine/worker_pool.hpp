@@ -4,6 +4,7 @@
 // docs/memory_ordering.md registers the edges named here in brackets.
 #pragma once
 
+#include <cmwq/detail/ds/arming.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/concurrency.hpp>
 #include <cmwq/detail/engine/idle_workers.hpp>
@@ -79,10 +80,11 @@ public:
 
     // --- producers: lock-free ---------------------------------------------------------------------------------------
 
-    /// Hands over an item whose PENDING the caller owns and whose pwq belongs to this pool. True: the caller owes an
+    /// Hands over an item whose PENDING the caller owns and whose pwq belongs to this pool. The caller owes an
     /// `after_push()`, as soon as it holds no lock.
-    [[nodiscard]] bool push(work_base& w, bool was_queued_before) noexcept;
-    /// Wakes a worker if too few run, and the detectors if enough do.
+    void push(work_base& w, bool was_queued_before) noexcept;
+    /// Wakes a worker if too few run, and the detectors if enough do. Every producer calls it, not only the one that has
+    /// found the inbox empty: that one may be stopped before it gets here, and leave all others waiting.
     void after_push() noexcept;
     /// The caller owns the PENDING of `w`. If a worker of this pool runs it for that queue, it is queued behind that
     /// run, whatever pool serves its CPU now.
@@ -194,7 +196,7 @@ public:
     /// `insist`: replace them even where one of many is likely to be back soon.
     finding look_for_blocked(detector who, bool insist) noexcept;
     /// A sentinel that was armed for this pool falls asleep: [ARM-3].
-    void disarmed() noexcept { armed_.store(false, seq_cst); }
+    void disarmed() noexcept { armed_.disarm(); }
     /// A CPU that is not in the pod idles, and has for a moment: it may help. False: so many run that it may not.
     bool lend_cpu() noexcept;
     [[nodiscard]] int nr_running() const noexcept { return nr_running_.load(relaxed); }
@@ -216,7 +218,9 @@ public:
 
     // --- the service thread and the staff thread ------------------------------------------------------------------------
 
-    [[nodiscard]] bool take_request() noexcept { return wanted_.exchange(false, acq_rel); }
+    [[nodiscard]] bool take_request() noexcept {
+        return wanted_.load(relaxed) && wanted_.exchange(false, seq_cst); // [ASK-1]
+    }
     /// Makes a worker if something is pending and nobody is there to run it. False: that cannot be done.
     bool staff() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether no item has ended since the last call.
@@ -342,7 +346,7 @@ private:
     atomic<int> reach_{1}; // the same of all CPUs that its threads may use: beyond that nobody lends one
     atomic<bool> managed_{false};
     atomic<bool> associated_{true};                           // per_cpu: its CPU is there
-    atomic<bool> armed_{false};                               // its sentinels are: spares a look at each of them
+    arming armed_;                                            // its sentinels are: spares a look at each of them
     const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime: the near ones
     const std::unique_ptr<atomic<std::uint64_t>[]> helpers_;  // the same: the far ones
 

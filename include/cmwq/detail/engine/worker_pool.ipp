@@ -72,10 +72,9 @@ inline void deferred::tell_pool() noexcept { std::exchange(tell_, nullptr)->afte
 
 // --- producers --------------------------------------------------------------------------------------------------------
 
-inline bool worker_pool::push(work_base& w, bool was_queued_before) noexcept {
+inline void worker_pool::push(work_base& w, bool was_queued_before) noexcept {
     work_access::set_place(w, id_ << place::id_shift | (was_queued_before ? place::may_be_running : 0));
-    // From here on the item belongs to the pool, and may be gone. Whoever found the inbox empty sees to the rest.
-    return inbox_.push(w);
+    static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be gone
 }
 
 inline void worker_pool::after_push() noexcept {
@@ -90,7 +89,7 @@ inline void worker_pool::after_push() noexcept {
         arm(); // it waits behind running workers, which may block, or behind many blocked ones
         return;
     }
-    if (worker* idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.unpark();
+    if (worker* idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.remind();
     else ask_for_worker();
 }
 
@@ -134,15 +133,17 @@ inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) 
 // After this every item whose push has completed is on a list of this pool. Who calls it and is not a counted worker
 // kicks the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
 inline void worker_pool::drain_locked(deferred& d) noexcept {
-    if (!grants_.empty()) drain_grants_locked(d);
-    work_base* w = inbox_.take_all();
-    if (w == nullptr) return;
-    while (w != nullptr) {
-        work_base* next = inbox_.unlink_next(*w);
-        accept_locked(*w);
-        w = next;
+    if (work_base* w = inbox_.take_all(); w != nullptr) {
+        while (w != nullptr) {
+            work_base* next = inbox_.unlink_next(*w);
+            accept_locked(*w);
+            w = next;
+        }
+        publish_pending_locked();
     }
-    publish_pending_locked();
+    // Afterwards, because a slot lets an item start that has waited for its queue's limit: it goes behind all that has
+    // come in until now.
+    if (!grants_.empty()) drain_grants_locked(d);
 }
 
 // Each of these pwqs comes with a slot.
@@ -177,12 +178,16 @@ inline void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexce
 }
 
 // An active item is not any more. The caller publishes and kicks, or goes on by itself.
+//
+// The next one of its queue goes behind all that has come in until now: a queue with a long backlog never has more of the
+// worklist than its active items, and an item of another queue starts behind those.
 inline void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (--pwq.nr_active == 0 && pwq.frozen) rt_.request_freeze_check();
     if (pwq.slots != nullptr) {
         give_back_slot(pwq, d);
-        if (!grants_.empty()) drain_grants_locked(d);
+        if (!grants_.empty()) drain_locked(d);
     } else if (!pwq.inactive.empty()) {
+        drain_locked(d);
         activate_locked(pwq);
         publish_pending_locked();
     }

@@ -77,6 +77,16 @@ inline void sleep(std::int64_t ns) noexcept {
     while (w.now() < until) w.block(thread_status::asleep, &w.self(), until);
 }
 
+/// While it lives the calling thread may be stopped for an hour of virtual time, as a thread without a CPU: see
+/// options::stalls.
+class may_stall {
+public:
+    may_stall() noexcept { here("may_stall").self().may_stall = true; }
+    ~may_stall() { here("~may_stall").self().may_stall = false; }
+    may_stall(const may_stall&) = delete;
+    may_stall& operator=(const may_stall&) = delete;
+};
+
 /// What current_cpu() tells the calling thread while it is not bound.
 inline void set_current_cpu(unsigned cpu) noexcept { here("set_current_cpu()").self().cpu = cpu; }
 

@@ -86,6 +86,7 @@ struct logical_thread {
     thread_status status = thread_status::ready;
     bool timed_out = false;
     bool fresh = true; ///< has not done a step yet
+    bool may_stall = false;
     std::int64_t deadline = never;
     const void* waits_for = nullptr;
     std::uint64_t waits_since = 0; ///< order of arrival among those that wait for the same mutex
@@ -186,6 +187,7 @@ public:
         t.status = thread_status::asleep;
         t.timed_out = false;
         t.fresh = true;
+        t.may_stall = false;
         t.deadline = never;
         t.waits_for = nullptr;
         t.body = std::move(body);

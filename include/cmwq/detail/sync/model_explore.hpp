@@ -52,6 +52,7 @@ public:
         if (!choosing_) return;
         logical_thread& t = *self_;
         const bool jumped = jumps_left_ != 0 && maybe_jump();
+        if (t.may_stall && stalls_left_ != 0 && maybe_stall()) return;
         // What a thread does before its first step nobody can see, so nothing is gained by interrupting it there.
         if (std::exchange(t.fresh, false) && !jumped) return;
         const std::uint32_t others = runnable_ & ~bit(t);
@@ -213,6 +214,16 @@ private:
         return true;
     }
 
+    // The running thread stands still until all others have nothing left to do.
+    bool maybe_stall() noexcept {
+        if (choose(2, [this](unsigned) { return random_() % 8 == 0 ? 1u : 0u; }) == 0) return false;
+        --stalls_left_;
+        constexpr std::int64_t length = 3'600'000'000'000;
+        trace("(stands still for an hour)");
+        for (const std::int64_t until = now_ + length; now_ < until;) block(thread_status::asleep, self_, until);
+        return true;
+    }
+
     // ---- scheduling -----------------------------------------------------------------------------------------------
 
     void count_step() noexcept {
@@ -315,6 +326,7 @@ private:
         bounds_preemptions_ = preemptions_left_ = preemptions;
         bounds_stale_ = stale_left_ = stale;
         jumps_left_ = o_.time_jumps;
+        stalls_left_ = o_.stalls;
         history_ = std::clamp(o_.history, 1u, max_history);
         position_ = 0;
         runnable_ = paused_ = timed_ = 0;
@@ -471,7 +483,7 @@ private:
     // This execution: sets of threads, and what is left of the bounds.
     std::uint32_t runnable_ = 0, paused_ = 0, timed_ = 0;
     unsigned bounds_preemptions_ = 0, bounds_stale_ = 0;
-    unsigned preemptions_left_ = 0, stale_left_ = 0, jumps_left_ = 0;
+    unsigned preemptions_left_ = 0, stale_left_ = 0, jumps_left_ = 0, stalls_left_ = 0;
     unsigned rounds_ = 0;
     std::uint32_t steps_ = 0;
     bool failed_ = false, truncated_ = false;

@@ -23,6 +23,7 @@ struct options {
     unsigned stale_reads = 2;       ///< loads that return another value than the latest, per execution
     unsigned history = 4;           ///< values that an atomic remembers, at most max_history
     unsigned time_jumps = 0;        ///< times that a deadline passes although a thread could run, per execution
+    unsigned stalls = 0;            ///< times that a thread which may_stall() stands still for long, per execution
     bool spurious_failures = false; ///< compare_exchange_weak may fail without a reason (counts as stale read)
     std::uint64_t random_executions = 10'000; ///< after the exhaustive part, or in its place if that takes too long
     std::uint64_t seed = 1;

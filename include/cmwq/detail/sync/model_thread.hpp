@@ -169,6 +169,8 @@ public:
         w->settle(); // the owner may have destroyed this by now
     }
 
+    void remind() noexcept { unpark(); }
+
 private:
     bool wait(std::int64_t deadline) noexcept {
         model::world* w = model::world::current();

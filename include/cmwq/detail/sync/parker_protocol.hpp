@@ -31,7 +31,7 @@ public:
     bool park_until(std::int64_t deadline) noexcept {
         while (!take_or_announce()) {
             if (!Futex::wait_until(word_, sleeping, deadline)) {
-                return word_.exchange(none, acquire) == permit; // [PARK-2]
+                return word_.exchange(none, seq_cst) == permit; // [PARK-2]
             }
         }
         return true;
@@ -43,6 +43,14 @@ public:
         if (word_.exchange(permit, acq_rel) == sleeping) Futex::wake_one(word_);
     }
 
+    /// Any thread. The same, but a load is all if a permit is there that the owner has not taken: it is going to look.
+    /// For messages that are written and looked for by seq_cst operations.
+    void remind() noexcept {
+        // [PARK-3] The message, then the look at the permit; pairs the owner, who takes the permit and then looks for the
+        // message. All seq_cst: the owner sees the message, or its permit is seen to be gone.
+        if (word_.load(seq_cst) != permit) unpark();
+    }
+
 private:
     static constexpr std::uint32_t none = 0, permit = 1, sleeping = 2;
 
@@ -51,8 +59,8 @@ private:
         std::uint32_t seen = none;
         if (word_.compare_exchange_strong(seen, sleeping, acq_rel, acquire) || seen == sleeping) return false;
         // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: a second permit that arrives between the two steps is
-        // taken together with the first, and so must be what its giver did before.
-        word_.exchange(none, acquire);
+        // taken together with the first, and so must be what its giver did before. seq_cst: [PARK-3].
+        word_.exchange(none, seq_cst);
         return true;
     }
 
