@@ -9,7 +9,8 @@
 /// false.
 namespace cmwq::inline CMWQ_NS::this_work {
 
-/// The item that the calling worker runs. Only an address once the function has destroyed the item: null then.
+/// The item that the calling worker runs. Null once the item is gone: its function has destroyed it, or it came from
+/// `post()` or `async()` and a handler deals with its exception. An item of `post()` cannot be waited for by others.
 [[nodiscard]] inline work_base* current() noexcept { return detail::work_of_this_thread(); }
 
 /// The queue on which this run was queued.

@@ -4,6 +4,7 @@
 // they are thrown.
 #include "catch.hpp"
 #include "child.hpp"
+#include "eventually.hpp"
 #include "policy_list.hpp"
 #include "scarce_threads.hpp"
 
@@ -16,9 +17,12 @@
 #include <execinfo.h>
 #include <functional>
 #include <iterator>
+#include <memory>
+#include <semaphore>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 
@@ -155,6 +159,75 @@ TEMPLATE_LIST_TEST_CASE("the handler of a queue gets the very exception, in the 
     CHECK(thrown_by == handled_by);
     CHECK_THROWS_AS(q.async([]() -> int { throw original(); }).get(), original); // that is the future's
     CHECK(originals == 3);
+}
+
+namespace {
+
+/// Stays inside until it is let go; knows how many of its runs there are at once.
+struct visit {
+    std::atomic<int> inside{0}, most{0}, runs{0};
+    std::counting_semaphore<> entered{0}, leave{0};
+
+    void operator()() {
+        const int now = ++inside;
+        if (now > most) most = now;
+        ++runs;
+        entered.release();
+        leave.acquire();
+        --inside;
+    }
+};
+
+/// An item of the size of a closure of post() that captures one reference, so that it gets the memory of the last one.
+auto* new_item(visit& v, visit& same) {
+    return new cmwq::work{[&v, &same] { &v == &same ? v() : void(); }};
+}
+using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<visit&>(), std::declval<visit&>()))>;
+
+} // namespace
+
+// Its address is nobody's while the handler runs: another item may have it, run beside it, and be waited for.
+TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and its address is not taken for its run",
+                        "", crowded_policies) {
+    using P = TestType;
+    visit v, handler;
+    const void* address = nullptr;
+    std::unique_ptr<item_of_a_visit> item;
+    cmwq::work_base* seen_in_handler = nullptr;
+    cmwq::options<P> o;
+    o.on_exception = [&](const std::exception_ptr&) {
+        item.reset(new_item(v, v)); // by the thread that has just given it back
+        seen_in_handler = cmwq::this_work::current();
+        handler();
+    };
+    cmwq::workqueue<P> q{std::move(o)};
+    q.post([&address] {
+        address = cmwq::this_work::current();
+        throw original();
+    });
+    handler.entered.acquire();
+    CHECK(seen_in_handler == nullptr);
+    if (item.get() != address) WARN("this allocator did not give the address again");
+    CHECK(q.queue(*item) == cmwq::queue_status::queued);
+    v.entered.acquire(); // beside the handler
+    CHECK(q.queue(*item) == cmwq::queue_status::queued);
+    std::atomic<int> passed{0};
+    cmwq::work behind{[&passed] { ++passed; }};
+    q.queue(behind);
+    behind.flush(); // the worker that took this has put the second instance behind the first
+    std::atomic<bool> ended{false};
+    std::thread waiting([&] {
+        item->cancel_sync();
+        ended = v.inside == 0;
+    });
+    CHECK(eventually([&] { return !item->pending(); })); // taken away: one run is left to wait for
+    handler.leave.release();                             // its end is not the end of the item
+    CHECK(eventually([&] { return q.stats().completed == 2; }));
+    v.leave.release(2);
+    waiting.join();
+    CHECK(ended);
+    CHECK(v.runs == 1);
+    CHECK(v.most == 1);
 }
 
 TEST_CASE("a handler that throws ends the program") {

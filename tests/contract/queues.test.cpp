@@ -66,6 +66,34 @@ TEMPLATE_LIST_TEST_CASE("one item at a time: those queued on a CPU run in queuei
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
+// All policies, on one CPU: their queues share a pool.
+TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its active items at most", "",
+                        threaded_policies) {
+    using P = TestType;
+    const unsigned limit = GENERATE(1u, 16u);
+    cmwq::runtime rt{{.cpus = {first_cpu()}}};
+    cmwq::workqueue<P> busy{rt, at_most<P>(limit, "busy")}, other{rt, "other"};
+    std::atomic<int> started{0};
+    std::atomic<bool> go{false};
+    const auto nr_active = static_cast<int>(std::min(limit, busy.max_active()));
+    for (int i = 0; i < 5000; ++i) {
+        busy.post([&] {
+            ++started;
+            while (!go) std::this_thread::yield();
+        });
+    }
+    CHECK(eventually([&] { return started > 0; }));
+    int seen = 0;
+    cmwq::work item{[&] { seen = started; }};
+    other.queue(item);
+    const int before = started;
+    go = true;
+    item.flush();
+    CHECK(seen <= before + nr_active);
+    busy.flush();
+    CHECK(started == 5000);
+}
+
 TEMPLATE_LIST_TEST_CASE("set_max_active takes effect at once: raising starts waiting items, lowering stops none", "",
                         limited_policies) {
     cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};

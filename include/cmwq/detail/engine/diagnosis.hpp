@@ -32,7 +32,7 @@ inline std::string describe(const item_name& i) {
 
 /// The item that the calling thread runs as `k`, which may be null.
 inline item_name name_of_run(const worker* k) noexcept {
-    return k == nullptr ? item_name{} : item_name{k->current.load(relaxed), k->function};
+    return k == nullptr ? item_name{} : item_name{k->own_item, k->function};
 }
 
 /// The item that the calling thread runs, and its queue.

@@ -343,13 +343,13 @@ inline bool wait_for_work(work_base& w, wait_call by) {
 
 inline bool runs_here(const work_base& w) noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self != nullptr && self->current.load(relaxed) == &w;
+    return self != nullptr && self->own_item == &w;
 }
 
 /// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
 inline worker* runner_here(const work_base& w) noexcept {
     worker* self = this_thread_slots().current_worker;
-    while (self != nullptr && self->current.load(relaxed) != &w) self = self->beneath;
+    while (self != nullptr && self->own_item != &w) self = self->beneath;
     return self;
 }
 
@@ -464,7 +464,7 @@ CMWQ_DOOR void run_held_back_bottom_halves() noexcept {
 
 CMWQ_DOOR work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self == nullptr ? nullptr : self->current.load(relaxed);
+    return self == nullptr ? nullptr : self->own_item;
 }
 
 CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept {

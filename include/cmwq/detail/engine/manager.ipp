@@ -14,6 +14,12 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+inline void worker_pool::make_room_for_runs(std::size_t nr_workers) noexcept {
+    auto room = run_table::make_room(nr_workers); // what it is exchanged for goes after the lock
+    const scoped_lock g(lock_);
+    running_.move_to(room);
+}
+
 // Drops the lock while the thread is made. False: none could be made.
 inline bool worker_pool::make_worker_locked() noexcept {
     if (stopping_) return false;
@@ -23,7 +29,9 @@ inline bool worker_pool::make_worker_locked() noexcept {
     worker* w = retired_.pop_front();
     const unsigned number = w != nullptr ? w->id : nr_records_++;
     if (w != nullptr) w->retiring = false;
+    const bool crowded = running_.is_small_for(nr_records_);
     lock_.unlock();
+    if (crowded) make_room_for_runs(number);
 
     const bool fresh = w == nullptr;
     const bool admitted = rt_.admit_worker();

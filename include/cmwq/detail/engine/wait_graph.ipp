@@ -53,7 +53,7 @@ inline worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noe
     const work_base& w = *iw.item; // pending, and listed here
     pool_workqueue& pwq = *work_access::pwq(w);
     switch (work_access::place_of(w) & place::list_mask) {
-    case place::on_worker: return {.before = runner_of_locked(w), .queue = pwq.queue};
+    case place::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
     case place::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
     default: return {.before = draining_worker_locked(), .queue = pwq.queue};
     }

@@ -70,12 +70,15 @@ public:
     atomic<bool> counted{false};
     // A: the item whose function runs; an address to compare with. [RUN-1] set before PENDING is cleared, so whoever
     // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
-    // any more sees what the run did.
+    // any more sees what the run did. Null for an item that owns itself: nobody looks for one, and when its function is
+    // done its address may already be that of another item.
     atomic<work_base*> current{nullptr};
     atomic<std::uint64_t> nr_runs{0};        // A: written under L; which run this is
     atomic<bool> finishing{false};           // A: its function has returned; if it sleeps, then for the pool's lock
     atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
 
+    work_base* own_item = nullptr;          // S: the same for its own run; null once that item is gone
+    worker* next_in_bucket = nullptr;       // L: of run_table
     pool_workqueue* current_pwq = nullptr;  // K
     unsigned current_color = 0;             // K
     void (*function)(work_base&) = nullptr; // K: of the current item, or of the last one

@@ -112,7 +112,7 @@ inline bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
     nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
     const std::uint64_t p = work_access::place_of(w);
-    worker* runner = (p & place::may_be_running) != 0 ? runner_of_locked(w) : nullptr;
+    worker* runner = (p & place::may_be_running) != 0 ? running_.find(w) : nullptr;
     if (runner == nullptr) return true;
     // Never twice at once: it waits for the worker that still runs it.
     runner->scheduled.push_back(w);
@@ -149,7 +149,12 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     self.function = function;
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.description[0] = 0;
-    self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
+    self.own_item = &w;
+    const bool owns_itself = work_access::is_self_owned(w);
+    if (!owns_itself) {
+        self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
+        running_.add(self);
+    }
     if ((p & place::has_waiters) != 0) {
         take_waiters_locked(w, [&](item_waiter& iw) {
             iw.runner = &self;
@@ -178,6 +183,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
         try {
             function(w);
         } catch (...) {
+            if (owns_itself) self.own_item = nullptr;
             sink.call(sink.context, std::current_exception());
         }
     } else if (role_ == pool_role::bottom_half) {
@@ -194,7 +200,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     self.finishing.store(true, relaxed);
     lock_.lock();
     self.finishing.store(false, relaxed);
-    self.current.store(nullptr, release); // [RUN-2]
+    end_run_locked(self);
     ++pwq.nr_completed;
     nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
     while (item_waiter* iw = self.waiters) {

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/concurrency.hpp>
 #include <cmwq/detail/engine/idle_workers.hpp>
 #include <cmwq/detail/engine/pool_spec.hpp>
+#include <cmwq/detail/engine/run_table.hpp>
 #include <cmwq/detail/engine/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
@@ -288,7 +289,7 @@ private:
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     template <class F>
     void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] worker* runner_of_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    void end_run_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock_);
     [[nodiscard]] worker* draining_worker_locked() noexcept CMWQ_REQUIRES(lock_);
@@ -315,6 +316,7 @@ private:
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
     bool make_worker_locked() noexcept CMWQ_REQUIRES(lock_);
+    void make_room_for_runs(std::size_t nr_workers) noexcept CMWQ_EXCLUDES(lock_);
     void settle(worker& self) noexcept;
     [[nodiscard]] bool come_home(worker& self) noexcept;
 
@@ -373,6 +375,7 @@ private:
     item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
     idle_workers idle_ CMWQ_GUARDED_BY(lock_);                        // L
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L
+    run_table running_ CMWQ_GUARDED_BY(lock_);                        // L: which of them runs an item
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr;      // L: who waits for items that are pending here
     unsigned nr_records_ CMWQ_GUARDED_BY(lock_) = 0;

@@ -109,7 +109,7 @@ inline bool worker_pool::runs_now(const work_base& w) noexcept {
         if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
         const scoped_lock g(lock_); // under which `current` is written
-        return runner_of_locked(w) != nullptr;
+        return running_.find(w) != nullptr;
     }
     return false;
 }
@@ -117,7 +117,7 @@ inline bool worker_pool::runs_now(const work_base& w) noexcept {
 inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    const worker* runner = runner_of_locked(w);
+    const worker* runner = running_.find(w);
     if (runner == nullptr || runner->current_pwq->queue != &q) return false;
     work_access::set_pwq(w, runner->current_pwq); // the run keeps it
     work_access::set_place(w, id_ << place::id_shift | place::may_be_running);
@@ -243,11 +243,12 @@ inline bool worker_pool::is_listed_locked(const work_base& w) const noexcept {
     return work_access::pool_id(p) == id_ && (p & place::list_mask) != 0;
 }
 
-inline worker* worker_pool::runner_of_locked(const work_base& w) noexcept {
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (k->current.load(relaxed) == &w) return k;
-    }
-    return nullptr;
+// The item of that run, or its address, is not the worker's any more.
+inline void worker_pool::end_run_locked(worker& self) noexcept {
+    self.own_item = nullptr;
+    if (self.current.load(relaxed) == nullptr) return;
+    running_.remove(self);
+    self.current.store(nullptr, release); // [RUN-2]
 }
 
 // Calls f(item_waiter&) for those who wait for the pending instance of `w`. They are on the list no more, and may be
@@ -289,7 +290,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
         switch (p & place::list_mask) {
         case place::on_worklist: leave_worklist_locked(w); break;
         case place::on_inactive: pwq.inactive.remove(w); break;
-        default: runner_of_locked(w)->scheduled.remove(w); break;
+        default: running_.find(w)->scheduled.remove(w); break;
         }
         if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
         if ((p & place::list_mask) != place::on_inactive) end_active_locked(pwq, d);
@@ -374,7 +375,7 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     }
     // The run that goes on may not be the one queued last: that is between its claim and its push.
     if (!running_only && work_access::pending(w)) return whereabouts::in_transit;
-    worker* runner = runner_of_locked(w);
+    worker* runner = running_.find(w);
     if (runner == nullptr) return whereabouts::not_here;
     iw.runner = runner;
     iw.enlist(runner->waiters);
@@ -390,7 +391,7 @@ inline void worker_pool::describe(worker& self, std::string_view what) noexcept 
 
 inline void worker_pool::forget(worker& self) noexcept {
     const scoped_lock g(lock_);
-    self.current.store(nullptr, release);
+    end_run_locked(self);
 }
 
 // --- queues -----------------------------------------------------------------------------------------------------------
