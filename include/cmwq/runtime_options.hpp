@@ -120,12 +120,17 @@ struct runtime_options {
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 
     /// How long an item may compute without a pause while others wait behind it, in CPU time. After that it does not
-    /// count as running, and others may start beside it, and its function may be reported, see below. In elastic pools, whose CPUs hogs may fill for good, it is ten times as long. Zero: as long as it likes.
+    /// count as running, and others may start beside it, and its function may be reported, see below. Zero: as long as it
+    /// likes.
     std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};
 
     /// At how many such times a function is reported, as `event::kind::cpu_hog`; and then at twice as many, and so on.
     /// Zero: never; they are counted all the same.
     unsigned cpu_hog_warning_threshold = 4;
+
+    /// How long a bound or elastic pool may start nothing although an item could start, because others keep its CPUs
+    /// busy. Then one more starts beside them, and another one after as much time again. Zero: it waits for the others.
+    std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
     /// A pool in which items wait, and that has started none for so long, is reported as `event::kind::stalled`; a queue
     /// at its limit, all of whose items have been blocked for a third of it, as `saturated`. Time in which the process

@@ -27,6 +27,7 @@ struct runtime_stats {
     std::uint64_t spare_wakeups = 0;      ///< times a spare worker was started in place of blocked ones
     std::uint64_t repatriated = 0;        ///< workers that came back to their pod before they ran an item
     std::uint64_t cpu_hogs = 0;           ///< items that have stopped counting because they kept their CPU for too long
+    std::uint64_t overdue = 0;            ///< times a worker was started beside others, for what had waited too long
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
 };
 

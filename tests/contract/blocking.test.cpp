@@ -127,7 +127,7 @@ TEST_CASE("may_block counts after the threshold, at once if that is zero") {
 
 TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads in all") {
     const cmwq_test::without_naps here; // they are blocks
-    cmwq::runtime rt;
+    cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> inside{0}, most{0};

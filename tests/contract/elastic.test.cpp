@@ -111,7 +111,7 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
     const without_naps here; // they are blocks
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
-        cmwq::runtime rt;
+        cmwq::runtime rt{{.overdue_after = 0ns}};
         const int width = one_cpu ? 1 : rt.core().width_of(rt.cpus());
         const attrs a =
             one_cpu ? attrs{}.affinity(affinity_scope::cpu).strict(true) : attrs{}.affinity(affinity_scope::system);
@@ -124,7 +124,7 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
 TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
     const without_naps they_are_blocks;
     const without_clock_jumps they_look_like_blocks;
-    cmwq::runtime rt;
+    cmwq::runtime rt{{.overdue_after = 0ns}};
     const unsigned cpu = *rt.cpus().begin();
     const int width = rt.core().width_of(rt.cpus());
     cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::system))};
@@ -161,6 +161,101 @@ TEST_CASE("when items stop blocking, the pool comes back to one runnable item fo
     }));
     stop = true;
     q.drain();
+}
+
+namespace {
+
+/// Connections that are kept: each item computes for a moment and pauses for a shorter one, again and again, so that it is
+/// never found blocked for long, nor a hog.
+class connections {
+public:
+    void add(cmwq::workqueue_base& q, unsigned cpu, int n) {
+        nr_ += n;
+        for (int i = 0; i < n; ++i) {
+            q.post_on(cpu, [this] {
+                ++served_;
+                while (!close_) {
+                    stress::burn(2'000'000);
+                    std::binary_semaphore never{0};
+                    static_cast<void>(never.try_acquire_for(20us));
+                }
+                ++closed_;
+            });
+        }
+    }
+    void close() { close_ = true; }
+    [[nodiscard]] bool all_are_served() {
+        return eventually([this] { return served_ == nr_; });
+    }
+    ~connections() {
+        close();
+        static_cast<void>(eventually([this] { return closed_ == nr_; }));
+    }
+
+private:
+    int nr_ = 0;
+    std::atomic<int> served_{0}, closed_{0};
+    std::atomic<bool> close_{false};
+};
+
+} // namespace
+
+// With and without the detectors that find what is blocked.
+TEMPLATE_TEST_CASE("items that live for long and pause often do not keep others from starting", "", cmwq::bound,
+                   cmwq::elastic) {
+    const bool sentinel = GENERATE(true, false);
+    cmwq::runtime rt{{.sentinel = sentinel}};
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<TestType> q{rt, "q"}, other{rt, "other"};
+    connections many;
+    many.add(q, cpu, 24);
+    CHECK(many.all_are_served());
+    CHECK(rt.stats().overdue > 0);
+    std::atomic<bool> ran{false};
+    cmwq::work late{[&] { ran = true; }};
+    other.queue_on(cpu, late);
+    CHECK(eventually([&] { return ran.load(); }));
+    many.close();
+    late.flush();
+    q.flush();
+}
+
+TEMPLATE_TEST_CASE("items that only compute let others start beside them", "", cmwq::bound, cmwq::elastic) {
+    cmwq::runtime rt;
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<TestType> q{rt, "q"};
+    std::atomic<int> started{0};
+    std::atomic<bool> stop{false};
+    for (int i = 0; i < 16; ++i) {
+        q.post_on(cpu, [&] {
+            ++started;
+            while (!stop) stress::burn(10'000);
+        });
+    }
+    CHECK(eventually([&] { return started == 16; }));
+    stop = true;
+    q.flush();
+}
+
+TEST_CASE("an item that computes for long is noticed as long as anybody looks, also where nothing waits behind it") {
+    cmwq::runtime rt;
+    const unsigned first = *rt.cpus().begin();
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<bool> stop{false};
+    std::binary_semaphore computing{0};
+    q.post_on(first, [&] {
+        q.post_on(first, [] {}); // waits behind this one until it is a hog, which takes two looks at least
+        computing.release();
+        while (!stop) stress::burn(10'000);
+    });
+    computing.acquire();
+    CHECK(eventually([&] { return rt.stats().cpu_hogs == 1; }));
+    q.post_on(first, [&] {
+        while (!stop) stress::burn(10'000);
+    });
+    CHECK(eventually([&] { return rt.stats().cpu_hogs == 2; }));
+    stop = true;
+    q.flush();
 }
 
 TEST_CASE("a CPU of the queue that would idle helps another pod") {

@@ -83,6 +83,9 @@ TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its acti
         });
     }
     CHECK(eventually([&] { return started > 0; }));
+    cmwq::work last{[] {}};
+    busy.queue(last);
+    CHECK(last.cancel()); // it was found: all that was queued before it waits for the limit by now
     int seen = 0;
     cmwq::work item{[&] { seen = started; }};
     other.queue(item);

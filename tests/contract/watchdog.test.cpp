@@ -265,4 +265,5 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported 
 TEST_CASE("watchdog: times must not be negative") {
     CHECK_THROWS_AS(cmwq::runtime({.watchdog = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
+    CHECK_THROWS_AS(cmwq::runtime({.overdue_after = -1ns}), std::invalid_argument);
 }

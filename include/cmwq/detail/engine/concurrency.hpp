@@ -11,7 +11,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 ///
 /// Invariant kept by the predicates for managed pools: while anything is pending, `width` workers of the pool are
 /// counted as running, or one is being woken or made; and no more than `limit` workers hold items, unless so many of
-/// the others are blocked that fewer than `width` run. In pools that are not managed somebody is being woken or made as
+/// the others are blocked that fewer than `width` run, or an item was overdue. In pools that are not managed somebody is being woken or made as
 /// long as anything is pending.
 struct pool_snapshot {
     unsigned pending = 0;  ///< items that wait on the worklist
@@ -22,6 +22,7 @@ struct pool_snapshot {
     int limit = 1;         ///< learned: how many active workers keep the CPUs busy
     int idle = 0;          ///< workers outside of it, parked or on their way there
     bool managing = false; ///< somebody makes a worker right now
+    bool overdue = false;  ///< nothing has been started for too long, although something could be
 };
 
 /// A CPU is without a running worker and something is pending: is another one needed at once? With a few blocked ones,
@@ -30,10 +31,11 @@ struct pool_snapshot {
 constexpr bool spare_is_urgent(int active, int width) noexcept { return active < 12 * width; }
 
 /// Something waits and nobody sees to it. A worker that finds an item waiting while fewer than the learned limit are
-/// active calls the next one, too: a load that blocks gets its workers back in one go instead of block by block.
+/// active calls the next one, too: a load that blocks gets its workers back in one go instead of block by block. An item
+/// that is overdue starts beside those that run, whatever they do.
 constexpr bool need_more_worker(const pool_snapshot& p) noexcept {
-    return p.pending > 0 &&
-           (!p.managed || p.active < p.limit || (p.running < p.width && spare_is_urgent(p.active, p.width)));
+    return p.pending > 0 && (!p.managed || p.overdue || p.active < p.limit ||
+                             (p.running < p.width && spare_is_urgent(p.active, p.width)));
 }
 
 /// A worker may run items only while another one is idle, which takes over when it blocks.

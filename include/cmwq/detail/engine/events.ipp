@@ -45,6 +45,7 @@ inline runtime_stats runtime_core::stats() const noexcept {
         total.spare_wakeups += one.spare_wakeups;
         total.repatriated += one.repatriated;
         total.items_rescued += one.rescued;
+        total.overdue += one.overdue;
     };
     for_each_pool(add);
     for_each_bottom_half(add);

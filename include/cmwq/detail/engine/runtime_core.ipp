@@ -79,7 +79,6 @@ inline runtime_core::runtime_core(runtime_options o, made_for whom)
     check_options(options_);
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61}; // can still be added to the time
     options_.idle_timeout = std::min(options_.idle_timeout, never);
-    options_.cpu_hog_threshold = std::min(options_.cpu_hog_threshold, never / 16); // elastic pools take a multiple
     default_scope_ = options_.default_scope;
     unbound_cpus_ = options_.unbound_cpus.empty() ? cpus_ - isolated_cpus() : options_.unbound_cpus & cpus_;
     if (unbound_cpus_.empty()) {
@@ -343,10 +342,11 @@ inline bool runtime_core::anything_pending() const noexcept {
 inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
     const std::int64_t now = steady_now();
-    bool pending = false, eventful = false;
+    bool pending = false, eventful = false, computing = false;
     for_each_pool([&](worker_pool& p) {
         p.expire_may_block(may_block_threshold());
-        p.look_for_hogs(options_.cpu_hog_threshold.count());
+        computing |= p.look_for_hogs(options_.cpu_hog_threshold.count());
+        p.look_for_overdue(passed, options_.overdue_after.count());
         switch (p.look_for_blocked(detector::monitor, p.stalled_since_last_time())) {
         case finding::nothing_pending: break;
         case finding::running: p.arm_far_watchers(); [[fallthrough]];
@@ -372,7 +372,7 @@ inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
         routine_check_wanted_.store(true, release);
         request_staff();
     }
-    quiet_ticks_ = pending ? 0 : quiet_ticks_ + 1;
+    quiet_ticks_ = pending || computing ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
         for_each_pool([](worker_pool& p) { p.unlearn(); });

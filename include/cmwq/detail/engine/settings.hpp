@@ -53,6 +53,7 @@ private:
         f("idle_timeout", o.idle_timeout);
         f("may_block_threshold", o.may_block_threshold);
         f("cpu_hog_threshold", o.cpu_hog_threshold);
+        f("overdue_after", o.overdue_after);
         f("cpu_hog_warning_threshold", o.cpu_hog_warning_threshold);
         f("watchdog", o.watchdog);
         f("sentinel", o.sentinel);

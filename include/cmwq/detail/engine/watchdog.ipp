@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -106,10 +107,11 @@ inline void runtime_core::report_stall(worker_pool& pool) noexcept {
 
 // --- hogs -------------------------------------------------------------------------------------------------------------
 
-// A run is seen by two looks at least before its CPU time is counted; if it waits for something, from there on anew.
-inline void worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
-    if (threshold == 0 || !manages() || !pending()) return;
-    if (role_ == pool_role::attrs_keyed) threshold *= 10;
+// A run is seen by two looks at least before its CPU time is counted; if it waits for something, from there on anew. Also
+// where nothing waits behind it, as long as the monitor is awake: it stays so while a run computes that may become a hog.
+inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
+    if (threshold == 0 || !manages()) return false;
+    bool computing = false;
     for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
         if (!w->counted.load(acquire)) {
             w->stint.run = 0;
@@ -119,9 +121,11 @@ inline void worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
         std::int64_t cpu = 0;
         if (run != w->stint.run) {
             w->stint = {.run = run};
+            computing = true;
             continue;
         }
         if (!w->probe.cpu_time(cpu)) continue;
+        computing |= std::exchange(w->stint.seen, cpu) != cpu;
         if (w->stint.cpu >= 0 && cpu - w->stint.cpu < threshold) continue;
         const long nr_waits = w->probe.nr_waits();
         if (w->stint.cpu < 0 || nr_waits != w->stint.nr_waits) {
@@ -141,6 +145,27 @@ inline void worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
         }
         rt_.note_hog(function, queue, spec_.pod.next(0));
     }
+    return computing;
+}
+
+// --- items that are overdue -------------------------------------------------------------------------------------------
+
+// Items that pause often are never hogs, and their pauses may be too short for a detector: while one of them or another is
+// always running, nothing else would start, for as long as they live.
+inline void worker_pool::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
+    const std::uint64_t started = nr_started_.load(relaxed);
+    if (patience == 0 || !manages() || started != started_before_ || !pending()) {
+        started_before_ = started;
+        waiting_for_ = 0;
+        return;
+    }
+    waiting_for_ += passed;
+    if (waiting_for_ < patience) return;
+    waiting_for_ = 0;              // one at a time: the next one after as much time again
+    overdue_.store(true, relaxed); // [PARK-1] carries it, or the look of the service thread
+    nr_overdue_.fetch_add(1, relaxed);
+    if (worker* const idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.unpark();
+    else ask_for_worker();
 }
 
 inline void runtime_core::note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept {

@@ -101,7 +101,8 @@ public:
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
     struct {                     // monitor only: since its last wait, as far as that is known
         std::uint64_t run = 0;
-        std::int64_t cpu = -1; // nanoseconds that it had used before; -1: not known
+        std::int64_t cpu = -1;  // nanoseconds that it had used before; -1: not known
+        std::int64_t seen = -1; // nanoseconds that it had used at the last look
         long nr_waits = 0;
     } stint;
 };

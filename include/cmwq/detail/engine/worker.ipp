@@ -164,14 +164,16 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     }
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
+    if (overdue_.load(relaxed)) overdue_.store(false, relaxed);
     work_access::set_place(w, id_ << place::id_shift);
     work_access::clear_pending(w); // [PEND-2]; from here on it can be queued again, anywhere
 
     if (self.cpu_intensive) uncount(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just before
     // that published the next one to wake. A slot that was granted to this pool likewise. So nobody else knows of them.
-    if (role_ != pool_role::bottom_half && (worklist_.empty() || self.cpu_intensive)) drain_locked(d);
-    const bool more = !worklist_.empty();
+    // Where enough run already, this worker takes it next, or the detectors see to it.
+    if (worklist_.empty() && wants_more_running()) drain_locked(d);
+    const bool more = !worklist_.empty() || !inbox_.empty() || !grants_.empty();
     if (more && need_more_worker(snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
     lock_.unlock();
     d.perform();
@@ -277,7 +279,8 @@ inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
             .active = static_cast<int>(busy_.size()),
             .limit = limit_.load(relaxed),
             .idle = static_cast<int>(idle_.size()),
-            .managing = managing_};
+            .managing = managing_,
+            .overdue = overdue_.load(relaxed)};
 }
 
 inline void worker_pool::count(worker& w) noexcept {
@@ -285,6 +288,11 @@ inline void worker_pool::count(worker& w) noexcept {
     if (w.counted.load(relaxed)) return;              // others only ever clear it
     nr_running_.fetch_add(1, seq_cst);                // first, so that nobody can count down what was not counted up
     w.counted.store(true, release);
+}
+
+inline bool worker_pool::wants_more_running() const noexcept {
+    if (role_ == pool_role::bottom_half) return false;
+    return !manages() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-1]
 }
 
 // Whoever wins the flag counts down, and owes a look at what is pending: [IDLE-2].

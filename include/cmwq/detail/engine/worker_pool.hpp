@@ -42,7 +42,8 @@ enum class finding : unsigned char {
 
 struct pool_stats {
     std::uint64_t started = 0, completed = 0;
-    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0, rescued = 0;
+    std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0, rescued = 0,
+                  overdue = 0;
 };
 
 /// For dump().
@@ -236,8 +237,12 @@ public:
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept;
     /// What waits, and what the workers do. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall() CMWQ_EXCLUDES(lock_);
-    /// Workers that have computed for so long without a pause do not count any more, so that others get a share.
-    void look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
+    /// Workers that have computed for so long without a pause do not count any more, so that others get a share. Returns
+    /// whether some compute and have not got so far.
+    bool look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
+    /// If nothing has been started for so long although something could be, one more worker may start beside those that
+    /// run. `passed`: since the last call, as far as the process could run.
+    void look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept;
     void expire_may_block(std::int64_t threshold) noexcept;
     /// Adapts the learned limit to what the workers did since the last call.
     void learn() noexcept CMWQ_EXCLUDES(lock_);
@@ -324,6 +329,7 @@ private:
 
     // Counting
     [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool wants_more_running() const noexcept;
     void count(worker& w) noexcept;
     bool uncount(worker& w) noexcept;
     void kick_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
@@ -362,11 +368,15 @@ private:
     atomic<int> limit_{1};                                 // A: learned limit of active workers
     atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
     atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
+    atomic<bool> overdue_{false};                          // A: one more worker may start; until one has
     atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none
-    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_rescued_{0}; // A
+    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_rescued_{0},
+        nr_overdue_{0}; // A
     std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
+    std::uint64_t started_before_ = 0;                      // S: at the last look for what is overdue
+    std::int64_t waiting_for_ = 0;                          // S: nanoseconds in which nothing was started
     std::uint64_t started_seen_ = 0;                        // S: by the watchdog
     std::int64_t stalled_for_ = 0;                          // S: nanoseconds
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds

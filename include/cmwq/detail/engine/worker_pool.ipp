@@ -481,7 +481,8 @@ inline pool_stats worker_pool::stats() const noexcept {
             .by_monitor = by_monitor_.load(relaxed),
             .spare_wakeups = spare_wakeups_.load(relaxed),
             .repatriated = nr_repatriated_,
-            .rescued = nr_rescued_.load(relaxed)};
+            .rescued = nr_rescued_.load(relaxed),
+            .overdue = nr_overdue_.load(relaxed)};
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

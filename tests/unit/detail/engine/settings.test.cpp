@@ -33,7 +33,7 @@ bool same(const runtime_options& a, const runtime_options& b) {
     return a.cpus == b.cpus && a.unbound_cpus == b.unbound_cpus && a.default_scope == b.default_scope &&
            a.cache_shard_size == b.cache_shard_size && a.power_efficient == b.power_efficient &&
            a.max_threads == b.max_threads && a.idle_timeout == b.idle_timeout &&
-           a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold &&
+           a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold && a.overdue_after == b.overdue_after &&
            a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
            a.sentinel == b.sentinel;
 }
@@ -65,6 +65,7 @@ TEST_CASE("settings: each option has the value that its text says, the others ar
         {"idle_timeout=2min", {.idle_timeout = 2min}},
         {"may_block_threshold=50us", {.may_block_threshold = 50us}},
         {"cpu_hog_threshold=7ms", {.cpu_hog_threshold = 7ms}},
+        {"overdue_after=8ms", {.overdue_after = 8ms}},
         {"cpu_hog_warning_threshold=0", {.cpu_hog_warning_threshold = 0}},
         {"watchdog=10s", {.watchdog = 10s}},
         {"watchdog=0", {.watchdog = 0s}},
