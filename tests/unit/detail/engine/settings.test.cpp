@@ -33,9 +33,9 @@ bool same(const runtime_options& a, const runtime_options& b) {
     return a.cpus == b.cpus && a.unbound_cpus == b.unbound_cpus && a.default_scope == b.default_scope &&
            a.cache_shard_size == b.cache_shard_size && a.power_efficient == b.power_efficient &&
            a.max_threads == b.max_threads && a.idle_timeout == b.idle_timeout &&
-           a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold && a.overdue_after == b.overdue_after &&
-           a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
-           a.sentinel == b.sentinel;
+           a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold &&
+           a.overdue_after == b.overdue_after && a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold &&
+           a.watchdog == b.watchdog && a.sentinel == b.sentinel;
 }
 
 } // namespace
