@@ -218,9 +218,8 @@ private:
     bool maybe_stall() noexcept {
         if (choose(2, [this](unsigned) { return random_() % 8 == 0 ? 1u : 0u; }) == 0) return false;
         --stalls_left_;
-        constexpr std::int64_t length = 3'600'000'000'000;
         trace("(stands still for an hour)");
-        for (const std::int64_t until = now_ + length; now_ < until;) block(thread_status::asleep, self_, until);
+        for (const std::int64_t end = now_ + 3'600'000'000'000; now_ < end;) block(thread_status::asleep, self_, end);
         return true;
     }
 
