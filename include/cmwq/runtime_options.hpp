@@ -142,7 +142,9 @@ struct runtime_options {
     bool sentinel = true;
 
     /// Called for every `event`, on a thread of the runtime or one that runs its bottom halves, without any lock held; for
-    /// events of different kinds also at the same time. It must not throw; while it runs, timers and the making of workers may wait.
+    /// events of different kinds also at the same time. It must not throw; while it runs, timers and the making of
+    /// workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a thread that does nothing
+    /// but look for them.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts; null: CLOCK_MONOTONIC.

@@ -427,6 +427,39 @@ TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later")
     q.flush();
 }
 
+// --- no delays --------------------------------------------------------------------------------------------------------
+
+// Before, all of this was done by the service thread, and each look at each wait walked along all that is pending.
+TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items hold up no timer") {
+    watched_runtime w;
+    cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
+        q{w.rt, {.name = "q", .max_active = 512}};
+    cmwq::workqueue<> timers{w.rt, "timers"};
+    constexpr int nr_waits = 500, nr_pending = 300'000, nr_timers = 200;
+    std::binary_semaphore begun{0}, go{0}, fired{0};
+    item gate{[&] {
+        begun.release();
+        go.acquire();
+    }};
+    full.queue(gate);
+    begun.acquire();
+    for (int i = 0; i < nr_waits; ++i) q.post([&] { full.flush(); });
+    REQUIRE(eventually([&] { return count_of(w.rt.dump(), " waits in flush() for queue \"full\"") == nr_waits; }));
+    for (int i = 0; i < nr_pending; ++i) full.post([] {}); // younger than the waits: none of them waits for these
+    cmwq::delayed_work timer{[&] { fired.release(); }};
+    const auto since = std::chrono::steady_clock::now();
+    for (int i = 0; i < nr_timers; ++i) {
+        timers.queue_after(2ms, timer);
+        fired.acquire();
+    }
+    const auto took = std::chrono::steady_clock::now() - since;
+    CHECK(took < 10s);
+    go.release();
+    q.flush();
+    full.flush();
+    CHECK(w.count() == 0);
+}
+
 // --- no false alarms --------------------------------------------------------------------------------------------------
 
 TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item waits for it") {

@@ -78,6 +78,7 @@ inline std::string describe_knot(const std::vector<told_wait>& knot) {
     for (const told_wait& w : knot) {
         text += (&w == &knot.front() ? ": " : "; ") + describe_wait(w);
     }
+    if (knot.front().nr_more != 0) text += "; and " + std::to_string(knot.front().nr_more) + " more";
     return text;
 }
 

@@ -13,6 +13,8 @@
 
 #include <cmwq/detail/engine/wait_graph.ipp>
 
+#include <cmwq/detail/engine/wait_look.ipp>
+
 #include <cmwq/detail/engine/worker.ipp>
 
 #include <cmwq/detail/engine/manager.ipp>
@@ -24,6 +26,8 @@
 #include <cmwq/detail/engine/rescuer.ipp>
 
 #include <cmwq/detail/engine/watchdog.ipp>
+
+#include <cmwq/detail/engine/diagnosis_thread.ipp>
 
 #include <cmwq/detail/engine/timer_service.ipp>
 

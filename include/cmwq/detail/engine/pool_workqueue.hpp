@@ -63,7 +63,7 @@ public:
         } else if (next(open_) != oldest_) {
             w.color = open_;
             append(closed_, w);
-            open_ = next(open_);
+            open_next();
         } else {
             w.color = undecided;
             append(overflow_, w);
@@ -71,9 +71,15 @@ public:
         return true;
     }
 
+    /// A number instead of a colour that counts items or is waited for: it stays the same, and grows with each close.
+    /// Whoever waits does so for what has the same number, or a smaller one.
+    [[nodiscard]] std::uint64_t generation_of(unsigned color) const noexcept {
+        return color == undecided ? generation_ : generation_ - age(color); // it will share the next close
+    }
+    [[nodiscard]] std::uint64_t generation_of(const color_waiter& w) const noexcept { return generation_of(w.color); }
     /// Whether `w`, which waits, waits for items of that colour, of which there are some.
     [[nodiscard]] bool covers(const color_waiter& w, unsigned color) const noexcept {
-        return w.color == undecided || age(color) >= age(w.color);
+        return generation_of(color) <= generation_of(w);
     }
 
     /// `w`, which waits, does not wait any more.
@@ -100,6 +106,11 @@ private:
     static unsigned next(unsigned c) noexcept { return (c + 1) % nr_colors; }
     // How many closes ago the colour was the open one.
     [[nodiscard]] unsigned age(unsigned c) const noexcept { return (open_ + nr_colors - c) % nr_colors; }
+
+    void open_next() noexcept {
+        open_ = next(open_);
+        ++generation_;
+    }
 
     static void append(queue& q, color_waiter& w) noexcept {
         (q.last == nullptr ? q.first : q.last->next) = &w;
@@ -129,7 +140,7 @@ private:
             closed_.last = overflow_.last;
         }
         overflow_ = {};
-        open_ = next(open_);
+        open_next();
     }
 
     std::uint64_t nr_entered_ = 0;
@@ -139,14 +150,17 @@ private:
     unsigned oldest_ = 0;
     queue closed_;
     queue overflow_;
+    std::uint64_t generation_ = nr_colors; // of the open colour
 };
 
 struct pwq_tag;
 struct grant_tag;
 struct rescue_tag;
 struct mayday_tag;
+struct waiting_tag;
 
-/// Letters besides those of the pool: I set before publication · WQ the queue's mutex · N the lock of `slots`
+/// Letters besides those of the pool: I set before publication · WQ the queue's mutex · N the lock of `slots` ·
+/// G the lock of the graph of waits
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
                                                  public list_node<grant_tag>,
@@ -181,7 +195,18 @@ public:
     std::uint64_t nr_started = 0;       // L
     std::uint64_t nr_completed = 0;     // L
 
+    intrusive_list<worker, waiting_tag> waiting; // G: those that run an item of it which waits inside of the library
+    std::uint64_t searched_by = 0;               // G: the last search that has been here,
+    std::uint64_t searched_to = 0;               // G: and for which generations of colours
+
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
+};
+
+/// A run, to be asked about when no lock is held.
+struct seen_run {
+    worker* by;
+    const pool_workqueue* pwq; ///< an address to compare with
+    std::uint64_t number;
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

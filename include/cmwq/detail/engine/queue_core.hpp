@@ -53,7 +53,7 @@ public:
     cpuset instead;                                     ///< what it uses, if none of the CPUs that it names is there
 };
 
-/// Letters: I set before publication · WQ the mutex below · T the timer lock · S the service thread · A atomic
+/// Letters: I set before publication · WQ the mutex below · T the timer lock · D the diagnosis thread · A atomic
 class queue_core final : public made_by, public list_node<queue_tag> { // made_by first: it is asked before the rest
 public:
     queue_core(runtime_core& runtime, const queue_settings& s);
@@ -124,10 +124,15 @@ public:
     std::size_t drop_pending(F&& to) CMWQ_EXCLUDES(lock_);
     /// An item waits because the limit of the queue is reached: from here on somebody looks whether the others get on.
     void note_backlog() noexcept;
-    /// The service thread: whether anything waits for the limit. `stuck`: set if all that may run has been blocked for
-    /// `limit`; `passed`: since the last call. Nanoseconds.
-    [[nodiscard]] bool watch_backlog(std::int64_t passed, std::int64_t limit, bool& stuck) noexcept
-        CMWQ_EXCLUDES(lock_);
+    /// The diagnosis thread: whether anything waits for the limit. If nothing of the queue has got on since the last call,
+    /// and everything that may run does, adds the runs to `runs`; throws std::bad_alloc then.
+    [[nodiscard]] bool watch_backlog(std::vector<seen_run>& runs) CMWQ_EXCLUDES(lock_);
+    /// Then: whether all of them have been blocked. Returns whether that has been so for `limit`; `passed`: since the
+    /// last call. Nanoseconds.
+    [[nodiscard]] bool note_standstill(bool stands_still, std::int64_t passed, std::int64_t limit) noexcept {
+        stuck_for_ = stands_still ? stuck_for_ + passed : 0;
+        return stuck_for_ >= limit;
+    }
     /// To be reported once: whether this is the first call.
     [[nodiscard]] bool first_report(event::kind what) noexcept {
         const unsigned bit = 1u << static_cast<unsigned>(what);
@@ -200,8 +205,8 @@ private:
     atomic<bool> reap_wanted_{false};             // A
     atomic<unsigned> reported_{0};                // A: a bit for each kind of event
     atomic<bool> backlog_{false};                 // A: it is watched
-    std::uint64_t completed_seen_ = 0;            // S: by the watch of the backlog
-    std::int64_t stuck_for_ = 0;                  // S: nanoseconds
+    std::uint64_t completed_seen_ = 0;            // D: by the watch of the backlog
+    std::int64_t stuck_for_ = 0;                  // D: nanoseconds
     atomic<unsigned> max_active_;                 // A, written under WQ
     atomic<unsigned> min_active_;                 // A, written under WQ
     mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/bottom_half.hpp>
+#include <cmwq/detail/engine/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/library_copy.hpp>
 #include <cmwq/detail/engine/pool_registry.hpp>
 #include <cmwq/detail/engine/queue_core.hpp>
@@ -174,11 +175,12 @@ public:
 
     // --- what does not get on: watchdog.ipp -----------------------------------------------------------------------------
 
-    /// A queue has reached its limit.
-    void request_backlog_watch() noexcept {
-        backlog_wanted_.store(true, release);
-        request_staff();
-    }
+    [[nodiscard]] diagnosis_thread& diagnosis() noexcept { return diagnosis_; }
+    /// How long a queue at its limit may stand still; 0: for ever.
+    [[nodiscard]] std::int64_t backlog_limit() const noexcept { return options_.watchdog.count() / 3; }
+    /// The diagnosis thread: looks at the queues that have reached their limits. `passed`: since the last look,
+    /// nanoseconds. Returns whether there are any.
+    bool watch_backlogs(std::int64_t passed) noexcept CMWQ_EXCLUDES(queues_lock_);
     /// An item has been found to keep its CPU for too long.
     void note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept;
 
@@ -275,9 +277,6 @@ public:
     /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
     void mark_dead() noexcept CMWQ_NO_TSA;
 
-    /// When the service thread looks whether items wait for each other: steady clock, 0: not. Written under the lock of
-    /// the graph of waits; the service thread is told when it comes nearer.
-    atomic<std::int64_t> look_at_waits_at{0};
     atomic<unsigned> pins{0}; ///< who looks at the pools right now without a queue that keeps them (directory.hpp)
     atomic<runtime_core*> next_listed{nullptr}; ///< the directory's list
 
@@ -305,7 +304,6 @@ private:
     [[nodiscard]] freeze_state freezing() const noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
     void tell_frozen() noexcept CMWQ_EXCLUDES(thaw_lock_);
     bool monitor_tick(std::int64_t passed) noexcept;
-    [[nodiscard]] std::int64_t watch_backlogs() noexcept CMWQ_EXCLUDES(queues_lock_);
     void report_stall(worker_pool& pool) noexcept;
     [[nodiscard]] bool anything_pending() const noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return std::uint64_t{nr_cpus()} * nr_pools_of_cpu; }
@@ -369,8 +367,7 @@ private:
     int quiet_ticks_ = 0;                       // S
     std::int64_t tick_length_ = 0;              // S: nanoseconds
     std::int64_t ticked_at_ = 0;                // S: steady clock
-    atomic<bool> backlog_wanted_{false};        // A
-    std::int64_t backlog_due_ = 0;              // ST: when it looks at backlogs; steady clock, 0: there are none
+    diagnosis_thread diagnosis_{*this};
     struct hog {
         void (*function)(work_base&);
         std::uint64_t hits;

@@ -166,6 +166,7 @@ inline void runtime_core::end_helpers() noexcept {
     staff_sleep_.unpark();
     service_.join();
     staff_.join();
+    diagnosis_.stop();
 }
 
 template <class F>
@@ -215,6 +216,7 @@ inline void runtime_core::mark_dead() noexcept {
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
     staff_.forget();
+    diagnosis_.forget_thread();
     for (auto& s : slots_) {
         s->guard.forget_thread();
         s->left_over.forget_thread();
@@ -313,9 +315,6 @@ inline void runtime_core::serve() noexcept {
                 tick_length_ = eventful ? shortest_tick : tick_length_ < longest_tick ? tick_length_ * 2 : longest_tick;
                 next_tick = monitoring_.is_armed() ? steady + tick_length_ : 0;
             }
-        }
-        if (const std::int64_t look = wait_graph::get().look(*this); look != 0) {
-            if (deadline == 0 || look < deadline) deadline = look;
         }
         const bool ticking = next_tick != 0;
         if (ticking && (deadline == 0 || next_tick < deadline)) deadline = next_tick;

@@ -30,9 +30,7 @@ inline void runtime_core::keep_staff() noexcept {
         look_after_cpus();
         if (cleaning_wanted_.exchange(false, acq_rel)) clean();
         std::int64_t deadline = options_.clock == nullptr ? cull_all(now()) : 0; // another clock tells by itself
-        for (const std::int64_t t : {again, watch_backlogs()}) {
-            if (t != 0 && (deadline == 0 || t < deadline)) deadline = t;
-        }
+        for (const std::int64_t t : {again, diagnosis_.start_if_due(steady_now())}) deadline = sooner(deadline, t);
         if (deadline == 0) staff_sleep_.park();
         else staff_sleep_.park_until(deadline);
     }

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <string>
@@ -17,6 +18,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
 class queue_core;
+class wait_look;
+struct seen_wait;
 struct wait_tag;
 
 /// A call that waits.
@@ -45,6 +48,7 @@ struct told_wait {
     std::string full_queue;    ///< it waits for what is pending behind the limit of this queue; empty: not so
     unsigned max_active = 0;   ///< that limit
     std::int64_t since = 0;    ///< steady clock
+    std::size_t nr_more = 0;   ///< of the first one: how many others there are that are not told
 
     [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
 };
@@ -66,6 +70,7 @@ public:
 
 private:
     friend class wait_graph;
+    friend class wait_look;
 
     void enter();
     void check_rescue() noexcept;
@@ -83,16 +88,16 @@ private:
 
     std::int64_t since_ = 0;           // G: steady clock
     std::int64_t suspected_since_ = 0; // G: the first of all looks since then that found it stuck; 0: the last did not
-    bool stuck_ = false;               // G: at this look
     bool reported_ = false;            // G
-    const queue_core* full_ = nullptr; // G: at this look: whose limit keeps what it waits for from running
     registered_wait* link_ = nullptr;  // G: of the list that is being worked on
     registered_wait* from_ = nullptr;  // G: of a search: where it came from
     std::uint64_t mark_ = 0;           // G: the last search that has been here
+    std::uint64_t seen_by_ = 0;        // G: the last look that has met it,
+    seen_wait* seen_ = nullptr;        // G: and what that look keeps of it, as long as it lasts
 };
 
-/// All registered waits of the process. Its lock keeps everybody who is registered from going on; it is taken first of
-/// all, pool locks included.
+/// All registered waits of the process. Its lock keeps everybody who is registered from going on; it is taken before all
+/// others but the one of looks.
 class wait_graph {
 public:
     constexpr wait_graph() noexcept {}
@@ -107,45 +112,37 @@ public:
     static void merge(wait_graph& a, wait_graph& b) noexcept CMWQ_NO_TSA;
     /// In a forked child, which has no waits: the parent's may be in any state, and so may the lock.
     void forget_all() noexcept CMWQ_NO_TSA {
+        new (&looks_) ranked_mutex<lock_rank::looks>;
         new (&lock_) ranked_mutex<lock_rank::graph>;
+        look_ = 0;
+        next_to_see_ = nullptr;
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
     }
 
-    /// The service thread of `rt`: looks whether waits of its items are stuck, if it is time for that, and reports what
+    /// The diagnosis thread of `rt`: looks whether waits of its items are stuck, if it is time for that, and reports what
     /// has been found twice. Returns when to look again, steady clock; 0: when the next wait is registered.
-    std::int64_t look(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_);
+    static std::int64_t look(runtime_core& rt) noexcept;
     /// For dump(): the waits of its items, the oldest first. Throws std::bad_alloc.
     [[nodiscard]] std::vector<told_wait> waits_of(const runtime_core& rt) CMWQ_EXCLUDES(lock_);
 
 private:
     friend class registered_wait;
+    friend class wait_look;
 
     /// Not at once: most waits are short, and what is in between two states is not mistaken for stuck twice.
     static constexpr std::int64_t patience = 100'000'000;
-    static constexpr std::int64_t young = 10 * patience;
 
     [[nodiscard]] static bool belongs_to(const registered_wait& r, const runtime_core& rt) noexcept;
     [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
     void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
-    void find_stuck_locked(std::int64_t now) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] static bool is_confirmed(const registered_wait& r, std::int64_t now) noexcept {
-        return r.stuck_ && now - r.suspected_since_ >= patience;
-    }
-    [[nodiscard]] std::vector<told_wait> tell_knot_locked(registered_wait& r, std::int64_t now) CMWQ_REQUIRES(lock_);
-    [[nodiscard]] std::int64_t next_look_locked(const runtime_core& rt, std::int64_t now) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] told_wait tell_locked(const registered_wait& r) const CMWQ_REQUIRES(lock_);
+    void delist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
+    static void ask_for_look_locked(const registered_wait& r) noexcept;
+    [[nodiscard]] static told_wait tell_locked(const registered_wait& r);
     [[nodiscard]] std::vector<told_wait> tell_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
-
-    // Calls f(worker&) for each run without whose end the wait does not end, whatever else happens.
+    // Calls f(worker&) for the runs that wait themselves and without whose end the wait does not end. Not again for those
+    // for which the search has done so.
     template <class F>
-    void for_each_awaited_run_locked(registered_wait& r, F&& f) noexcept CMWQ_REQUIRES(lock_);
-    // Whether it is stuck, if those are that `is_stuck(worker&)` says. Pending items included.
-    template <class F>
-    bool is_stuck_locked(registered_wait& r, const F& is_stuck) noexcept CMWQ_REQUIRES(lock_);
-    // Whether all that may be active of a queue, where `pwq` gets its slots, is stuck. The lock is held, and the queue stays.
-    template <class F>
-    [[nodiscard]] static bool is_full(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots,
-                                      const F& is_stuck) noexcept;
+    static void for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept;
 
     static wait_graph& root_of(wait_graph& of) noexcept {
         wait_graph* g = &of;
@@ -158,8 +155,12 @@ private:
 
     static wait_graph the_one_;
 
+    ranked_mutex<lock_rank::looks> looks_; // of a thread that looks: one at a time
     ranked_mutex<lock_rank::graph> lock_;
     std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t nr_looks_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t look_ CMWQ_GUARDED_BY(lock_) = 0;                          // the one that goes on; 0: none
+    registered_wait* next_to_see_ CMWQ_GUARDED_BY(lock_) = nullptr;          // of that one
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // the newest first
     atomic<wait_graph*> merged_into_{nullptr};                               // written once, under both locks
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What does not get on: pools that start nothing and items that keep their CPU, the service thread's work, and queues
-// whose items are all blocked, the staff thread's.
+// whose items are all blocked, the diagnosis thread's.
 #pragma once
 
 #include <cmwq/detail/engine/diagnosis.hpp>
@@ -12,10 +12,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -190,69 +194,97 @@ inline void runtime_core::note_hog(void (*function)(work_base&), const char* que
 // --- queues at their limit --------------------------------------------------------------------------------------------
 
 inline void queue_core::note_backlog() noexcept {
-    if (!backlog_.load(relaxed) && !backlog_.exchange(true, relaxed)) rt.request_backlog_watch();
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, relaxed)) rt.diagnosis().watch_backlogs();
 }
 
-inline worker_pool::backlog worker_pool::backlog_of(pool_workqueue& pwq) noexcept {
+inline worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
+                                                    std::size_t room) noexcept {
     const scoped_lock g(lock_);
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
-              .all_blocked = pwq.nr_waiting == 0};
-    for (worker* w = busy_.front(); w != nullptr && b.all_blocked; w = busy_.next(*w)) {
-        if (w->current_pwq == &pwq && !w->probe.blocked()) b.all_blocked = false;
+              .all_run = pwq.nr_waiting == 0};
+    if (!b.all_run) return b;
+    for (worker* w = busy_.front(); w != nullptr; w = busy_.next(*w)) {
+        if (w->current_pwq != &pwq) continue;
+        if (b.runs < room) to[b.runs] = {w, &pwq, w->nr_runs.load(relaxed)};
+        ++b.runs;
     }
     return b;
 }
 
-inline bool queue_core::watch_backlog(std::int64_t passed, std::int64_t limit, bool& stuck) noexcept {
-    if (!backlog_.load(relaxed)) return false;
-    const std::uint64_t completed = stats().completed;
-    worker_pool::backlog all{.waiting = false, .all_blocked = true};
-    for_each_pwq([&](pool_workqueue& p) {
-        const worker_pool::backlog one = p.pool->backlog_of(p);
-        all.waiting |= one.waiting;
-        all.all_blocked &= one.all_blocked;
-    });
-    const bool stands_still = all.waiting && all.all_blocked && completed == completed_seen_;
-    completed_seen_ = completed;
-    stuck_for_ = stands_still ? stuck_for_ + passed : 0;
-    stuck = stuck_for_ >= limit;
-    // An item that comes to wait after this look says so again.
-    if (!all.waiting) backlog_.store(false, relaxed);
-    return all.waiting;
+inline bool worker_pool::goes_on(const seen_run& r) const noexcept {
+    const scoped_lock g(lock_);
+    return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
 }
 
-// The staff thread, which may wait for the locks of queues. When to look again, 0: not; steady clock.
-inline std::int64_t runtime_core::watch_backlogs() noexcept {
-    if (!backlog_wanted_.load(relaxed) && backlog_due_ == 0) return 0;
-    const std::int64_t limit = options_.watchdog.count() / 3, interval = std::max(limit / 4, std::int64_t{1'000'000});
-    backlog_wanted_.store(false, relaxed);
-    if (limit == 0) return 0;
-    const std::int64_t now = steady_now();
-    if (backlog_due_ == 0) {
-        backlog_due_ = now + interval;
-        return backlog_due_;
-    }
-    if (now < backlog_due_) return backlog_due_;
+inline bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
+    if (!backlog_.load(relaxed)) return false;
+    const std::uint64_t completed = stats().completed;
+    const bool stands_still = std::exchange(completed_seen_, completed) == completed;
+    const std::size_t before = runs.size();
+    bool waiting = false, all_run = true;
+    for_each_pwq([&](pool_workqueue& p) {
+        const std::size_t n = runs.size();
+        worker_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
+        waiting |= b.waiting;
+        all_run &= b.all_run;
+        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // nothing is allocated in there
+            room = b.runs;
+            runs.resize(n + room);
+            b = p.pool->backlog_of(p, &runs[n], room);
+        }
+        runs.resize(n + (stands_still && all_run ? b.runs : 0));
+    });
+    if (!waiting || !all_run) runs.resize(before);
+    // An item that comes to wait after this look says so again.
+    if (!waiting) backlog_.store(false, relaxed);
+    return waiting;
+}
+
+// What the runs do is asked without a lock: each answer is a system call or three. The queues may change meanwhile, or
+// go; but not one whose runs are the same afterwards.
+inline bool runtime_core::watch_backlogs(std::int64_t passed) noexcept {
+    struct standstill {
+        const queue_core* queue;
+        std::size_t first, last; // its runs
+        bool blocked = true;
+    };
+    const std::int64_t limit = backlog_limit();
     bool any = false;
     std::string saturated;
-    {
-        const scoped_lock g(queues_lock_);
-        for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
-            bool stuck = false;
-            any |= q->watch_backlog(interval, limit, stuck);
-            if (!stuck || !saturated.empty() || !q->first_report(event::kind::saturated)) continue;
-            try {
-                saturated = "cmwq: " + describe_queue(q->name) + " is at its limit, max_active " +
-                            std::to_string(q->max_active()) +
-                            ", and all of its items that run have been blocked for long; others wait behind them";
-            } catch (const std::bad_alloc&) {
-                continue; // nothing is left to say it with
+    try {
+        std::vector<seen_run> runs;
+        std::vector<standstill> suspects;
+        {
+            const scoped_lock g(queues_lock_);
+            for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+                const std::size_t first = runs.size();
+                any |= q->watch_backlog(runs);
+                if (runs.size() != first) suspects.push_back({q, first, runs.size()});
+                else static_cast<void>(q->note_standstill(false, passed, limit));
             }
         }
+        for (standstill& s : suspects) {
+            for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].by->probe.blocked();
+        }
+        std::ranges::sort(suspects, std::less<>(), &standstill::queue);
+        const scoped_lock g(queues_lock_);
+        for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+            const auto s = std::ranges::lower_bound(suspects, q, std::less<>(), &standstill::queue);
+            if (s == suspects.end() || s->queue != q) continue;
+            for (std::size_t i = s->first; i < s->last && s->blocked; ++i) {
+                s->blocked = runs[i].by->pool.goes_on(runs[i]);
+            }
+            if (!q->note_standstill(s->blocked, passed, limit) || !saturated.empty()) continue;
+            if (!q->first_report(event::kind::saturated)) continue;
+            saturated = "cmwq: " + describe_queue(q->name) + " is at its limit, max_active " +
+                        std::to_string(q->max_active()) +
+                        ", and all of its items that run have been blocked for long; others wait behind them";
+        }
+    } catch (const std::bad_alloc&) {
+        any = true; // at the next look
     }
-    backlog_due_ = any ? now + interval : 0;
     if (!saturated.empty()) report(event::kind::saturated, 0, 0, [&] { return saturated; });
-    return backlog_due_;
+    return any;
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

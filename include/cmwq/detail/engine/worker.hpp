@@ -48,7 +48,10 @@ struct item_waiter {
 ///
 /// Letters: I set before publication · L pool lock · S the worker itself · K written by the worker under L, read by
 /// itself or under L · A atomic, with its own protocol · G the lock of the graph of waits
-class worker final : public blocking_observer, public list_node<idle_tag>, public list_node<busy_tag> {
+class worker final : public blocking_observer,
+                     public list_node<idle_tag>,
+                     public list_node<busy_tag>,
+                     public list_node<waiting_tag> {
 public:
     worker(worker_pool& p, unsigned number, bool of_rescuer = false) noexcept
         : pool(p), id(number), is_seat(of_rescuer) {}

@@ -129,11 +129,17 @@ public:
     /// Whether items of the pwq may become active.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+    /// What a pwq tells about a queue at its limit.
     struct backlog {
-        bool waiting;     ///< items are held back by the limit
-        bool all_blocked; ///< every active item has been started, and waits for something
+        bool waiting = false; ///< items are held back by the limit
+        bool all_run = false; ///< every active item has been started
+        unsigned runs = 0;    ///< so many of them there are
     };
-    [[nodiscard]] backlog backlog_of(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// Writes the runs to `to`, as far as there is `room`.
+    [[nodiscard]] backlog backlog_of(const pool_workqueue& pwq, seen_run* to, std::size_t room) noexcept
+        CMWQ_EXCLUDES(lock_);
+    /// Whether that run, of this pool, goes on.
+    [[nodiscard]] bool goes_on(const seen_run& r) const noexcept CMWQ_EXCLUDES(lock_);
     /// From here on nothing of the pwq becomes active, and what was active without having started is so no more. What is
     /// held back can still be cancelled.
     void hold_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
@@ -156,22 +162,36 @@ public:
         const queue_core* queue = nullptr;     ///< unless it has happened: on which queue
     };
     [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
-    /// The same for a flush: calls f(worker&, awaited_as), under the lock, for every run that it waits for, or behind
-    /// which items are pending that it waits for.
-    enum class awaited_as : bool { run, before };
+    /// The same for a flush.
     struct awaited_rest {
-        bool inactive = false;             ///< it also waits for items that are pending behind the limit
-        const node_slots* slots = nullptr; ///< which this limit is; null: of the pwq alone
+        const pool_workqueue* pwq = nullptr; ///< of which it waits for items; null: it has happened
+        std::uint64_t generation = 0;        ///< of the youngest colour
+        bool inactive = false;               ///< some of them are pending behind the limit
+        const node_slots* slots = nullptr;   ///< which this limit is; null: of the pwq alone
     };
+    [[nodiscard]] awaited_rest look_at(const color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
+    /// The run that `iw` waits for; null: it waits for none, or not any more.
+    [[nodiscard]] worker* run_awaited_by(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
+    /// Calls f(worker&), under the lock, for the runs that `cw` waits for and that wait themselves, but for those for
+    /// which this search has called it before.
     template <class F>
-    awaited_rest look_at(const color_waiter& cw, F&& f) noexcept CMWQ_EXCLUDES(lock_);
-    /// The active items of a pwq, and how many of them are, or wait for, runs of which `is_stuck(worker&)` says so.
+    void for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept CMWQ_EXCLUDES(lock_);
+    /// An active item that does not end before a run does: it is that run, or waits behind it.
+    struct held_item {
+        const pool_workqueue* pwq;
+        std::uint64_t generation; ///< of its colour
+        std::uint64_t nr_left;    ///< how many items of the pwq had left before
+        std::uint32_t wait;       ///< of the run; the caller's
+    };
+    /// Those of a run of this pool that waits. Returns how many there are; writes them if there is `room`.
+    [[nodiscard]] std::size_t held_by(worker& k, held_item* to, std::size_t room) noexcept CMWQ_EXCLUDES(lock_);
+    /// The active items of a pwq.
     struct active_items {
-        unsigned all = 0, stuck = 0;
-        bool frozen = false;
+        unsigned all;
+        bool frozen;
+        std::uint64_t nr_left; ///< as above
     };
-    template <class F>
-    [[nodiscard]] active_items count_active(const pool_workqueue& pwq, const F& is_stuck) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] active_items count_active(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- rescue: rescuer.ipp --------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 /// A thread takes a lock only while all that it holds come before it here. One of each: no two pools, no two queues.
 enum class lock_rank : std::uint8_t {
+    looks, ///< at the graph
     graph,
     system_queue, ///< being made, on the global runtime, which may have to be made first
     once,
@@ -34,6 +35,7 @@ enum class lock_rank : std::uint8_t {
 
 [[nodiscard]] constexpr const char* name_of(lock_rank r) noexcept {
     switch (r) {
+    case lock_rank::looks: return "looks";
     case lock_rank::graph: return "graph";
     case lock_rank::system_queue: return "system queue";
     case lock_rank::once: return "once";
