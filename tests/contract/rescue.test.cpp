@@ -7,6 +7,8 @@
 #include "policy_list.hpp"
 #include "pool_name.hpp"
 #include "scarce_threads.hpp"
+#include "this_task.hpp"
+#include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -19,6 +21,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -107,6 +110,73 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as
         q.queue(w);
         w.flush();
         CHECK(name == thread);
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("rescue: the thread keeps to the CPUs of its queue, idle and running, also when they change",
+                        "", keyed_policies) {
+    using P = TestType;
+    scarce_runtime s;
+    if (s.cpus.size() < 2) return;
+    const cmwq::cpuset first{s.cpus[0]}, second{s.cpus[1]}, all = s.rt.unbound_cpus();
+    cmwq::workqueue<P> q{s.rt, with_rescuer<P>("disk")};
+    const auto waits_on = [&](const cmwq::cpuset& cpus) {
+        return eventually([&] {
+            const auto threads = threads_named("cmwq/R:disk");
+            return threads.size() == 1 && threads[0].second == cpus;
+        });
+    };
+    const auto rescued_on = [&] { // the pools are new ones, without a thread
+        cmwq::cpuset cpus;
+        bool on_rescuer = false;
+        item w{[&] {
+            cpus = cpus_of_this_task();
+            on_rescuer = cmwq::this_work::on_rescuer();
+        }};
+        q.queue(w);
+        w.flush();
+        CHECK(on_rescuer);
+        return cpus;
+    };
+    s.threads.refuse();
+    CHECK(waits_on(all));
+    for (const cmwq::cpuset& cpus : {first, second}) {
+        s.rt.set_unbound_cpus(cpus);
+        CHECK(waits_on(cpus));
+        CHECK(rescued_on() == cpus);
+        CHECK(waits_on(cpus));
+    }
+    s.rt.set_unbound_cpus(all);
+    CHECK(waits_on(all));
+    q.apply(cmwq::attrs{}.cpus(first).strict(true));
+    CHECK(waits_on(first));
+    CHECK(rescued_on() == first);
+}
+
+TEST_CASE("rescue: of a bound queue the thread is bound to the CPU whose items it runs, and then to none") {
+    scarce_runtime s;
+    if (s.cpus.size() < 2) return;
+    std::unique_ptr<cmwq::workqueue<>> q;
+    std::thread([&] { // where it was made does not matter
+        CHECK(cmwq::detail::bind_this_thread(cmwq::cpuset{s.cpus[0]}) == 0);
+        q = std::make_unique<cmwq::workqueue<>>(s.rt, with_rescuer<cmwq::bound>("disk"));
+    })
+        .join();
+    const auto is_free = [&] {
+        return eventually([&] {
+            const auto threads = threads_named("cmwq/R:disk");
+            return threads.size() == 1 && threads[0].second == s.rt.cpus();
+        });
+    };
+    CHECK(is_free());
+    s.threads.refuse();
+    cmwq::cpuset cpus;
+    item w{[&] { cpus = cpus_of_this_task(); }};
+    for (const unsigned cpu : s.cpus) {
+        q->queue_on(cpu, w);
+        w.flush();
+        CHECK(cpus == cmwq::cpuset{cpu});
+        CHECK(is_free());
     }
 }
 

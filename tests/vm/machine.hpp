@@ -5,6 +5,8 @@
 
 #include "eventually.hpp"
 
+#include "threads_named.hpp"
+
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -145,21 +147,7 @@ inline sighting see_from(cmwq::workqueue_base& q, unsigned cpu) {
     return see([&](cmwq::work_base& w) { return q.queue(w); });
 }
 
-/// The threads of this process whose names begin so, with the masks that the kernel keeps for them: also CPUs that are
-/// not online.
-inline std::vector<std::pair<std::string, cpuset>> threads_named(const std::string& prefix) {
-    std::vector<std::pair<std::string, cpuset>> found;
-    for (const auto& task : fs::directory_iterator("/proc/self/task")) {
-        const std::string name = line_of(task.path() / "comm");
-        if (name.rfind(prefix, 0) != 0) continue;
-        std::ifstream status(task.path() / "status");
-        constexpr const char* key = "Cpus_allowed_list:\t";
-        for (std::string line; std::getline(status, line);) {
-            if (line.rfind(key, 0) == 0) found.emplace_back(name, cpuset::parse(line.substr(std::strlen(key))));
-        }
-    }
-    return found;
-}
+using cmwq_test::threads_named;
 
 inline std::size_t nr_threads() {
     std::size_t n = 0;

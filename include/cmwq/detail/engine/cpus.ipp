@@ -106,6 +106,7 @@ inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, boo
         }
         plan.instead = cpus = base;
     }
+    plan.cpus = cpus;
     pool_spec common;
     common.nice = a.nice();
     common.managed = q.managed;

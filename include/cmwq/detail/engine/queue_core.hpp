@@ -50,6 +50,7 @@ public:
     std::unique_ptr<pwq_map> map = std::make_unique<pwq_map>();
     std::vector<std::unique_ptr<pool_workqueue>> fresh; ///< each keeps its pool
     std::vector<unsigned> cpus_of_node;                 ///< how many CPUs the queue may use, by node
+    cpuset cpus;                                        ///< those that the queue may use
     cpuset instead;                                     ///< what it uses, if none of the CPUs that it names is there
 };
 

@@ -116,6 +116,9 @@ inline void queue_core::make_pwqs() {
         if (its_rescuer != nullptr) p->pool->make_rescuable(*p);
     }
     map.store(m.release(), release);
+    if (its_rescuer == nullptr) return;
+    cpuset all = rt.cpus();
+    its_rescuer->follow(all);
 }
 
 inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
@@ -164,6 +167,7 @@ inline void queue_core::carry_out(queue_plan&& p) noexcept {
     p.fresh.clear();
     attrs_ = std::move(p.wanted);
     cpus_of_node_.swap(p.cpus_of_node);
+    if (its_rescuer != nullptr) its_rescuer->follow(p.cpus);
     share_out_locked();
     const pwq_map* const fresh = p.map.release();
     map.store(fresh, seq_cst); // [GRACE-2]

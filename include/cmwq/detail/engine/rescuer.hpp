@@ -4,6 +4,7 @@
 // items of its queue there, one at a time.
 #pragma once
 
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/engine/pool_workqueue.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
@@ -28,6 +29,9 @@ public:
     void call(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Whether other pools wait for it.
     [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
+    /// The queue may use these CPUs from here on: the thread moves there now, or after the items that it runs elsewhere.
+    /// They are exchanged for others: nothing is allocated.
+    void follow(cpuset& cpus) noexcept CMWQ_EXCLUDES(lock_);
     /// Its queue has drained for good. Answers the calls that have been made, for nothing as a rule, then ends the thread
     /// and joins it.
     void stop() noexcept;
@@ -38,6 +42,7 @@ private:
     static void thread_main(void* self);
     void serve(); // not noexcept: it runs items
     [[nodiscard]] pool_workqueue* next() noexcept CMWQ_EXCLUDES(lock_);
+    void go_home() noexcept CMWQ_EXCLUDES(lock_);
 
     queue_core& queue_; // I
     thread thread_;     // I
@@ -45,6 +50,10 @@ private:
     atomic<bool> stop_{false};
     ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
+    cpuset next_home_ CMWQ_GUARDED_BY(lock_); // if `moves_`
+    bool moves_ CMWQ_GUARDED_BY(lock_) = false;
+    cpuset home_;             // the thread's own: where it waits; empty: not known yet
+    bool is_at_home_ = false; // the thread's own
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -53,17 +54,45 @@ inline pool_workqueue* rescuer::next() noexcept {
     return maydays_.pop_front();
 }
 
+inline void rescuer::follow(cpuset& cpus) noexcept {
+    {
+        const scoped_lock g(lock_);
+        std::swap(next_home_, cpus);
+        moves_ = true;
+    }
+    sleep_.unpark();
+}
+
+// Where it has run items it was bound to the CPUs of their pools.
+inline void rescuer::go_home() noexcept {
+    {
+        const scoped_lock g(lock_);
+        if (moves_) {
+            std::swap(home_, next_home_);
+            is_at_home_ = moves_ = false;
+        }
+    }
+    if (is_at_home_ || home_.empty() || !queue_.rt.binds_threads()) return;
+    is_at_home_ = true; // if that fails its CPUs have just gone, and it hears of it
+    static_cast<void>(bind_this_thread(home_));
+}
+
 inline void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
 
 inline void rescuer::serve() {
     thread_attributes a{.own = queue_.rt.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.rt.report_refusals(apply_to_this_thread(a), a);
-    for (bool last = false; !last;) {
-        last = stop_.load(acquire);
+    for (;;) {
+        const bool last = stop_.load(acquire);
         // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.
-        while (pool_workqueue* pwq = next()) pwq->pool->rescue(*pwq, *this);
-        if (!last) sleep_.park();
+        while (pool_workqueue* pwq = next()) {
+            pwq->pool->rescue(*pwq, *this);
+            is_at_home_ = false;
+        }
+        if (last) break;
+        go_home();
+        sleep_.park();
     }
 }
 
