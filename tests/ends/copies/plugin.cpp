@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <sys/wait.h>
 #include <system_error>
 
 using namespace std::chrono_literals;
@@ -166,6 +167,53 @@ CASE have_items_run(parts&) {
     delete first_held;
     for (auto* w : late) delete w;
     return ran ? "" : "not all items have run";
+}
+
+// An item of the plugin waits for one of the program, which waits for that.
+namespace {
+std::binary_semaphore in_cycle{0};
+std::atomic<int> nr_refused{0};
+cmwq::work<std::function<void()>>* of_plugin = nullptr;
+} // namespace
+
+CASE begin_cycle(parts& p) {
+    auto* const of_program = static_cast<cmwq::work_base*>(p.item);
+    of_plugin = new cmwq::work<std::function<void()>>{[of_program] {
+        in_cycle.release();
+        try {
+            of_program->flush();
+        } catch (const std::system_error&) {
+            ++nr_refused;
+        }
+    }};
+    queue_of(p).queue(*of_plugin);
+    in_cycle.acquire();
+    p.item = static_cast<cmwq::work_base*>(of_plugin);
+    return "";
+}
+
+CASE end_cycle(parts&) {
+    delete of_plugin;
+    return nr_refused == 0 ? "" : "refused";
+}
+
+CASE use_in_forked_child(parts& p) {
+    cmwq::work item{[] {}};
+    queue_of(p).queue(item);
+    item.flush();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(10); // of a hang
+        std::atomic<int> runs{0};
+        cmwq::work late{[&] { ++runs; }};
+        const bool rejected = queue_of(p).queue(item) == cmwq::queue_status::rejected && !item.cancel_sync();
+        cmwq::system_unbound_wq().queue(late);
+        late.flush();
+        ::_exit(rejected && runs == 1 ? 7 : 1);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) != child) {}
+    return WIFEXITED(status) && WEXITSTATUS(status) == 7 ? "" : "the child could not go on";
 }
 
 // On a queue of the plugin.

@@ -1,5 +1,5 @@
 // exits: 0
-// says: all 12 cases: as in one copy
+// says: all 14 cases: as in one copy
 // A program and a plugin with a copy of the library each: what the plugin queues on a queue of the program can be waited
 // for, cancelled and destroyed in both, and the other way round. Each case has a process.
 #include "plugin.hpp"
@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <sys/wait.h>
+#include <system_error>
 
 using copies::call_and_meanwhile;
 using copies::parts;
@@ -39,7 +40,7 @@ std::string in_plugin() {
 
 constexpr char flush_running[] = "flush_running", cancel_running[] = "cancel_running",
                destroy_running[] = "destroy_running", cancel_armed[] = "cancel_armed", pending[] = "cancel_pending",
-               itself[] = "wait_for_itself", own_run[] = "know_own_run";
+               itself[] = "wait_for_itself", own_run[] = "know_own_run", forked[] = "use_in_forked_child";
 
 std::string blocking_region_is_seen() {
     cmwq::runtime rt{{.sentinel = false}};
@@ -55,6 +56,27 @@ std::string queue_is_destroyed() {
     static_cast<void>(call("leave_items", m.p));
     call_and_meanwhile([&] { m.q.reset(); }, m.p.opened);
     return call("have_items_run", m.p);
+}
+
+std::string cycle_is_found() {
+    machine m;
+    int refused = 0;
+    cmwq::work_base* self = nullptr;
+    cmwq::work item{[&] {
+        m.p.item = self;
+        static_cast<void>(call("begin_cycle", m.p));
+        try {
+            static_cast<cmwq::work_base*>(m.p.item)->flush();
+        } catch (const std::system_error&) {
+            ++refused;
+        }
+    }};
+    self = &item;
+    m.q->queue(item);
+    item.flush();
+    m.q->flush();
+    if (*call("end_cycle", m.p) != '\0') ++refused;
+    return refused == 1 ? "" : "not one of two waits was refused, but " + std::to_string(refused);
 }
 
 /// The program waits for an item of the plugin, on a queue of that.
@@ -129,6 +151,8 @@ struct {
                    {"a queue is destroyed with items of the plugin", queue_is_destroyed},
                    {"the program cancels an item of the plugin", program_cancels},
                    {"an item of the program waits for one of the plugin", item_waits_for_item},
+                   {"items of both wait for each other", cycle_is_found},
+                   {"a forked child", in_plugin<forked>},
                    {"another build is refused", other_build_is_refused}};
 
 } // namespace
