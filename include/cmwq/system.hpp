@@ -33,9 +33,24 @@ namespace detail {
 template <class Make>
 inline constinit per_process<system_workqueue, lock_rank::system_queue> system_queue_made_by;
 
+// What a queue with pools of its own will want: the machine, as hwloc finds it.
+template <class Options>
+bool may_look_at_the_machine(const Options& o) {
+    if constexpr (requires { o.attrs; }) return true;
+    else if constexpr (requires { o.power_efficient; }) return o.power_efficient;
+    else return false;
+}
+
+// The runtime, and the topology, are made before that lock is taken: both may wait for a dlopen() of another thread, whose
+// constructors may use the queue.
 template <class Policy, class Make>
 system_workqueue& system_queue(Make make_options) {
-    return system_queue_made_by<Make>.get([&] { return new system_workqueue(Policy{}, make_options()); });
+    return system_queue_made_by<Make>.get([&] { return new system_workqueue(Policy{}, make_options()); },
+                                          [&] {
+                                              runtime& rt = runtime::global();
+                                              if (may_look_at_the_machine(make_options()))
+                                                  static_cast<void>(rt.machine());
+                                          });
 }
 
 } // namespace detail

@@ -22,9 +22,12 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 inline const topology& runtime_core::topology_of_machine() const CMWQ_NO_TSA {
     if (!topology_known_.load(acquire)) { // [ONCE-1] pairs [ONCE-2]
+        // hwloc opens plugins: that waits for a dlopen() of another thread, whose constructors may use this runtime. Two
+        // that come at once both load, and the first one counts.
+        CMWQ_ASSERT(holds_no_lock());
+        topology loaded = topology::system(cpus_).with_cache_shard_size(options_.cache_shard_size);
         const scoped_lock g(topology_lock_);
-        if (!topology_.has_value())
-            topology_ = topology::system(cpus_).with_cache_shard_size(options_.cache_shard_size);
+        if (!topology_.has_value()) topology_ = std::move(loaded);
         topology_known_.store(true, release); // [ONCE-2]
     }
     return *topology_;
@@ -181,6 +184,7 @@ inline void runtime_core::serve_other_places(std::vector<pool_choice>& choices) 
 // --- changes ----------------------------------------------------------------------------------------------------------
 
 inline void runtime_core::apply(queue_core& q, const attrs& a) {
+    static_cast<void>(topology_of_machine()); // not below, under the lock
     const scoped_lock g(config_lock_);
     q.carry_out(q.plan(a, false));
 }

@@ -21,12 +21,14 @@ public:
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
-    /// `make()` returns a new T*. What it throws is passed on, and the next call tries again.
-    template <class F>
-    T& get(F&& make) {
+    /// `make()` returns a new T*. What it throws is passed on, and the next call tries again. `prepare()` is called before,
+    /// without the lock, and perhaps by several threads.
+    template <class F, class P>
+    T& get(F&& make, P&& prepare) {
         const unsigned now = directory::get().generation() + 1;
         // [ONCE-1] acquire, pairs [ONCE-2].
         if (generation_.load(acquire) == now) return *newest_.load(relaxed)->object;
+        prepare();
         const scoped_lock g(making_lock<Rank>);
         if (generation_.load(relaxed) != now) {
             auto fresh = std::make_unique<made>();

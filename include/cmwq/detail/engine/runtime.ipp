@@ -68,8 +68,7 @@ inline void runtime::configure_global(runtime_options options) {
 }
 
 inline runtime& runtime::global() {
-    detail::runtime_core::stay_loaded(); // not below, under the lock
-    return detail::global_runtime.get([] { return make_global(); });
+    return detail::global_runtime.get([] { return make_global(); }, [] { detail::runtime_core::stay_loaded(); });
 }
 
 inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }

@@ -185,6 +185,8 @@ void runtime_core::for_each_bottom_half(F&& f) const {
 }
 
 inline void runtime_core::attach(queue_core& q, const attrs* a) {
+    // Not below, under the lock. In a child of fork() nothing of a dead runtime is looked up any more.
+    if (a != nullptr && !dead_.load(relaxed)) static_cast<void>(topology_of_machine());
     const scoped_lock c(config_lock_);
     if (dead_.load(relaxed)) {
         // A child of fork(): locks may be held by nobody that is here, and queues have gone without leaving the list.
