@@ -2,6 +2,7 @@
 //
 // Storms of items that block, announced or not: all come to their end, and the threads that it took go away again.
 #include "catch.hpp"
+#include "policy_list.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <semaphore>
 #include <vector>
@@ -145,4 +147,36 @@ TEST_CASE("stress: workers come and go: no idle time at all is granted") {
         CHECK(eventually([&] { return rt.stats().threads <= 3 * rt.cpus().size(); }));
     }
     CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+}
+
+// The class "the first waits for the second", on every kind of pool: the second may come in at any moment of the way of a
+// worker to the first. A round that stands still is one in many thousands, so all of them share one long run.
+TEMPLATE_LIST_TEST_CASE("stress: an item waits for one that is queued behind it a moment later", "",
+                        cmwq_test::threaded_policies) {
+    cmwq::runtime rt;
+    cmwq::workqueue<TestType> q{rt, "q"}, other{rt, "other"};
+    cmwq::workqueue<TestType>& second = TestType::fifo ? other : q; // an ordered one shares its pool
+    std::counting_semaphore<> gate{0}, ended{0};
+    stress::random r(1);
+    std::uint64_t rounds = 0;
+    bool stands_still = false;
+    for (const stress::box box; box.open() && !stands_still; ++rounds) {
+        q.post([&] {
+            gate.acquire();
+            ended.release();
+        });
+        const auto pause = std::chrono::steady_clock::now() + std::chrono::nanoseconds{r.below(30'000)};
+        while (std::chrono::steady_clock::now() < pause) {}
+        second.post([&] { gate.release(); });
+        stands_still = !ended.try_acquire_for(20s);
+        if (!stands_still) continue;
+        cmwq::work look{[] {}};
+        second.queue(look);
+        look.cancel(); // finds what was overlooked
+        ended.acquire();
+    }
+    std::printf("%llu rounds\n", static_cast<unsigned long long>(rounds));
+    CHECK_FALSE(stands_still);
+    q.flush();
+    other.flush();
 }

@@ -181,36 +181,38 @@ public:
     [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
     void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
 
-    runtime_core& rt;                            // I
-    const std::string name;                      // I
-    const pool_kind kind;                        // I
-    const bool managed;                          // I
-    const bool fifo;                             // I
-    const priority prio;                         // I
-    const bool cpu_intensive;                    // I
-    const bool freezable;                        // I
-    bool limit_is_fixed = false;                 // I: of a system queue
-    std::unique_ptr<rescuer> its_rescuer;        // I: null: it has none
-    atomic<workqueue_base*> front;               // A: null once the queue was destroyed from inside
-    intrusive_list<work_timer, timer_tag> armed; // T: timers that belong to this queue
-    exception_sink on_exception;                 // I
-    const std::unique_ptr<grace_period> grace;   // A: attrs_keyed: whoever reads `map`
-    atomic<const pwq_map*> map{nullptr};         // A: [GRACE-1] [GRACE-2]
+    runtime_core& rt;                          // I
+    const std::string name;                    // I
+    const pool_kind kind;                      // I
+    const bool managed;                        // I
+    const bool fifo;                           // I
+    const priority prio;                       // I
+    const bool cpu_intensive;                  // I
+    const bool freezable;                      // I
+    bool limit_is_fixed = false;               // I: of a system queue
+    std::unique_ptr<rescuer> its_rescuer;      // I: null: it has none
+    atomic<workqueue_base*> front;             // A: null once the queue was destroyed from inside
+    exception_sink on_exception;               // I
+    const std::unique_ptr<grace_period> grace; // A: attrs_keyed: whoever reads `map`
+    atomic<const pwq_map*> map{nullptr};       // A: [GRACE-1] [GRACE-2]
+
+    // T: timers that belong to this queue; written for each of them, and all of the above is read for each item.
+    alignas(cache_line) intrusive_list<work_timer, timer_tag> armed;
 
 private:
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
-    atomic<std::uint32_t> closed_{0};             // A
-    atomic<bool> reap_wanted_{false};             // A
-    atomic<unsigned> reported_{0};                // A: a bit for each kind of event
-    atomic<bool> backlog_{false};                 // A: it is watched
-    std::uint64_t completed_seen_ = 0;            // D: by the watch of the backlog
-    std::int64_t stuck_for_ = 0;                  // D: nanoseconds
-    atomic<unsigned> max_active_;                 // A, written under WQ
-    atomic<unsigned> min_active_;                 // A, written under WQ
-    mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
+    alignas(cache_line) atomic<std::uint32_t> closed_{0};             // A: read for each item
+    atomic<bool> reap_wanted_{false};                                 // A
+    atomic<unsigned> reported_{0};                                    // A: a bit for each kind of event
+    atomic<bool> backlog_{false};                                     // A: it is watched
+    std::uint64_t completed_seen_ = 0;                                // D: by the watch of the backlog
+    std::int64_t stuck_for_ = 0;                                      // D: nanoseconds
+    atomic<unsigned> max_active_;                                     // A, written under WQ
+    atomic<unsigned> min_active_;                                     // A, written under WQ
+    alignas(cache_line) mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
     unsigned nr_dropping_ CMWQ_GUARDED_BY(lock_) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock_) = false;

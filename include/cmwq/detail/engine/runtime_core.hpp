@@ -343,9 +343,13 @@ private:
     affinity_scope default_scope_ CMWQ_GUARDED_BY(config_lock_);
     cpuset service_cpus_ CMWQ_GUARDED_BY(config_lock_); // those that the two threads keep to; empty: to none
     bool service_was_bound_ CMWQ_GUARDED_BY(config_lock_) = false;
-    atomic<unsigned> binding_{0}; // A, written under CF
 
-    timer_service timers_{*this};
+    // What workers and producers read for each item, and nobody writes often.
+    alignas(cache_line) atomic<unsigned> binding_{0}; // A, written under CF
+    atomic<bool> dead_{false};                        // A: the parent's, in a forked child
+    arming monitoring_;                               // A
+
+    alignas(cache_line) timer_service timers_{*this};
     thread service_; // I
     parker service_sleep_;
     atomic<long> service_tid_{0}; // A: 0: it has not begun yet
@@ -355,7 +359,6 @@ private:
     inbox<worker, idle_tag> leaving_;           // A: workers whose threads are about to be gone
     intrusive_list<worker, idle_tag> unjoined_; // ST: those that were not yet when it looked
     std::int64_t reap_at_ = 0, reap_pause_ = 0; // ST: steady clock, and nanoseconds; 0: there are none
-    atomic<bool> dead_{false};                  // A: the parent's, in a forked child
     atomic<bool> stop_{false};                  // A
     atomic<bool> cleaning_wanted_{false};       // A
     atomic<bool> check_wanted_{false};          // A
@@ -363,7 +366,6 @@ private:
     atomic<bool> freeze_check_wanted_{false};   // A
     std::int64_t check_due_ = 0;                // S: when it asks for the next look at the CPUs; steady clock
     std::int64_t checked_at_ = 0;               // ST: when it last looked which CPUs there are; steady clock
-    arming monitoring_;                         // A
     int quiet_ticks_ = 0;                       // S
     std::int64_t tick_length_ = 0;              // S: nanoseconds
     std::int64_t ticked_at_ = 0;                // S: steady clock

@@ -383,7 +383,6 @@ private:
     inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
     alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
     atomic<worker*> watcher_{nullptr};                     // A: the idle worker to wake first; written under L
-    atomic<unsigned> nr_pending_{0};                       // A: length of the worklist; written under L
     atomic<int> nr_busy_{0};                               // A: workers in their work loop; written under L
     atomic<int> limit_{1};                                 // A: learned limit of active workers
     atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
@@ -402,8 +401,9 @@ private:
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
-    item_list worklist_ CMWQ_GUARDED_BY(lock_);                       // L: active items, in order
-    idle_workers idle_ CMWQ_GUARDED_BY(lock_);                        // L
+    atomic<unsigned> nr_pending_{0};            // A: length of the worklist; written under L, for each item
+    item_list worklist_ CMWQ_GUARDED_BY(lock_); // L: active items, in order
+    idle_workers idle_ CMWQ_GUARDED_BY(lock_);  // L
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L
     run_table running_ CMWQ_GUARDED_BY(lock_);                        // L: which of them runs an item
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
