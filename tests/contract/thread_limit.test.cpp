@@ -10,13 +10,17 @@
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <latch>
+#include <mutex>
 #include <optional>
 #include <semaphore>
+#include <vector>
 
 using namespace cmwq_test;
+using namespace std::chrono_literals;
 using kind = cmwq::event::kind;
 
 namespace {
@@ -50,6 +54,50 @@ struct crowd {
 };
 
 } // namespace
+
+TEST_CASE("thread limit: where no thread can be made attempts become rare, and one that succeeds is made up for") {
+    using clock = std::chrono::steady_clock;
+    struct : cmwq::thread_source {
+        std::atomic<bool> refuse{false};
+        std::mutex m;
+        std::vector<clock::time_point> attempts;
+        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+            if (!refuse) return t.start(body, arg);
+            const std::lock_guard g(m);
+            if (attempts.size() < attempts.capacity()) attempts.push_back(clock::now());
+            return EAGAIN;
+        }
+        std::size_t count() {
+            const std::lock_guard g(m);
+            return attempts.size();
+        }
+    } source;
+    source.attempts.reserve(12);
+    cmwq::runtime rt{{.watchdog = 0s, .sentinel = false, .threads = &source}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    std::counting_semaphore<> entered{0}, leave{0};
+    std::atomic<bool> ran{false};
+    q.post_on(*rt.cpus().begin(), [&] {
+        source.refuse = true;
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    q.post_on(*rt.cpus().begin(), [&] {
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire(); // on the spare worker, and there is none for the next item
+    q.post_on(*rt.cpus().begin(), [&] { ran = true; });
+    REQUIRE(eventually([&] { return source.count() == 12; }));
+    CHECK_FALSE(ran);
+    CHECK(source.attempts[11] - source.attempts[10] >= 90ms);
+    CHECK(source.attempts[10] - source.attempts[9] >= 90ms);
+    source.refuse = false;
+    CHECK(eventually([&] { return ran.load(); })); // nobody has queued or ended anything
+    leave.release(2);
+    q.flush();
+}
 
 TEMPLATE_LIST_TEST_CASE("thread limit: what needs one more worker waits for it, it is told once, and all runs", "",
                         crowded_policies) {
@@ -151,10 +199,12 @@ void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<v
 } // namespace
 
 TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that has no worker yet") {
+    std::atomic<bool> over{false}; // the two that are kept end with the runtime, when the queues are gone
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"}, empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
     std::atomic<int> ran{0}, ended{0};
     use_workers(q, 6, [&] {
+        if (over) return;
         cmwq::delayed_work late{[&] { ++ran; }};
         empty.queue_after(std::chrono::milliseconds(1), late);
         late.flush();
@@ -163,6 +213,7 @@ TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that ha
     const bool all = eventually([&] { return ended >= 4; }); // it keeps two that are idle
     CHECK(all);
     if (!all) std::abort(); // it would wait for ever
+    over = true;
     CHECK(ran == ended);
 }
 

@@ -49,6 +49,8 @@ inline bool worker_pool::make_worker_locked() noexcept {
         ++nr_live_;
         short_of_threads_.store(false, relaxed);
         short_since_ = 0; // the next shortage is another one
+        retry_pause_ = 0;
+        retry_at_.store(0, relaxed);
         if (fresh) {
             w->next = all_.load(relaxed);
             all_.store(w, release);
@@ -67,6 +69,10 @@ inline bool worker_pool::make_worker_locked() noexcept {
         w->retiring = true;
         retired_.push_front(*w);
     }
+    // What is refused may stay so for hours: less and less often, but a thread that is possible again is soon there.
+    constexpr std::int64_t first_pause = 1'000'000, longest_pause = 100'000'000;
+    retry_pause_ = std::clamp(2 * retry_pause_, first_pause, longest_pause);
+    retry_at_.store(steady_now() + retry_pause_, relaxed);
     if (!short_of_threads_.exchange(true, relaxed)) {
         lock_.unlock();
         if (admitted) rt_.report_no_thread(*this, error);
@@ -87,7 +93,7 @@ inline bool worker_pool::staff() noexcept {
         return true;
     }
     if (need_to_create_worker(s) && !make_worker_locked()) {
-        rt_.arm_monitor(); // which tries again at each tick
+        rt_.arm_monitor(); // which tries again at a tick
         return false;
     }
     if (!idle_.empty()) d.wake(idle_.front()->sleep);

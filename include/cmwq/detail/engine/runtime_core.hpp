@@ -297,7 +297,7 @@ private:
     void start_sentinels_of(const worker_pool& pool) noexcept;
     void clean() noexcept CMWQ_EXCLUDES(queues_lock_);
     void look_after_cpus() noexcept;
-    void make_room_for(const worker_pool& pool) noexcept;
+    bool make_room_for(const worker_pool& pool) noexcept;
     template <class F>
     void for_each_freezable(F&& f) const CMWQ_EXCLUDES(queues_lock_);
     enum class freeze_state : unsigned char { none, freezing, frozen };

@@ -119,7 +119,7 @@ inline void sentinel::guard_cpu() noexcept {
             }
             // A worker of a bound pool that is found running is about to leave this CPU; those of others may be anywhere.
             const bool elsewhere = f == finding::running && pool->role() == pool_role::attrs_keyed;
-            if (f != finding::nothing_pending && !elsewhere) in_vain = false;
+            if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) in_vain = false;
         }
         if (!in_vain) nap_length = shortest_nap;
         if (!pending) {
@@ -134,8 +134,9 @@ inline void sentinel::guard_cpu() noexcept {
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
             nap(nap_length);
             fruitless = 0;
-            // An idle CPU beside pools in which as many run as may: looking is all that it does, and is charged for.
-            if (!no_spare) nap_length = std::min(nap_length * 2, longest_nap);
+            // An idle CPU beside pools in which as many run as may, or for which no worker can be made: looking is all that it
+            // does, and is charged for.
+            nap_length = std::min(nap_length * 2, longest_nap);
         } else {
             yield_this_thread();
         }

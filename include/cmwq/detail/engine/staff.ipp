@@ -39,10 +39,8 @@ inline void runtime_core::keep_staff() noexcept {
 inline void runtime_core::serve_requests() noexcept {
     for_each_pool([this](worker_pool& p) {
         if (!p.take_request()) return;
-        if (!p.staff()) { // says that it makes a worker: if that takes long, rescuers are called
-            make_room_for(p);
-            static_cast<void>(p.staff());
-        }
+        // It says that it makes a worker: if that takes long, rescuers are called.
+        if (!p.staff() && make_room_for(p)) static_cast<void>(p.staff());
         start_sentinels_of(p);
     });
     for (auto& s : slots_) {
@@ -88,9 +86,9 @@ inline std::int64_t runtime_core::cull_all(std::int64_t now) noexcept {
     return next;
 }
 
-// Within the limit of threads, if that is what keeps the pool from having one.
-inline void runtime_core::make_room_for(const worker_pool& pool) noexcept {
-    if (options_.max_threads == 0 || nr_workers_.load(relaxed) < options_.max_threads) return;
+// Within the limit of threads, if that is what keeps the pool from having one. Whether there is room now.
+inline bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
+    if (options_.max_threads == 0 || nr_workers_.load(relaxed) < options_.max_threads) return false;
     bool made = false;
     const auto ask_all = [&](bool spare) {
         for_each_pool([&](worker_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
@@ -98,6 +96,7 @@ inline void runtime_core::make_room_for(const worker_pool& pool) noexcept {
     ask_all(false);
     // A pool that has no worker at all gets one that is only somebody's spare.
     if (!made && pool.summary().workers == 0) ask_all(true);
+    return made;
 }
 
 inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {

@@ -312,6 +312,10 @@ inline void worker_pool::kick_locked(deferred& d) noexcept {
 }
 
 inline void worker_pool::ask_for_worker() noexcept {
+    if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
+        rt_.arm_monitor(); // which asks at a tick after that
+        return;
+    }
     // [ASK-1] seq_cst: something was made pending, then the look at the flag; pairs take_request(), behind which the staff
     // thread looks at what is pending. It is told in either case: the thread that has set the flag may have been stopped
     // before it got to that.

@@ -415,6 +415,8 @@ private:
     atomic<bool> short_of_threads_{false};         // A: the last attempt to make one failed; written under L
     std::int64_t short_since_ CMWQ_GUARDED_BY(lock_) =
         0; // L: since when that holds items up; steady clock; 0: it does not
+    std::int64_t retry_pause_ CMWQ_GUARDED_BY(lock_) = 0; // L: from the last failed attempt to the next one
+    atomic<std::int64_t> retry_at_{0}; // A: nobody asks for a worker before; steady clock, 0: no attempt has failed
     intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer
     atomic<bool> has_rescuable_{false};                                           // A: there are such; written under L
     intrusive_list<worker, idle_tag> seats_ CMWQ_GUARDED_BY(lock_);               // L: seats without a pwq
