@@ -325,7 +325,7 @@ inline bool wait_for_work(work_base& w, wait_call by) {
                 check_found(at, id, w);
                 // [RUN-1][RUN-2] Nobody has PENDING, so what runs it is there to be seen, and most often nothing is: then
                 // no lock is taken. An instance that is pending is not waited for here.
-                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).runs_now(w))) {
+                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).may_run(w))) {
                     found = at.runtime->pool(id).wait_for(w, iw, running_only);
                 }
             }

@@ -95,6 +95,9 @@ public:
     [[nodiscard]] bool runs(const work_base& w) const noexcept;
     /// The same, for who holds no lock of a pool: its time does not grow with all the workers that there have ever been.
     [[nodiscard]] bool runs_now(const work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// The same without a lock; true also where there are too many workers to look at all of them: then a look under the
+    /// lock is faster. False: what such a run did is seen.
+    [[nodiscard]] bool may_run(const work_base& w) const noexcept;
 
     // --- waiting for items and taking them away -----------------------------------------------------------------------
 

@@ -114,6 +114,14 @@ inline bool worker_pool::runs_now(const work_base& w) noexcept {
     return false;
 }
 
+inline bool worker_pool::may_run(const work_base& w) const noexcept {
+    int n = 0;
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
+        if (k->current.load(acquire) == &w || ++n == 64) return true; // [RUN-1], [RUN-2]
+    }
+    return false;
+}
+
 inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
     deferred d;
     const scoped_lock g(lock_);
