@@ -33,10 +33,17 @@ public:
             ::waitpid(child, nullptr, 0);
         }
     }
+    /// They stand still, as after Ctrl-Z, or go on.
+    void pause() const { tell(SIGSTOP); }
+    void resume() const { tell(SIGCONT); }
     hogs(const hogs&) = delete;
     hogs& operator=(const hogs&) = delete;
 
 private:
+    void tell(int signal) const {
+        for (const pid_t child : children_) ::kill(child, signal);
+    }
+
     std::vector<pid_t> children_;
 };
 

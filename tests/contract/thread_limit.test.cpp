@@ -9,14 +9,21 @@
 
 #include <cmwq/cmwq.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <latch>
 #include <mutex>
 #include <optional>
+#include <sched.h>
 #include <semaphore>
+#include <string>
+#include <thread>
 #include <vector>
 
 using namespace cmwq_test;
@@ -199,21 +206,25 @@ void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<v
 } // namespace
 
 TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that has no worker yet") {
-    std::atomic<bool> over{false}; // the two that are kept end with the runtime, when the queues are gone
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
-    cmwq::workqueue<cmwq::unbound> q{rt, "q"}, empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
+    cmwq::workqueue<cmwq::unbound> empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
     std::atomic<int> ran{0}, ended{0};
-    use_workers(q, 6, [&] {
-        if (over) return;
-        cmwq::delayed_work late{[&] { ++ran; }};
-        empty.queue_after(std::chrono::milliseconds(1), late);
-        late.flush();
-        ++ended;
-    });
-    const bool all = eventually([&] { return ended >= 4; }); // it keeps two that are idle
-    CHECK(all);
-    if (!all) std::abort(); // it would wait for ever
-    over = true;
+    const auto come_to = [&](int n) {
+        const bool all = eventually([&] { return ended >= n; });
+        CHECK(all);
+        if (!all) std::abort(); // it would wait for ever
+    };
+    {
+        cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+        use_workers(q, 6, [&] {
+            cmwq::delayed_work late{[&] { ++ran; }};
+            empty.queue_after(std::chrono::milliseconds(1), late);
+            late.flush();
+            ++ended;
+        });
+        come_to(4); // it keeps two that are idle
+    }
+    come_to(6); // and nobody needs those
     CHECK(ran == ended);
 }
 
@@ -249,4 +260,55 @@ TEST_CASE("threads: nobody waits for workers of a queue that has gone, and that 
         leave.release(100);
     }
     CHECK(ended >= 8); // ~runtime() has waited for all
+}
+
+namespace {
+
+/// The scheduling classes of the sentinels of this process.
+std::vector<int> classes_of_sentinels() {
+    std::vector<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream comm(entry.path() / "comm");
+        std::string name;
+        std::getline(comm, name);
+        if (!name.ends_with(":S")) continue;
+        found.push_back(::sched_getscheduler(static_cast<pid_t>(std::stol(entry.path().filename().string()))));
+    }
+    return found;
+}
+
+/// Whether a thread may leave the idle class here.
+bool may_leave_idle_class() {
+    bool may = false;
+    std::thread([&] {
+        const sched_param p{};
+        may = ::sched_setscheduler(0, SCHED_IDLE, &p) == 0 && ::sched_setscheduler(0, SCHED_OTHER, &p) == 0;
+    }).join();
+    return may;
+}
+
+} // namespace
+
+// In the idle class it would have to be given a CPU for the process to end.
+TEST_CASE("threads: a sentinel is in the idle class while it is needed, and leaves it where it may") {
+    if (!may_leave_idle_class()) return;
+    const auto all_are = [](int wanted) {
+        const std::vector<int> classes = classes_of_sentinels();
+        return !classes.empty() && std::count(classes.begin(), classes.end(), wanted) == std::ssize(classes);
+    };
+    cmwq::runtime rt{{.cpus = {*cmwq::runtime::global().cpus().begin()}}};
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<> q{rt, "q"};
+    for (int round = 0; round < 3; ++round) {
+        std::atomic<bool> leave{false}, waited{false};
+        q.post_on(cpu, [&] {
+            while (!leave) {} // computes
+        });
+        q.post_on(cpu, [&] { waited = true; });
+        CHECK(eventually([&] { return all_are(SCHED_IDLE); }));
+        leave = true;
+        q.flush();
+        CHECK(waited);
+        CHECK(eventually([&] { return all_are(SCHED_OTHER); }));
+    }
 }

@@ -149,7 +149,9 @@ inline void worker_pool::learn() noexcept {
     int n = 0;
     bool roams = false;
     {
-        const scoped_lock g(lock_); // the record of a pool that has ended may just be configured for the next one
+        if (!lock_for_service()) return;
+        const scoped_lock g(lock_,
+                            adopt_lock); // the record of a pool that has ended may just be configured for the next
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) sample[n++] = w;
     }
@@ -229,12 +231,17 @@ inline void worker_pool::end_threads() noexcept {
     cull_at_.store(0, relaxed);
 }
 
-inline void worker_pool::join_threads() noexcept {
+inline void worker_pool::let_threads_end() noexcept {
     // Nobody begins to make a worker any more; one that is being made is added before `managing_` ends.
     for (backoff b;; b.pause()) {
         const scoped_lock g(lock_);
         if (!managing_) break;
     }
+    if (spec_.sched != sched_class::idle) return;
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
+}
+
+inline void worker_pool::join_threads() noexcept {
     for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
 }
 

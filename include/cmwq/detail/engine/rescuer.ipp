@@ -134,7 +134,8 @@ inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
     constexpr std::int64_t patience = 10'000'000;
     if (!lacks_workers()) return; // only a hint: this is the thread that looks again
     deferred d;
-    const scoped_lock g(lock_);
+    if (!lock_for_service()) return;
+    const scoped_lock g(lock_, adopt_lock);
     drain_locked(d);
     if (!needs_rescue_locked()) {
         short_since_ = 0;

@@ -152,6 +152,8 @@ inline runtime_core::~runtime_core() {
         s->left_over.tell_to_end();
     }
     for_each_pool([](worker_pool& p) { p.end_threads(); });
+    for (auto& s : slots_) s->guard.let_it_end();
+    for_each_pool([](worker_pool& p) { p.let_threads_end(); });
     for (auto& s : slots_) {
         s->guard.join();
         s->left_over.join();
@@ -378,7 +380,11 @@ inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
         quiet_ticks_ = 0;
         for_each_pool([](worker_pool& p) { p.unlearn(); });
         monitoring_.disarm(); // [ARM-2]
-        if (anything_pending()) monitoring_.stay_armed();
+        if (anything_pending()) {
+            monitoring_.stay_armed();
+        } else {
+            for (auto& s : slots_) s->guard.leave_idle_class();
+        }
     }
     return eventful;
 }

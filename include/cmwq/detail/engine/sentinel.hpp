@@ -17,6 +17,9 @@ namespace cmwq::inline CMWQ_NS::detail {
 class runtime_core;
 class worker_pool;
 
+/// It is in the idle class while it watches. When the runtime has been quiet for a moment the service thread takes it out
+/// of that class, where that is allowed: a thread in it must be given a CPU to die, and so must its process.
+///
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {
 public:
@@ -42,6 +45,9 @@ public:
     [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
     /// ~runtime(): first all are told, then all are waited for.
     void tell_to_end() noexcept;
+    /// The service thread: nothing is pending for long.
+    void leave_idle_class() noexcept;
+    void let_it_end() noexcept { thread_.leave_idle_class(); }
     void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
 
@@ -68,6 +74,9 @@ private:
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
     thread thread_;                     // the staff thread's
     unsigned binding_ = 0;              // S: the runtime's when it bound itself
+    bool may_leave_ = true;             // the service thread's: as far as it knows
+    atomic<long> tid_{0};               // A: 0: it is not in the idle class, or has no thread
+    atomic<bool> lifted_{false};        // A: it has left the idle class
     parker sleep_;
     arming armed_;
     atomic<bool> works_{false};

@@ -56,6 +56,7 @@ inline void sentinel::watch_cpu() noexcept {
     a.cpus = &cpus_;
     a.sched = sched_class::idle;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", cpu_);
+    prepare_for_idle_class();
     const thread_refusals refused = apply_to_this_thread(a);
     if (refused.sched != 0) rt_.report_no_sentinel(cpu_, refused.sched);
     else rt_.report_refusals(refused, a);
@@ -64,12 +65,21 @@ inline void sentinel::watch_cpu() noexcept {
         works_.store(false, relaxed);
         return;
     }
+    tid_.store(this_thread_id(), release);
     while (!stop_.load(acquire)) {
         sleep_.park();
-        if (!armed_.is_armed()) continue;
+        if (stop_.load(acquire) || !armed_.is_armed()) continue;
         armed_.answer();
         guard_cpu();
     }
+}
+
+inline void sentinel::leave_idle_class() noexcept {
+    const long tid = tid_.load(acquire);
+    if (tid == 0 || !may_leave_ || lifted_.load(relaxed)) return;
+    may_leave_ = detail::leave_idle_class(tid) == 0;
+    // After it: whenever it is out of that class, it gets to see this, and goes back if it is needed.
+    if (may_leave_) lifted_.store(true, relaxed);
 }
 
 // Its CPU may have gone and come back: it watches that one. While there is none it looks after its pools from another.
@@ -122,6 +132,10 @@ inline void sentinel::guard_cpu() noexcept {
             if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) in_vain = false;
         }
         if (!in_vain) nap_length = shortest_nap;
+        if (pending && lifted_.load(relaxed)) {
+            lifted_.store(false, relaxed);
+            if (enter_idle_class() != 0) works_.store(false, relaxed); // somebody has forbidden it meanwhile
+        }
         if (!pending) {
             if (disarm()) return;
         } else if (hold) {

@@ -53,10 +53,15 @@ inline std::string worker_pool::describe_stall() {
         std::snprintf(l.queue, sizeof l.queue, "%s", q.name.c_str());
     };
     bool has_first = false, short_of_threads = false;
+    const std::string cpus_of_pool =
+        role_ == pool_role::attrs_keyed ? "CPUs " + spec_.pod.to_string() : "CPU " + std::to_string(number_);
     {
         deferred d;
-        const scoped_lock g(lock_); // copies only: what is said about them may take its time
-        drain_locked(d);            // what nobody has taken in waits, too
+        if (!lock_for_service())
+            return "a worker of low priority, of the pool of " + cpus_of_pool +
+                   ", holds the lock of the pool and gets no CPU";
+        const scoped_lock g(lock_, adopt_lock); // copies only: what is said about them may take its time
+        drain_locked(d);                        // what nobody has taken in waits, too
         kick_locked(d);
         busy = busy_.size();
         idle = idle_.size();
@@ -79,8 +84,7 @@ inline std::string worker_pool::describe_stall() {
             std::copy_n(w->description, sizeof l.description, l.description);
         }
     }
-    std::string text = "the pool of " + (role_ == pool_role::attrs_keyed ? "CPUs " + spec_.pod.to_string()
-                                                                         : "CPU " + std::to_string(number_));
+    std::string text = "the pool of " + cpus_of_pool;
     text += ": " + std::to_string(waiting) + " items wait";
     if (has_first) {
         text += ", the first one is " + describe_function(lines[max_lines].function) + " of " +
@@ -142,7 +146,8 @@ inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
         void (*function)(work_base&) = nullptr;
         char queue[64];
         {
-            const scoped_lock g(lock_);
+            if (!lock_for_service()) continue;
+            const scoped_lock g(lock_, adopt_lock);
             if (w->nr_runs.load(relaxed) != run || w->current_pwq == nullptr) continue; // it has just ended
             function = w->function;
             std::snprintf(queue, sizeof queue, "%s", w->current_pwq->queue->name.c_str());

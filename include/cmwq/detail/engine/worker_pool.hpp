@@ -285,8 +285,10 @@ public:
     }
     /// The staff thread has joined that thread: its record can serve another one.
     void thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
-    /// ~runtime(), behind `end_threads()`: waits until all are gone.
-    void join_threads() noexcept CMWQ_EXCLUDES(lock_);
+    /// ~runtime(), behind `end_threads()`: they leave the idle class, where that is allowed.
+    void let_threads_end() noexcept CMWQ_EXCLUDES(lock_);
+    /// Behind that: waits until all are gone.
+    void join_threads() noexcept;
     /// The limit of threads may have room again: if this pool lacks a worker, it asks once more.
     void ask_again() noexcept {
         if (short_of_threads_.load(relaxed) && pending()) ask_for_worker();
@@ -330,6 +332,13 @@ private:
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    /// The service thread does not wait for a worker of low priority that holds the lock and gets no CPU: it comes back at
+    /// the next tick. False: not now.
+    [[nodiscard]] bool lock_for_service() const noexcept CMWQ_TRY_ACQUIRE(true, lock_) CMWQ_NO_TSA {
+        if (low_priority_.load(relaxed)) return lock_.try_lock();
+        lock_.lock();
+        return true;
+    }
     [[nodiscard]] bool lacks_workers() const noexcept {
         return short_of_threads_.load(relaxed) ||
                (has_rescuable_.load(relaxed) && (managing_since_.load(relaxed) != 0 || wanted_.load(relaxed)));
@@ -376,6 +385,7 @@ private:
     atomic<int> width_{1}; // CPUs of the pod, or fewer by the quota
     atomic<int> reach_{1}; // the same of all CPUs that its threads may use: beyond that nobody lends one
     atomic<bool> managed_{false};
+    atomic<bool> low_priority_{false};                        // idle class, or nicer than 0
     atomic<bool> associated_{true};                           // per_cpu: its CPU is there
     arming armed_;                                            // its sentinels are: spares a look at each of them
     const std::unique_ptr<atomic<std::uint64_t>[]> watchers_; // a bit for each CPU of the runtime: the near ones

@@ -42,6 +42,7 @@ inline void worker_pool::configure(pool_spec spec, const cpuset& watching) {
     roams_ = rt_.binds_threads() && spec_.pod != spec_.cpus;
     pod_size_ = static_cast<int>(spec_.pod.size());
     managed_.store(spec_.managed, relaxed);
+    low_priority_.store(spec_.sched == sched_class::idle || spec_.nice > 0, relaxed);
     width_.store(width, relaxed);
     reach_.store(rt_.width_of(spec_.cpus), relaxed);
     limit_.store(width, relaxed);

@@ -52,6 +52,12 @@ public:
         return true;
     }
 
+    /// Where the system allows it: the thread leaves SCHED_IDLE, so that it is soon gone after it was told to end.
+    void leave_idle_class() noexcept {
+        const sched_param p{};
+        if (joinable_) ::pthread_setschedparam(handle_, SCHED_OTHER, &p);
+    }
+
     /// After fork(), in the child: the thread does not exist here.
     void forget() noexcept { joinable_ = false; }
 
@@ -84,6 +90,16 @@ inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept
     refused.nice = os::set_nice(a.wanted_nice());
     if (refused.nice != 0 && a.nice != 0) os::set_nice(a.own.nice);
     return refused;
+}
+
+/// For a thread that is in the idle class at times: before it enters it first.
+inline void prepare_for_idle_class() noexcept { os::shorten_slice(); }
+/// 0, or the errno with which the system refused.
+inline int enter_idle_class() noexcept { return os::become(SCHED_IDLE); }
+/// The same for another thread of this process. Needs CAP_SYS_NICE, or an RLIMIT_NICE that admits the nice value 0.
+inline int leave_idle_class(long tid) noexcept {
+    const sched_param p{};
+    return ::sched_setscheduler(static_cast<pid_t>(tid), SCHED_OTHER, &p) == 0 ? 0 : errno;
 }
 
 /// 0, or the errno with which the system refused.

@@ -9,6 +9,7 @@
 #include <cmwq/detail/sync/thread_types.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -49,6 +50,23 @@ inline int become(int sched_policy) noexcept {
     sched_param p{};
     p.sched_priority = ::sched_get_priority_min(sched_policy);
     return ::sched_setscheduler(0, sched_policy, &p) == 0 ? 0 : errno;
+}
+
+/// Until the end of the calling thread, also in SCHED_IDLE: it gets the CPU often and for a short time, instead of rarely
+/// and for long. Its share stays the same. For a thread in SCHED_OTHER, as of Linux 6.12; without effect elsewhere.
+inline void shorten_slice() noexcept {
+    struct { // sched_attr, as of Linux 3.14
+        std::uint32_t size, policy;
+        std::uint64_t flags;
+        std::int32_t nice;
+        std::uint32_t priority;
+        std::uint64_t slice, deadline, period;
+    } a{};
+    a.size = sizeof a;
+    a.policy = SCHED_OTHER;
+    a.nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
+    a.slice = 100'000; // nanoseconds; the shortest that there is
+    ::syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
 /// On Linux a nice value belongs to the thread. Lowering it needs CAP_SYS_NICE or RLIMIT_NICE.

@@ -278,6 +278,7 @@ public:
         return true;
     }
 
+    void leave_idle_class() noexcept {} // a thread ends in any class
     void forget() noexcept { handle_ = nullptr; }
 
     [[nodiscard]] bool joinable() const noexcept { return handle_ != nullptr; }
@@ -366,6 +367,10 @@ inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept
     w->replaced();
     return refused;
 }
+
+inline void prepare_for_idle_class() noexcept {}
+inline int enter_idle_class() noexcept { return 0; }
+inline int leave_idle_class(long /*tid*/) noexcept { return EPERM; } // as for most users
 
 inline long nr_voluntary_switches() noexcept { return 0; }
 

@@ -49,10 +49,15 @@ public:
     }
 };
 
+/// For a `scoped_lock` that takes over what a `try_lock()` got.
+struct adopt_lock_t {};
+inline constexpr adopt_lock_t adopt_lock{};
+
 template <class Mutex>
 class CMWQ_TSA(scoped_lockable) scoped_lock {
 public:
     [[nodiscard]] explicit scoped_lock(Mutex& m) noexcept CMWQ_ACQUIRE(m) : m_(m) { m_.lock(); }
+    scoped_lock(Mutex& m, adopt_lock_t) noexcept CMWQ_REQUIRES(m) : m_(m) {}
     ~scoped_lock() CMWQ_RELEASE() { m_.unlock(); }
     scoped_lock(const scoped_lock&) = delete;
     scoped_lock& operator=(const scoped_lock&) = delete;
