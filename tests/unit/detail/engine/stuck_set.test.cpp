@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Which of many waits are stuck, against an oracle that goes round until nothing changes any more, on random graphs.
-//
-// Seen to find: a node that needs all and counts each of them; one that is let end but stays; a node without edges that
-// is stuck; a knot without what can only be reached from its cycle; a member of two knots.
 #include <cmwq/detail/engine/stuck_set.hpp>
 
 #include <cmwq/detail/engine/stuck_set.hpp> // once more: it guards itself
