@@ -147,8 +147,8 @@ TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads
 }
 
 TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
-    const without_naps they_are_blocks;
-    const without_clock_jumps they_look_like_blocks;
+    const cmwq_test::without_naps they_are_blocks;
+    const cmwq_test::without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
