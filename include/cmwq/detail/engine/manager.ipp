@@ -36,7 +36,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
     const bool fresh = w == nullptr;
     const bool admitted = rt_.admit_worker();
     int error = admitted ? ENOMEM : 0;
-    if (fresh && admitted) w = new (std::nothrow) worker(*this, number);
+    if (fresh && admitted && counting_.reserve(number + 1)) w = new (std::nothrow) worker(*this, number);
     if (w != nullptr && admitted) error = rt_.start_thread(w->os_thread, &worker_pool::thread_main, w);
     const bool made = admitted && error == 0;
     if (made) rt_.thread_started(); // nobody is counted who could not be made

@@ -120,40 +120,41 @@ inline void runtime_core::report_stall(worker_pool& pool) noexcept {
 inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !manages()) return false;
     bool computing = false;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
-        if (!w->counted.load(acquire)) {
-            w->stint.run = 0;
-            continue;
+    counting_.for_each([&](worker& w) {
+        if (!w.counted.load(acquire)) {
+            w.stint.run = 0;
+            return true;
         }
-        const std::uint64_t run = w->nr_runs.load(relaxed);
+        const std::uint64_t run = w.nr_runs.load(relaxed);
         std::int64_t cpu = 0;
-        if (run != w->stint.run) {
-            w->stint = {.run = run};
+        if (run != w.stint.run) {
+            w.stint = {.run = run};
             computing = true;
-            continue;
+            return true;
         }
-        if (!w->probe.cpu_time(cpu)) continue;
-        computing |= std::exchange(w->stint.seen, cpu) != cpu;
-        if (w->stint.cpu >= 0 && cpu - w->stint.cpu < threshold) continue;
-        const long nr_waits = w->probe.nr_waits();
-        if (w->stint.cpu < 0 || nr_waits != w->stint.nr_waits) {
-            w->stint.cpu = cpu;
-            w->stint.nr_waits = nr_waits;
-            continue;
+        if (!w.probe.cpu_time(cpu)) return true;
+        computing |= std::exchange(w.stint.seen, cpu) != cpu;
+        if (w.stint.cpu >= 0 && cpu - w.stint.cpu < threshold) return true;
+        const long nr_waits = w.probe.nr_waits();
+        if (w.stint.cpu < 0 || nr_waits != w.stint.nr_waits) {
+            w.stint.cpu = cpu;
+            w.stint.nr_waits = nr_waits;
+            return true;
         }
-        if (!uncount(*w)) continue;
-        w->stint.run = 0;
+        if (!uncount(w)) return true;
+        w.stint.run = 0;
         void (*function)(work_base&) = nullptr;
         char queue[64];
         {
-            if (!lock_for_service()) continue;
+            if (!lock_for_service()) return true;
             const scoped_lock g(lock_, adopt_lock);
-            if (w->nr_runs.load(relaxed) != run || w->current_pwq == nullptr) continue; // it has just ended
-            function = w->function;
-            std::snprintf(queue, sizeof queue, "%s", w->current_pwq->queue->name.c_str());
+            if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // it has just ended
+            function = w.function;
+            std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
         }
         rt_.note_hog(function, queue, spec_.pod.next(0));
-    }
+        return true;
+    });
     return computing;
 }
 

@@ -60,10 +60,11 @@ public:
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
-    worker_pool& pool;      // I
-    const unsigned id;      // I: numbered per pool
-    const bool is_seat;     // I: under this record rescuers run items; it never counts
-    worker* next = nullptr; // I: the pool's list of all records
+    worker_pool& pool;          // I
+    const unsigned id;          // I: numbered per pool
+    const bool is_seat;         // I: under this record rescuers run items; it never counts
+    worker* next = nullptr;     // I: the pool's list of all records
+    std::size_t busy_place = 0; // L: among those that may count
 
     thread os_thread;   // started by who makes the worker, joined by the staff thread
     thread_probe probe; // A

@@ -86,6 +86,7 @@ inline void worker_pool::work_locked(worker& self, deferred& d) {
         break;
     }
     busy_.push_back(self);
+    counting_.add(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     count(self);
     do {
@@ -95,6 +96,7 @@ inline void worker_pool::work_locked(worker& self, deferred& d) {
         if (worklist_.empty()) drain_locked(d); // not for each item: the inbox is its producers' cache line
     } while (!self.scheduled.empty() || keep_working(snapshot_locked()));
     busy_.remove(self);
+    counting_.remove(self);
     nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     uncount(self);
 }
@@ -379,12 +381,13 @@ inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept
     if (manages()) {
         atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
         int running = 0;
-        for (worker* w = all_.load(acquire); w != nullptr && running < width; w = w->next) {
-            if (!w->counted.load(acquire)) continue;
+        counting_.for_each([&](worker& w) {
+            if (!w.counted.load(acquire)) return true;
             // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
-            if (!w->probe.blocked() || w->finishing.load(relaxed)) ++running;
-            else if (uncount(*w)) found.fetch_add(1, relaxed);
-        }
+            if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
+            if (uncount(w)) found.fetch_add(1, relaxed);
+            return true;
+        });
         // Enough of them run, or somebody has just started.
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
         if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
@@ -430,10 +433,11 @@ inline void worker::end_blocking() noexcept {
 inline void worker_pool::expire_may_block(std::int64_t threshold) noexcept {
     if (!pending()) return;
     const std::int64_t now = steady_now();
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) {
-        const std::int64_t since = w->may_block_since.load(acquire);
-        if (since != 0 && now - since >= threshold) guard_blocks(*w);
-    }
+    counting_.for_each([&](worker& w) {
+        const std::int64_t since = w.may_block_since.load(acquire);
+        if (since != 0 && now - since >= threshold) guard_blocks(w);
+        return true;
+    });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -6,6 +6,7 @@
 
 #include <cmwq/detail/ds/arming.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
+#include <cmwq/detail/engine/busy_workers.hpp>
 #include <cmwq/detail/engine/concurrency.hpp>
 #include <cmwq/detail/engine/idle_workers.hpp>
 #include <cmwq/detail/engine/pool_spec.hpp>
@@ -399,6 +400,7 @@ private:
     atomic<int> nr_busy_{0};                               // A: workers in their work loop; written under L
     atomic<int> limit_{1};                                 // A: learned limit of active workers
     atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
+    busy_workers<worker> counting_;                        // A: those that may count; changed under L
     atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
     atomic<bool> overdue_{false};                          // A: one more worker may start; until one has
     atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none

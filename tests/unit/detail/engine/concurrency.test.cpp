@@ -3,9 +3,23 @@
 
 #include <cmwq/detail/engine/concurrency.hpp> // once more: it guards itself
 
+#include <cmwq/detail/engine/busy_workers.hpp>
+
+#include <cmwq/detail/engine/busy_workers.hpp> // once more: it guards itself
+
 #include "catch.hpp"
+#include "seed.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
 
 using namespace cmwq::detail;
+using cmwq_test::seed;
 
 namespace {
 
@@ -140,4 +154,70 @@ TEST_CASE("predicates: over all small pools") {
                 }
             }
     }
+}
+
+namespace {
+
+struct busy {
+    std::size_t busy_place = 0;
+};
+
+} // namespace
+
+TEST_CASE("busy_workers: a walk meets those that are in, and no more of them than that") {
+    busy_workers<busy> in;
+    std::vector<std::unique_ptr<busy>> all;
+    for (int i = 0; i < 1000; ++i) all.push_back(std::make_unique<busy>());
+    REQUIRE(in.reserve(all.size()));
+    const auto met = [&] {
+        std::multiset<busy*> found;
+        in.for_each([&](busy& b) {
+            found.insert(&b);
+            return true;
+        });
+        return found;
+    };
+    for (auto& b : all) in.add(*b);
+    CHECK(met().size() == 1000);
+    std::multiset<busy*> expected;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i % 300 == 7) expected.insert(all[i].get());
+        else in.remove(*all[i]);
+    }
+    CHECK(met() == expected); // four of a thousand: that is what a look costs
+    int n = 0;
+    in.for_each([&](busy&) { return ++n < 2; });
+    CHECK(n == 2);
+}
+
+TEST_CASE("busy_workers: whoever stays is met by every walk, whatever others do") {
+    busy_workers<busy> in;
+    std::vector<std::unique_ptr<busy>> all;
+    for (int i = 0; i < 20; ++i) all.push_back(std::make_unique<busy>());
+    REQUIRE(in.reserve(all.size()));
+    for (auto& b : all) in.add(*b); // some before it, some behind it
+    busy& stays = *all[10];
+    std::atomic<bool> stop{false};
+    std::thread changes([&, random = std::mt19937(static_cast<unsigned>(seed()))]() mutable {
+        std::vector<bool> is_in(all.size(), true);
+        while (!stop) {
+            const std::size_t i = random() % all.size();
+            if (all[i].get() == &stays) continue;
+            if (is_in[i]) in.remove(*all[i]);
+            else in.add(*all[i]);
+            is_in[i] = !is_in[i];
+        }
+    });
+    int missed = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        bool found = false;
+        in.for_each([&](busy& b) {
+            found |= &b == &stays;
+            return true;
+        });
+        missed += found ? 0 : 1;
+    }
+    stop = true;
+    changes.join();
+    CHECK(missed == 0);
 }

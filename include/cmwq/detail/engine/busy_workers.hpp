@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// busy_workers: those that are in their work loop, for readers without a lock.
+#pragma once
+
+#include <cmwq/detail/sync/atomic.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <new>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// An array without gaps. One at a time changes it; any number walk it meanwhile, and wait for nobody. `Worker` has a
+/// `std::size_t busy_place`, which belongs to this, and lives as long as this does.
+template <class Worker>
+class busy_workers {
+public:
+    busy_workers() noexcept = default;
+    busy_workers(const busy_workers&) = delete;
+    busy_workers& operator=(const busy_workers&) = delete;
+    ~busy_workers() {
+        for (auto& b : blocks_) delete[] b.load(relaxed);
+    }
+
+    /// Room for so many; one at a time, and before they are added. False: there is no memory.
+    [[nodiscard]] bool reserve(std::size_t n) noexcept {
+        if (n == 0) return true;
+        for (std::size_t b = 0; b <= block_of(n - 1); ++b) {
+            if (blocks_[b].load(relaxed) != nullptr) continue;
+            auto* const fresh = new (std::nothrow) atomic<Worker*>[size_of(b)] {};
+            if (fresh == nullptr) return false;
+            blocks_[b].store(fresh, relaxed); // [BUSY-1] published with the size that makes use of it
+        }
+        return true;
+    }
+
+    void add(Worker& w) noexcept {
+        const std::size_t n = size_.load(relaxed);
+        w.busy_place = n;
+        at(n).store(&w, release);
+        size_.store(n + 1, release); // [BUSY-1]
+    }
+
+    void remove(Worker& w) noexcept {
+        const std::size_t last = size_.load(relaxed) - 1;
+        Worker& moved = *at(last).load(relaxed);
+        // [BUSY-2] Down first, then the array gets shorter: a walk from the end down finds it in one place at least.
+        moved.busy_place = w.busy_place;
+        at(w.busy_place).store(&moved, release);
+        size_.store(last, release);
+    }
+
+    /// Calls f(Worker&), which returns whether to go on, for each one that is in all the time; for some that have just
+    /// come or gone; and, rarely, for one twice.
+    template <class F>
+    void for_each(F&& f) const {
+        for (std::size_t i = size_.load(acquire); i-- > 0;) { // [BUSY-1]
+            if (!f(*at(i).load(acquire))) return;             // [BUSY-2]
+        }
+    }
+
+private:
+    static constexpr std::size_t first_size = 16, nr_blocks = 24; // each is twice as long as the one before
+
+    static constexpr std::size_t block_of(std::size_t i) noexcept {
+        return static_cast<std::size_t>(std::bit_width(i / first_size + 1)) - 1;
+    }
+    static constexpr std::size_t size_of(std::size_t block) noexcept { return first_size << block; }
+    [[nodiscard]] atomic<Worker*>& at(std::size_t i) const noexcept {
+        const std::size_t b = block_of(i);
+        return blocks_[b].load(relaxed)[i - (size_of(b) - first_size)];
+    }
+
+    atomic<atomic<Worker*>*> blocks_[nr_blocks] = {};
+    atomic<std::size_t> size_{0};
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail
