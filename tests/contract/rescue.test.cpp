@@ -375,7 +375,7 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
     CHECK(longest <= 16);
 }
 
-// The service thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
+// The staff thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
 TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and later") {
     struct refuses_once final : cmwq::thread_source {
         std::atomic<int> refusals{0};

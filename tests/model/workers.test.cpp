@@ -18,7 +18,7 @@ using cmwq_test::setup;
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-/// When the service thread tries again to make a worker: ticks after 1, 3, 7 ms.
+/// When the staff thread tries again to make a worker, asked by ticks of the monitor: after 1, 3, 7 ms.
 constexpr std::int64_t two_tries = 3 * ms;
 
 } // namespace
