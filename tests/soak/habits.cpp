@@ -28,6 +28,12 @@ void burn(const run&) {
     does(op::burns, [] { stress::burn(dice().below(dice().one_in(16) ? 500'000 : 10'000)); });
 }
 
+/// Keeps its CPU for as long as makes a hog.
+void hog(const run& r) {
+    if (r.w.stopping() || !dice().one_in(16)) return;
+    does(op::burns, [] { stress::burn(5'000'000); });
+}
+
 void block(const run&) {
     does(op::blocks, [] { stress::block_for(a_while()); });
 }
@@ -124,17 +130,12 @@ struct habit {
 };
 
 constexpr habit habits[] = {
-    {12, false, burn},
-    {4, true, block},
-    {4, true, block_announced},
-    {6, false, queue_another},
-    {4, false, poke},
-    {1, false, in_a_guard},
-    {1, false, change_own_queue},
-    {8, true, wait_below},
-    {1, false, wait_for_itself},
-    {1, false, describe},
-    {2, false, fail},
+    {12, false, burn},         {2, false, hog},
+    {4, true, block},          {4, true, block_announced},
+    {6, false, queue_another}, {4, false, poke},
+    {1, false, in_a_guard},    {1, false, change_own_queue},
+    {8, true, wait_below},     {1, false, wait_for_itself},
+    {1, false, describe},      {2, false, fail},
 };
 constexpr unsigned nothing = 24;
 

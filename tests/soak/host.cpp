@@ -31,16 +31,21 @@ cmwq::affinity_scope some_scope(stress::random& r) {
 
 } // namespace
 
-/// Refuses every other thread or so, but the first one, without which there is no runtime.
+/// Refuses every other thread or so, or takes its time, but for the first two, without which there is no runtime.
 class host::stingy_threads final : public cmwq::thread_source {
 public:
+    explicit stingy_threads(bool refuses) : refuses_(refuses) {}
+
     int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        const bool first = !started_.exchange(true);
-        return first || dice().one_in(2) ? t.start(body, arg) : EAGAIN;
+        if (nr_started_.fetch_add(1) < 2) return t.start(body, arg);
+        if (refuses_ && dice().one_in(2)) return EAGAIN;
+        if (dice().one_in(4)) stress::block_for(std::chrono::microseconds{dice().below(40'000)});
+        return t.start(body, arg);
     }
 
 private:
-    std::atomic<bool> started_{false};
+    const bool refuses_;
+    std::atomic<unsigned> nr_started_{0};
 };
 
 host::host(stress::random& r) {
@@ -59,16 +64,17 @@ host::host(stress::random& r) {
     if (r.one_in(2)) o.default_scope = some_scope(r);
     if (r.one_in(4)) max_threads_ = o.max_threads = 1 + r.below(24);
     if (r.one_in(4)) {
-        threads_ = std::make_unique<stingy_threads>();
+        threads_ = std::make_unique<stingy_threads>(r.one_in(2));
         o.threads = threads_.get();
     }
     o.watchdog = r.one_in(2) ? 20ms : 0ms;
     o.cpu_hog_threshold = r.one_in(2) ? 100us : 0us;
+    o.overdue_after = r.one_in(4) ? 0ms : r.one_in(2) ? 1ms : 20ms;
     o.on_event = [](const cmwq::event& e) { does(op::event, [&] { static_cast<void>(e.message.size()); }); };
     description_ = std::string("machine ") + (real_ ? "real" : machine) +
                    (o.sentinel ? ", sentinel" : ", no sentinel") + (power_efficient_ ? ", power efficient" : "") +
                    (max_threads_ != 0 ? ", " + std::to_string(max_threads_) + " threads at most" : "") +
-                   (threads_ != nullptr ? ", threads refused" : "");
+                   (threads_ != nullptr ? ", threads refused or late" : "");
     runtime_ = std::make_unique<cmwq::runtime>(std::move(o));
     cpus_.assign(runtime_->cpus().begin(), runtime_->cpus().end());
 }
