@@ -797,7 +797,7 @@ TEST_CASE("bh: a queue that is destroyed inside of an item must have nothing to 
 TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when that is possible") {
     struct refusing final : cmwq::thread_source {
         int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (refuse && nr_started > 0) return EAGAIN;
+            if (refuse && nr_started > 1) return EAGAIN; // without the first two there is no runtime
             ++nr_started;
             return t.start(body, arg);
         }
