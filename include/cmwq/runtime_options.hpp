@@ -119,9 +119,8 @@ struct runtime_options {
     /// A `may_block` region counts as blocked once it has lasted so long. Zero: at once.
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 
-    /// How long an item may compute without a pause while others wait behind it, in CPU time. After that it does not
-    /// count as running, and others may start beside it, and its function may be reported, see below. Zero: as long as it
-    /// likes.
+    /// How long an item may compute without a pause, in CPU time. After that it does not count as running, others may
+    /// start beside it, and its function may be reported, see below. Zero: as long as it likes.
     std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};
 
     /// At how many such times a function is reported, as `event::kind::cpu_hog`; and then at twice as many, and so on.

@@ -189,7 +189,10 @@ inline void hand_over_bottom_halves() noexcept {
 
 inline void bh_thread::kick() noexcept {
     sleep_.unpark(); // a permit, also for a thread that does not exist yet
-    if (!exists_.load(acquire) && !wanted_.exchange(true, acq_rel)) rt_.request_staff();
+    if (exists_.load(acquire)) return;
+    // Each asks: the first one may have been stopped before it told the staff thread.
+    if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
+    rt_.request_staff();
 }
 
 inline int bh_thread::start_if_wanted() noexcept {

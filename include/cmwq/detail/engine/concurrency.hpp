@@ -11,8 +11,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 ///
 /// Invariant kept by the predicates for managed pools: while anything is pending, `width` workers of the pool are
 /// counted as running, or one is being woken or made; and no more than `limit` workers hold items, unless so many of
-/// the others are blocked that fewer than `width` run, or an item was overdue. In pools that are not managed somebody is being woken or made as
-/// long as anything is pending.
+/// the others are blocked that fewer than `width` run, or an item was overdue. In pools that are not managed somebody is
+/// being woken or made as long as anything is pending.
 struct pool_snapshot {
     unsigned pending = 0;  ///< items that wait on the worklist
     bool managed = true;   ///< blocked workers are replaced, and only they

@@ -231,7 +231,7 @@ inline void runtime_core::set_unbound_cpus(const cpuset& cpus) {
             throw;
         }
     }
-    request_topology_check(); // the service thread moves, too
+    request_topology_check(); // the threads of the runtime move, too
     report_unavailable(complaints);
 }
 

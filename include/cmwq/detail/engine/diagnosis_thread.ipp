@@ -20,7 +20,7 @@ inline void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
 
 inline void diagnosis_thread::watch_backlogs() noexcept {
     const std::int64_t interval = backlog_interval();
-    if (interval == 0 || backlog_due_.load(relaxed) != 0) return;
+    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-2]
     std::int64_t none = 0;
     if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) tell(); // [WATCH-2]
 }
@@ -75,7 +75,7 @@ inline void diagnosis_thread::serve() noexcept {
 inline std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
     if (due == 0 || now < due) return due;
-    backlog_due_.store(0, relaxed); // first: what reaches its limit during the look is due anew
+    backlog_due_.store(0, seq_cst); // [WATCH-2] first: what reaches its limit during the look is due anew
     const std::int64_t interval = backlog_interval();
     if (!rt_.watch_backlogs(interval)) return backlog_due_.load(relaxed);
     std::int64_t none = 0;

@@ -35,7 +35,7 @@ public:
     /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
     /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
     std::uint64_t reserve_ids() noexcept {
-        return (first_number() + nr_runtimes_made_.fetch_add(1, relaxed)) * runtime_core::nr_pool_ids;
+        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * runtime_core::nr_pool_ids;
     }
     /// Whether none of their runtimes has got the same ids.
     [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
@@ -44,7 +44,9 @@ public:
     }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
-        return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.load(relaxed);
+        // A read-modify-write, because who has found no runtime for an id that it has read is about to end the program: it
+        // sees the count that the maker of the id has raised before, also where the id came by a relaxed load.
+        return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
     }
 
     void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
@@ -194,7 +196,7 @@ private:
     // Innermost, but for the fork handlers, which take the runtimes' queue lists behind it.
     ranked_mutex<lock_rank::directory> lock_;
     atomic<runtime_core*> first_{nullptr}; // of a list by `next_listed`; written under the lock
-    atomic<std::uint64_t> nr_runtimes_made_{0};
+    mutable atomic<std::uint64_t> nr_runtimes_made_{0};
     atomic<unsigned> generation_{0};
     atomic<bool> watched_{false};
     static grace_counts::stripe stripes_[nr_stripes];

@@ -11,8 +11,8 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 /// Two stacks: those who went idle inside of the pod, and those who did elsewhere. Of each the most recently idle one is
-/// taken first, because its stack is the warmest, and those inside before all others. The one that has been idle for
-/// longest is at the bottom of one of the two. Not thread safe; the pool lock guards it.
+/// taken first, because its stack is the warmest, and those inside before all others. At the bottom of one of the two is
+/// the one that has been idle for longest, or one that has never run anything. Not thread safe; the pool lock guards it.
 class idle_workers {
 public:
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }

@@ -84,11 +84,17 @@ inline bool worker_pool::make_worker_locked() noexcept {
 
 inline bool worker_pool::staff() noexcept {
     deferred d;
-    const scoped_lock g(lock_);
+    if (!lock_for_service()) {
+        wanted_.store(true, seq_cst);
+        rt_.arm_monitor(); // which asks again at a tick
+        return true;
+    }
+    const scoped_lock g(lock_, adopt_lock);
     drain_locked(d);
     const pool_snapshot s = snapshot_locked();
     if (stopping_) return true;
     if (!need_more_worker(s)) {
+        short_since_ = 0;
         if (s.pending > 0) arm();
         return true;
     }
@@ -96,7 +102,10 @@ inline bool worker_pool::staff() noexcept {
         rt_.arm_monitor(); // which tries again at a tick
         return false;
     }
-    if (!idle_.empty()) d.wake(idle_.front()->sleep);
+    if (!idle_.empty()) {
+        short_since_ = 0; // the next shortage is another one
+        d.wake(idle_.front()->sleep);
+    }
     return true;
 }
 
@@ -105,7 +114,8 @@ inline bool worker_pool::give_up_worker(bool spare) noexcept {
     worker* w = nullptr;
     {
         deferred d;
-        const scoped_lock g(lock_);
+        if (!lock_for_service()) return false;
+        const scoped_lock g(lock_, adopt_lock);
         // Without a look at the inbox: a kick would ask for a worker, and two pools would do so by turns for ever.
         if (idle_.empty() || stopping_) return false;
         drain_locked(d);
@@ -130,10 +140,12 @@ inline void worker_pool::retire_locked(worker& w) noexcept {
     rt_.worker_ended();
 }
 
-inline void worker_pool::thread_is_gone(worker& w) noexcept {
-    const scoped_lock g(lock_);
+inline bool worker_pool::thread_is_gone(worker& w) noexcept {
+    if (!lock_for_service()) return false;
+    const scoped_lock g(lock_, adopt_lock);
     --nr_live_;
     retired_.push_front(w);
+    return true;
 }
 
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
@@ -201,7 +213,9 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
         worker* coldest = nullptr;
         {
             deferred d;
-            const scoped_lock g(lock_);
+            constexpr std::int64_t later = 1'000'000;
+            if (!lock_for_service()) return now + later;
+            const scoped_lock g(lock_, adopt_lock);
             cull_at_.store(0, relaxed);
             if (stopping_ || !too_many_workers(snapshot_locked())) return 0;
             coldest = idle_.coldest();

@@ -2,9 +2,10 @@
 //
 // Rescuers, and what a pool does to be rescued.
 //
-// A pool is short of threads once it could not make one, until it can, and while one is being made, or asked for. If its items wait all the same, and go on waiting
-// for 10 ms, the service thread calls the rescuers of the queues whose items are next. Nothing on that way allocates: the
-// record under which a rescuer runs items in a pool, its seat, is made together with the pwq.
+// A pool is short of threads once it could not make one, until it can, and while one is being made, or asked for. If its
+// items wait all the same, and go on waiting for 10 ms, the service thread calls the rescuers of the queues whose items
+// are next. Nothing on that way allocates: the record under which a rescuer runs items in a pool, its seat, is made
+// together with the pwq.
 #pragma once
 
 #include <cmwq/detail/engine/diagnosis.hpp>

@@ -223,7 +223,7 @@ public:
     }
     /// As sentinel::arm(), for the monitor.
     void arm_monitor() noexcept {
-        if (monitoring_.arm()) service_sleep_.remind();
+        if (monitoring_.arm() != arming::none) service_sleep_.remind();
     }
 
     int start_thread(thread& t, thread_body body, void* arg) noexcept {

@@ -286,7 +286,7 @@ inline void runtime_core::stay_loaded() noexcept {
     done.store(true, relaxed);
 }
 
-// --- the service thread; the staff thread: staff.ipp -----------------------------------------------------------------------------------------------
+// --- the service thread; the staff thread: staff.ipp ------------------------------------------------------------------
 
 inline void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }
 

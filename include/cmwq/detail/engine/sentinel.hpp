@@ -29,13 +29,14 @@ public:
     sentinel& operator=(const sentinel&) = delete;
 
     /// From here on it looks after that pool, too, whose workers may run on its CPU. Throws std::bad_alloc. One thread
-    /// at a time. `in_pod`: the pool is there for this CPU; otherwise its workers only may run here. A pool that nobody watches any more may be looked at a last time; its record does not go.
+    /// at a time. `in_pod`: the pool is there for this CPU; otherwise its workers only may run here. A pool that nobody
+    /// watches any more may be looked at a last time; its record does not go.
     void watch(worker_pool& pool, bool in_pod);
     void stop_watching(worker_pool& pool) noexcept;
 
     /// Any thread: something is pending behind a running worker of this CPU. One load while it is armed.
     void arm() noexcept {
-        if (armed_.arm()) sleep_.remind();
+        if (armed_.arm() != arming::none) sleep_.remind();
     }
 
     /// The staff thread: starts the thread. 0 or errno.

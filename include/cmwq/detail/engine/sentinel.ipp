@@ -133,8 +133,8 @@ inline void sentinel::guard_cpu() noexcept {
         }
         if (!in_vain) nap_length = shortest_nap;
         if (pending && lifted_.load(relaxed)) {
-            lifted_.store(false, relaxed);
             if (enter_idle_class() != 0) works_.store(false, relaxed); // somebody has forbidden it meanwhile
+            lifted_.store(false, relaxed); // after it, so that the service thread can lift it again
         }
         if (!pending) {
             if (disarm()) return;

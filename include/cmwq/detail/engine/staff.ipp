@@ -66,9 +66,9 @@ inline std::int64_t runtime_core::reap_threads(std::int64_t now) noexcept {
         worker& one = *w;
         w = unjoined_.next(one);
         if (!one.os_thread.try_join()) continue;
-        unjoined_.remove(one);
-        one.pool.thread_is_gone(one);
-        gone = true;
+        unjoined_.remove(one); // from a list that shares its link with those of the pool
+        if (one.pool.thread_is_gone(one)) gone = true;
+        else unjoined_.push_back(one);
     }
     if (gone) registry_.free_ended();
     reap_pause_ = more || gone ? shortest : std::min(reap_pause_ * 2, longest);

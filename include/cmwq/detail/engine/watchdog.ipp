@@ -38,7 +38,7 @@ inline bool worker_pool::has_stalled(std::int64_t passed, std::int64_t limit) no
     return true;
 }
 
-inline std::string worker_pool::describe_stall() {
+inline std::string worker_pool::describe_stall(const cpuset& pod) {
     constexpr std::size_t max_lines = 24;
     struct line {
         unsigned id;
@@ -54,7 +54,7 @@ inline std::string worker_pool::describe_stall() {
     };
     bool has_first = false, short_of_threads = false;
     const std::string cpus_of_pool =
-        role_ == pool_role::attrs_keyed ? "CPUs " + spec_.pod.to_string() : "CPU " + std::to_string(number_);
+        role_ == pool_role::attrs_keyed ? "CPUs " + pod.to_string() : "CPU " + std::to_string(number_);
     {
         deferred d;
         if (!lock_for_service())
@@ -105,11 +105,18 @@ inline std::string worker_pool::describe_stall() {
 }
 
 inline void runtime_core::report_stall(worker_pool& pool) noexcept {
-    report(event::kind::stalled, 0, pool.spec().pod.next(0), [&] {
+    pool_spec spec;
+    try { // a copy: the record of a shared pool may be configured for another one as soon as its last queue has gone
+        if (pool.role() != pool_role::attrs_keyed) spec.pod = pool.spec().pod;
+        else if (registry_.users_of(pool, spec) == 0) return;
+    } catch (const std::bad_alloc&) {
+        return; // said after as much time again
+    }
+    report(event::kind::stalled, 0, spec.pod.next(0), [&] {
         const auto seconds = static_cast<double>(options_.watchdog.count()) / 1e9;
         char time[32];
         std::snprintf(time, sizeof time, "%g s: ", seconds);
-        return "cmwq: nothing has been started for " + (time + pool.describe_stall());
+        return "cmwq: nothing has been started for " + (time + pool.describe_stall(spec.pod));
     });
 }
 
@@ -141,18 +148,20 @@ inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
             w.stint.nr_waits = nr_waits;
             return true;
         }
-        if (!uncount(w)) return true;
-        w.stint.run = 0;
         void (*function)(work_base&) = nullptr;
         char queue[64];
+        unsigned first_cpu = 0;
         {
-            if (!lock_for_service()) return true;
+            if (!lock_for_service()) return true; // seen again at the next look
             const scoped_lock g(lock_, adopt_lock);
             if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // it has just ended
+            if (!uncount(w)) return true;
+            w.stint.run = 0;
             function = w.function;
             std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
+            first_cpu = spec_.pod.next(0); // after the lock the record may be configured for another pool
         }
-        rt_.note_hog(function, queue, spec_.pod.next(0));
+        rt_.note_hog(function, queue, first_cpu);
         return true;
     });
     return computing;
@@ -200,7 +209,7 @@ inline void runtime_core::note_hog(void (*function)(work_base&), const char* que
 // --- queues at their limit --------------------------------------------------------------------------------------------
 
 inline void queue_core::note_backlog() noexcept {
-    if (!backlog_.load(relaxed) && !backlog_.exchange(true, relaxed)) rt.diagnosis().watch_backlogs();
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) rt.diagnosis().watch_backlogs();
 }
 
 inline worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
@@ -223,12 +232,13 @@ inline bool worker_pool::goes_on(const seen_run& r) const noexcept {
 }
 
 inline bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
-    if (!backlog_.load(relaxed)) return false;
+    // Taken back before the look: an item that comes to wait after the look says so again. [WATCH-2]
+    if (!backlog_.exchange(false, seq_cst)) return false;
     const std::uint64_t completed = stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;
     const std::size_t before = runs.size();
     bool waiting = false, all_run = true;
-    for_each_pwq([&](pool_workqueue& p) {
+    const auto look_at = [&](pool_workqueue& p) {
         const std::size_t n = runs.size();
         worker_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
         waiting |= b.waiting;
@@ -239,10 +249,15 @@ inline bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
             b = p.pool->backlog_of(p, &runs[n], room);
         }
         runs.resize(n + (stands_still && all_run ? b.runs : 0));
-    });
+    };
+    try {
+        for_each_pwq(look_at);
+    } catch (...) { // without memory: it is looked at again
+        backlog_.store(true, relaxed);
+        throw;
+    }
     if (!waiting || !all_run) runs.resize(before);
-    // An item that comes to wait after this look says so again.
-    if (!waiting) backlog_.store(false, relaxed);
+    if (waiting) backlog_.store(true, relaxed);
     return waiting;
 }
 

@@ -77,7 +77,7 @@ inline void worker_pool::worker_main(worker& self) {
 
 inline void worker_pool::work_locked(worker& self, deferred& d) {
     // One spare always: without it nobody could take over when this worker blocks. If none can be made now, running is
-    // still better than not running; the staff thread goes on trying, at each tick of the monitor.
+    // still better than not running; the staff thread goes on trying.
     while (!may_start_working(snapshot_locked())) {
         if (managing_) break;
         if (make_worker_locked()) continue;
@@ -122,8 +122,6 @@ inline bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
     return false;
 }
 
-// Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
-// somebody else's.
 /// A work function returns, or the program ends: pthread_exit() would take a worker along that others wait for.
 struct one_way_out {
     bool reached = false;
@@ -137,6 +135,8 @@ struct one_way_out {
     }
 };
 
+// Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
+// somebody else's.
 inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
     CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_.load(relaxed) || self.is_seat ||
@@ -330,9 +330,9 @@ inline void worker_pool::arm() noexcept {
     if (!manages()) return; // nobody waits for a block to be noticed
     // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
     // caller's business, who may be queueing: they can be many.
-    if (armed_.arm()) {
+    if (const arming::ticket t = armed_.arm(); t != arming::none) {
         for_each_watcher(watchers::near, [this](unsigned place) { rt_.sentinel_at(place).arm(); });
-        armed_.answer();
+        armed_.answer(t);
     }
     rt_.arm_monitor();
 }

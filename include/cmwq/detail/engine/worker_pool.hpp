@@ -245,7 +245,8 @@ public:
     // --- the service thread and the staff thread ------------------------------------------------------------------------
 
     [[nodiscard]] bool take_request() noexcept {
-        return wanted_.load(relaxed) && wanted_.exchange(false, seq_cst); // [ASK-1]
+        // [ASK-1] The first look may come too early: the permit of the asking thread (PARK-1) brings another one.
+        return wanted_.load(relaxed) && wanted_.exchange(false, seq_cst);
     }
     /// Makes a worker if something is pending and nobody is there to run it. False: that cannot be done.
     bool staff() noexcept CMWQ_EXCLUDES(lock_);
@@ -260,7 +261,7 @@ public:
     /// as far as the process could run.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept;
     /// What waits, and what the workers do. Throws std::bad_alloc.
-    [[nodiscard]] std::string describe_stall() CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::string describe_stall(const cpuset& pod) CMWQ_EXCLUDES(lock_);
     /// Workers that have computed for so long without a pause do not count any more, so that others get a share. Returns
     /// whether some compute and have not got so far.
     bool look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
@@ -281,19 +282,16 @@ public:
     void end_threads() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether all threads of a pool are gone that have been told to end.
     [[nodiscard]] bool has_ended() const noexcept CMWQ_EXCLUDES(lock_) {
-        const scoped_lock g(lock_);
+        if (!lock_for_service()) return false;
+        const scoped_lock g(lock_, adopt_lock);
         return nr_live_ == 0 && !managing_;
     }
-    /// The staff thread has joined that thread: its record can serve another one.
-    void thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// The staff thread has joined that thread: its record can serve another one. False: not now, and to be said again.
+    [[nodiscard]] bool thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     /// ~runtime(), behind `end_threads()`: they leave the idle class, where that is allowed.
     void let_threads_end() noexcept CMWQ_EXCLUDES(lock_);
     /// Behind that: waits until all are gone.
     void join_threads() noexcept;
-    /// The limit of threads may have room again: if this pool lacks a worker, it asks once more.
-    void ask_again() noexcept {
-        if (short_of_threads_.load(relaxed) && pending()) ask_for_worker();
-    }
     /// In a forked child: the threads do not exist.
     void forget_threads() noexcept CMWQ_NO_TSA;
 
@@ -333,8 +331,8 @@ private:
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
-    /// The service thread does not wait for a worker of low priority that holds the lock and gets no CPU: it comes back at
-    /// the next tick. False: not now.
+    /// The service thread and the staff thread do not wait for a worker of low priority that holds the lock and gets no
+    /// CPU: they come back later. False: not now.
     [[nodiscard]] bool lock_for_service() const noexcept CMWQ_TRY_ACQUIRE(true, lock_) CMWQ_NO_TSA {
         if (low_priority_.load(relaxed)) return lock_.try_lock();
         lock_.lock();

@@ -38,7 +38,7 @@ inline void worker_pool::configure(pool_spec spec, const cpuset& watching) {
     const cpuset far = watching - near;
     const int width = spec.width;
     const scoped_lock g(lock_);
-    spec_ = std::move(spec);
+    std::swap(spec_, spec); // what it was is freed after the lock
     roams_ = rt_.binds_threads() && spec_.pod != spec_.cpus;
     pod_size_ = static_cast<int>(spec_.pod.size());
     managed_.store(spec_.managed, relaxed);

@@ -18,8 +18,8 @@ inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 /// That of the thread with which the process began.
 inline long main_thread_id() noexcept { return ::getpid(); }
 
-/// Calls `f(unsigned)` for every CPU of a thread's set, the calling one's by default, whatever the machine's size; for 0 where the system
-/// does not tell.
+/// Calls `f(unsigned)` for every CPU of a thread's set, the calling one's by default, whatever the machine's size; for 0
+/// where the system does not tell.
 template <class F>
 void for_each_allowed_cpu(F&& f, long tid = 0) {
     for (unsigned bits = 1024; bits <= 65536; bits *= 2) {

@@ -62,7 +62,7 @@ inline void note_locked(lock_rank r) noexcept { own_thread_slots().held_ranks |=
 inline void note_unlocked(lock_rank r) noexcept { own_thread_slots().held_ranks &= ~rank_bit(r); }
 
 /// In builds with assertions only: the others do not note what a thread holds.
-[[nodiscard]] inline bool holds_no_lock() noexcept { return this_thread_slots().held_ranks == 0; }
+[[nodiscard]] inline bool holds_no_lock() noexcept { return own_thread_slots().held_ranks == 0; }
 
 /// Before waiting for a lock of that rank: afterwards there would be nobody left to tell of an inversion.
 inline void check_lock_order(lock_rank r) noexcept {
