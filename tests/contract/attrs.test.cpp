@@ -197,7 +197,7 @@ void all_threads_are_the_process_s_own() {
         std::atomic<bool> own{false};
         cmwq::work w{
             [&] { own = priority_of_task(static_cast<int>(::syscall(SYS_gettid))) == priority_of_task(::getpid()); }};
-        REQUIRE(q->queue_on(static_cast<int>(cpu), w) == queue_status::queued);
+        REQUIRE(q->queue_on(cpu, w) == queue_status::queued);
         w.flush();
         CHECK(own);
     }

@@ -393,9 +393,9 @@ TEST_CASE("bh: an item of high priority that queues itself again and again leave
     cmwq::delayed_work later{[&] { ++ran; }};
     {
         const pinned there(cpu_b());
-        q.queue_on(static_cast<int>(cpu_a()), first);
-        q.queue_on(static_cast<int>(cpu_a()), second);
-        q.queue_after_on(static_cast<int>(cpu_a()), 1ms, later);
+        q.queue_on(cpu_a(), first);
+        q.queue_on(cpu_a(), second);
+        q.queue_after_on(cpu_a(), 1ms, later);
     }
     CHECK(eventually([&] { return ran == 3; }));
     const int before = turns;

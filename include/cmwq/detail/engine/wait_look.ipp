@@ -287,8 +287,8 @@ inline std::vector<std::vector<told_wait>> wait_look::publish(const runtime_core
             }
             if (states[knot] == knot_state::told) s.wait->reported_ = true;
         }
-    } catch (const std::bad_alloc&) { // told at the next look
-    }
+        // NOLINTNEXTLINE(bugprone-empty-catch): what could not be told is told at the next look
+    } catch (const std::bad_alloc&) {}
     for (const seen_wait& s : seen_) {
         if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, rt)) continue;
         const std::int64_t age = now - s.wait->since_;
@@ -322,8 +322,8 @@ inline std::int64_t wait_graph::look(runtime_core& rt) noexcept {
         knots = looking.publish(rt, now);
         if (looking.lasted()) next = looking.next();
         nr_steps = looking.nr_steps();
-    } catch (const std::bad_alloc&) { // at the next look
-    }
+        // NOLINTNEXTLINE(bugprone-empty-catch): there is a next look
+    } catch (const std::bad_alloc&) {}
     wait_graph& after = get_locked();
     after.is_locked();
     d.no_look_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(nr_steps);
