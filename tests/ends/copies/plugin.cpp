@@ -204,12 +204,12 @@ CASE use_in_forked_child(parts& p) {
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(10); // of a hang
-        std::atomic<int> runs{0};
-        cmwq::work late{[&] { ++runs; }};
+        std::atomic<int> ran{0};
+        cmwq::work late{[&] { ++ran; }};
         const bool rejected = queue_of(p).queue(item) == cmwq::queue_status::rejected && !item.cancel_sync();
         cmwq::system_unbound_wq().queue(late);
         late.flush();
-        ::_exit(rejected && runs == 1 ? 7 : 1);
+        ::_exit(rejected && ran == 1 ? 7 : 1);
     }
     int status = 0;
     while (::waitpid(child, &status, 0) != child) {}
