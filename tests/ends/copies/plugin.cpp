@@ -205,10 +205,10 @@ CASE use_in_forked_child(parts& p) {
     if (child == 0) {
         ::alarm(10); // of a hang
         std::atomic<int> ran{0};
-        cmwq::work late{[&] { ++ran; }};
+        cmwq::work afresh{[&] { ++ran; }};
         const bool rejected = queue_of(p).queue(item) == cmwq::queue_status::rejected && !item.cancel_sync();
-        cmwq::system_unbound_wq().queue(late);
-        late.flush();
+        cmwq::system_unbound_wq().queue(afresh);
+        afresh.flush();
         ::_exit(rejected && ran == 1 ? 7 : 1);
     }
     int status = 0;
