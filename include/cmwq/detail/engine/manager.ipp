@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cmath>
 #include <new>
+#include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -157,7 +158,10 @@ inline void worker_pool::learn() noexcept {
         sum_cpu_ = sum_blocked_ = sum_waited_ = 0;
         return;
     }
-    worker* sample[sample_size];
+    struct {
+        worker* by;
+        std::int64_t idle;
+    } sample[sample_size];
     int n = 0;
     bool roams = false;
     {
@@ -165,20 +169,23 @@ inline void worker_pool::learn() noexcept {
         const scoped_lock g(lock_,
                             adopt_lock); // the record of a pool that has ended may just be configured for the next
         roams = spec_.pod.size() < spec_.cpus.size();
-        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) sample[n++] = w;
+        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
+            sample[n++] = {w, w->idle_time};
     }
     const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
-        worker& w = *sample[i];
+        worker& w = *sample[i].by;
+        const std::int64_t idle = sample[i].idle - std::exchange(w.last_idle, sample[i].idle);
         thread_times t{};
         if (!w.probe.times(t)) continue;
-        // A gap in the samples means that it was idle in between, or that nobody looked: that tells nothing.
+        // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
+        // are no blocks: they would keep a limit up that is too high for the items that there are.
         constexpr std::int64_t longest_window = 25'000'000;
         if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
             const auto queued = static_cast<double>(t.wait - w.last_times.wait);
-            const auto rest = static_cast<double>(now - w.sampled_at) - used - queued;
+            const auto rest = static_cast<double>(now - w.sampled_at - idle) - used - queued;
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
                 waited += queued;
