@@ -34,8 +34,8 @@ public:
     /// Errors: std::invalid_argument for impossible options, std::system_error if no thread can be made,
     /// std::bad_alloc.
     explicit runtime(runtime_options options = {});
-    /// Ends and joins all threads. Its queues are destroyed before, and calls that queue on them have returned; one that is left terminates the program, with its
-    /// name on stderr. Blocks until queues have drained that were destroyed by their own items.
+    /// Ends and joins all threads. Its queues are destroyed before, and calls that queue on them have returned. A queue
+    /// that is left terminates the program, with its name on stderr. Blocks until queues have drained that were destroyed by their own items.
     ~runtime();
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
