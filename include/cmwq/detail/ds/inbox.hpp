@@ -15,7 +15,7 @@ class inbox {
     using node = list_node<Tag>;
 
 public:
-    /// Any thread. True: the inbox was empty, so the caller has to think about waking a consumer.
+    /// Any thread. True: the inbox was empty.
     bool push(T& t) noexcept {
         node& n = t;
         node* head = head_.load(relaxed);

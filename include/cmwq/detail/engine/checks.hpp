@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What no machine can do is refused where it comes in. Enumerations, too: values that a program has cast together would
+// Impossible values are refused where they come in. Enumerations, too: values that a program has cast together would
 // choose pools that do not exist.
 #pragma once
 

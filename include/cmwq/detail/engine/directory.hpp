@@ -18,7 +18,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Whoever makes something that a process has once (global.hpp): a lock for all that have the same rank.
+/// Held while an object is made that a process has once (global.hpp): a lock for all that have the same rank.
 template <lock_rank Rank>
 inline constinit ranked_mutex<Rank> making_lock;
 

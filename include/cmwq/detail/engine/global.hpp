@@ -21,7 +21,7 @@ public:
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
-    /// `make()` returns a new T*. What it throws is passed on, and the next call tries again. `prepare()` is called before,
+    /// `make()` returns a new T*. Its exceptions are passed on, and the next call tries again. `prepare()` is called before,
     /// without the lock, and perhaps by several threads.
     template <class F, class P>
     T& get(F&& make, P&& prepare) {

@@ -166,8 +166,8 @@ inline void worker_pool::learn() noexcept {
     bool roams = false;
     {
         if (!lock_for_service()) return;
-        const scoped_lock g(lock_,
-                            adopt_lock); // the record of a pool that has ended may just be configured for the next
+        // The record of a pool that has ended may just be configured for the next one.
+        const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
             sample[n++] = {w, w->idle_time};

@@ -221,7 +221,7 @@ inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = rt_.now();
-    w.idle_began = steady_now();
+    if (managed_.load(relaxed)) w.idle_began = steady_now(); // for learn(), which others do not need
     if (fresh) idle_.push_fresh(w);
     else if (role_ == pool_role::attrs_keyed && !spec_.pod.contains(current_cpu())) idle_.push_outside(w);
     else idle_.push_inside(w);
@@ -234,7 +234,7 @@ inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
 
 inline void worker_pool::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
-    w.idle_time += steady_now() - w.idle_began;
+    if (managed_.load(relaxed)) w.idle_time += steady_now() - w.idle_began;
     idle_.remove(w);
     publish_watcher_locked();
 }
