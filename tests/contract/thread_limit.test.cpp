@@ -4,6 +4,7 @@
 // that have code of the program's to run at the end of their threads.
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "faults.hpp"
 #include "policy_list.hpp"
 #include "scarce_threads.hpp"
 
@@ -64,6 +65,7 @@ struct crowd {
 
 TEST_CASE("thread limit: where no thread can be made attempts become rare, and one that succeeds is made up for") {
     using clock = std::chrono::steady_clock;
+    const without_clock_jumps pauses_are_whole;
     struct : cmwq::thread_source {
         std::atomic<bool> refuse{false};
         std::mutex m;

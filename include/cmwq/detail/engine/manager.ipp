@@ -160,7 +160,7 @@ inline void worker_pool::learn() noexcept {
     }
     struct {
         worker* by;
-        std::int64_t idle;
+        std::int64_t own;
     } sample[sample_size];
     int n = 0;
     bool roams = false;
@@ -170,13 +170,13 @@ inline void worker_pool::learn() noexcept {
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
-            sample[n++] = {w, w->idle_time};
+            sample[n++] = {w, w->own_time};
     }
     const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i].by;
-        const std::int64_t idle = sample[i].idle - std::exchange(w.last_idle, sample[i].idle);
+        const std::int64_t own = sample[i].own - std::exchange(w.last_own, sample[i].own);
         thread_times t{};
         if (!w.probe.times(t)) continue;
         // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
@@ -185,7 +185,7 @@ inline void worker_pool::learn() noexcept {
         if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
             const auto queued = static_cast<double>(t.wait - w.last_times.wait);
-            const auto rest = static_cast<double>(now - w.sampled_at - idle) - used - queued;
+            const auto rest = static_cast<double>(now - w.sampled_at - own) - used - queued;
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
                 waited += queued;

@@ -202,7 +202,7 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     if (watch.waited()) rt_.report_blocked(*pwq.queue, number_);
 
     self.finishing.store(true, relaxed);
-    lock_.lock();
+    lock_after_run(self);
     self.finishing.store(false, relaxed);
     end_run_locked(self);
     ++pwq.nr_completed;
@@ -217,11 +217,20 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     count(self); // found blocked, or did not count: it does from here on
 }
 
+// Waiting for the lock is no block of the item's. If learn() took it for one, many workers would be kept because many
+// workers are in each other's way.
+inline void worker_pool::lock_after_run(worker& self) noexcept {
+    if (lock_.try_lock()) return;
+    const std::int64_t began = steady_now();
+    lock_.lock();
+    self.own_time += steady_now() - began;
+}
+
 inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = rt_.now();
-    if (managed_.load(relaxed)) w.idle_began = steady_now(); // for learn(), which others do not need
+    if (managed_.load(relaxed)) w.idle_began = steady_now(); // others do not learn()
     if (fresh) idle_.push_fresh(w);
     else if (role_ == pool_role::attrs_keyed && !spec_.pod.contains(current_cpu())) idle_.push_outside(w);
     else idle_.push_inside(w);
@@ -234,7 +243,7 @@ inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
 
 inline void worker_pool::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
-    if (managed_.load(relaxed)) w.idle_time += steady_now() - w.idle_began;
+    if (w.idle_began != 0) w.own_time += steady_now() - std::exchange(w.idle_began, 0);
     idle_.remove(w);
     publish_watcher_locked();
 }

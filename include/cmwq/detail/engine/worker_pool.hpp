@@ -348,6 +348,7 @@ private:
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void retire_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
+    void lock_after_run(worker& self) noexcept CMWQ_ACQUIRE(lock_);
     void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_watcher_locked() noexcept CMWQ_REQUIRES(lock_) { watcher_.store(idle_.front(), seq_cst); } // [IDLE-2]
