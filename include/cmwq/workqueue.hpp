@@ -14,7 +14,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -256,9 +255,10 @@ public:
     template <class F>
         requires std::invocable<F&, work_base&>
     std::size_t shutdown(cancel_pending_t /*what*/, F&& f) {
+        auto hand_over = [&f](work_base& w) { f(w); };
         return detail::shut_queue_down(
-            core(), {.call = [](void* to, work_base& w) { (*static_cast<std::remove_reference_t<F>*>(to))(w); },
-                     .context = const_cast<void*>(static_cast<const void*>(std::addressof(f)))});
+            core(), {.call = [](void* to, work_base& w) { (*static_cast<decltype(hand_over)*>(to))(w); },
+                     .context = &hand_over});
     }
 
     /// As in the base; only queues whose limit is an option have it.

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -40,7 +39,9 @@ inline cpuset runtime_core::places_of(const cpuset& cpus) const {
 }
 
 inline int runtime_core::width_of(const cpuset& pod) const noexcept {
-    return static_cast<int>(std::max(1.0, std::min(static_cast<double>(pod.size()), std::ceil(quota_))));
+    const double share = std::min(static_cast<double>(pod.size()), quota_);
+    const int whole = static_cast<int>(share);
+    return std::max(1, share > whole ? whole + 1 : whole);
 }
 
 // Under a quota, which the sentinels themselves use up, too, no more of them are awake than workers may run. They are the

@@ -28,8 +28,8 @@ struct library_copy {
     directory* runtimes;
     wait_graph* waits;
     slots_of_thread slots;
-    atomic<slots_of_thread>* others_slots;
-    atomic<library_copy*> known[max_copies]; ///< the others, filled from the front, for good
+    set_once<slots_of_thread>* others_slots;
+    set_once<library_copy*> known[max_copies]; ///< the others, filled from the front, for good
 };
 
 /// That of this code.
@@ -53,7 +53,7 @@ inline void check_copy(const made_by& m) noexcept {
 template <class F>
 bool any_other_copy(const F& f) noexcept {
     for (const auto& k : this_copy().known) {
-        library_copy* const c = k.load(acquire); // [COPY-1]
+        library_copy* const c = k.get();
         if (c == nullptr) return false;
         if (f(*c)) return true;
     }

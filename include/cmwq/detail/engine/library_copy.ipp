@@ -11,6 +11,7 @@
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/version.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -50,14 +51,10 @@ inline library_copy& this_copy() noexcept {
     std::terminate();
 }
 
-// [COPY-1] Release: who finds the entry finds what it points to. False: there is no room.
+// False: there is no room.
 template <class T>
-bool append(atomic<T>* list, T entry) noexcept {
-    for (unsigned i = 0; i < max_copies; ++i) {
-        T seen = nullptr;
-        if (list[i].compare_exchange_strong(seen, entry, acq_rel, acquire) || seen == entry) return true;
-    }
-    return false;
+bool append(set_once<T>* list, T entry) noexcept {
+    return std::any_of(list, list + max_copies, [&](set_once<T>& s) { return s.set(entry); });
 }
 
 // Any number of threads may do this for the same two copies: each step is done once, and all are done before `to` finds
@@ -80,13 +77,13 @@ inline void introduce(library_copy& other) noexcept {
     bool room = true;
     const auto acquaint = [&](library_copy& a, library_copy& b) { room = room && tell_of(a, b) && tell_of(b, a); };
     for (const auto& k : other.known) {
-        if (library_copy* const c = k.load(acquire); c != nullptr && c != &own) { // [COPY-1]
+        if (library_copy* const c = k.get(); c != nullptr && c != &own) {
             wait_graph::merge(*own.waits, *c->waits);
             acquaint(own, *c);
         }
     }
     for (const auto& k : own.known) {
-        if (library_copy* const c = k.load(acquire); c != nullptr && c != &other) acquaint(*c, other);
+        if (library_copy* const c = k.get(); c != nullptr && c != &other) acquaint(*c, other);
     }
     acquaint(own, other);
     if (!room) refuse_copy(other.made_from, "there are too many of them");

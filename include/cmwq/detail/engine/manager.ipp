@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <new>
 #include <utility>
 
@@ -202,8 +201,10 @@ inline void worker_pool::learn() noexcept {
     if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
     // A margin of the order of the square root, because blocks do not come evenly.
     const double others = width * sum_blocked_ / sum_cpu_;
-    int target =
-        others < 0.02 * width ? width : width + static_cast<int>(std::lround(others + 0.75 * std::sqrt(others)));
+    // Not <cmath>, which would be a twentieth of all that <cmwq/cmwq.hpp> includes.
+    int target = others < 0.02 * width
+                     ? width
+                     : width + static_cast<int>(__builtin_lround(others + 0.75 * __builtin_sqrt(others)));
     // CPUs outside of the pod may have joined in. As long as nobody has to wait for one, they are not too many.
     if (roams && sum_waited_ * 20 < sum_cpu_) target = std::max(target, limit_.load(relaxed));
     int seen = limit_.load(relaxed);

@@ -72,7 +72,7 @@ public:
     }
 
     /// A number instead of a colour that counts items or is waited for: it stays the same, and grows with each close.
-    /// Whoever waits does so for what has the same number, or a smaller one.
+    /// A waiter waits for items of the same number, or of a smaller one.
     [[nodiscard]] std::uint64_t generation_of(unsigned color) const noexcept {
         return color == undecided ? generation_ : generation_ - age(color); // it will share the next close
     }

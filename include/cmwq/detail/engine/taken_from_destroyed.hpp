@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is told of an item that is destroyed while it is pending, in builds with assertions.
+// The report of an item that is destroyed while it is pending, in builds with assertions.
 #pragma once
 
 #include <cmwq/detail/engine/diagnosis.hpp>

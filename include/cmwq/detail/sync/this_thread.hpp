@@ -25,7 +25,7 @@ inline thread_slots& own_thread_slots() noexcept {
 /// Those that count, whichever copy keeps them.
 inline thread_slots& this_thread_slots() noexcept {
     thread_slots& own = own_thread_slots();
-    if (foreign_slots[0].load(relaxed) == nullptr || own.in_use()) return own;
+    if (!foreign_slots[0].is_set() || own.in_use()) return own;
     return slots_in_use(own);
 }
 
