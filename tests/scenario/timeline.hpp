@@ -72,8 +72,8 @@ inline const std::vector<scenario>& scenarios() {
           {"w0 sleeps"},
           {"w1 starts"},
           {"w2 starts"},
-          // Two items of 5 ms share the CPU for the 10 ms that w0 sleeps: which event comes first is up to the scheduler.
-          {"w1 sleeps", "w2 sleeps", "w0 wakes"},
+          {"w1 sleeps"},
+          {"w2 sleeps", "w0 wakes"},
           {"w0 finishes", "w1 finishes"},
           {"w2 finishes"}}},
     };
