@@ -33,6 +33,7 @@
 
 #include <cmwq/detail/engine/queue_core.ipp>
 
+#include <cmwq/detail/engine/pool_lists.ipp>
 #include <cmwq/detail/engine/pool_registry.ipp>
 
 #include <cmwq/detail/engine/runtime_core.ipp>

@@ -302,6 +302,7 @@ public:
 private:
     // Items
     void drain_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
@@ -393,13 +394,13 @@ private:
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
     atomic<bool> draining_{false};                         // A: bottom_half: somebody runs what is pending
-    inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
     alignas(cache_line) atomic<int> nr_running_{0};        // A: counted workers
     atomic<worker*> watcher_{nullptr};                     // A: the idle worker to wake first; written under L
     atomic<int> nr_busy_{0};                               // A: workers in their work loop; written under L
     atomic<int> limit_{1};                                 // A: learned limit of active workers
     atomic<worker*> all_{nullptr};                         // A: every record; grows under L, never shrinks
     busy_workers<worker> counting_;                        // A: those that may count; changed under L
+    inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
     atomic<bool> wanted_{false};                           // A: a producer found nobody to wake
     atomic<bool> overdue_{false};                          // A: one more worker may start; until one has
     atomic<std::int64_t> cull_at_{0};                      // A: when surplus workers are due, runtime clock; 0: none
@@ -415,9 +416,10 @@ private:
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: the service thread's moving sums, nanoseconds
 
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
-    atomic<unsigned> nr_pending_{0};            // A: length of the worklist; written under L, for each item
-    item_list worklist_ CMWQ_GUARDED_BY(lock_); // L: active items, in order
-    idle_workers idle_ CMWQ_GUARDED_BY(lock_);  // L
+    atomic<unsigned> nr_pending_{0};                   // A: length of the worklist; written under L, for each item
+    unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: after others had ended, since the inbox was last drained
+    item_list worklist_ CMWQ_GUARDED_BY(lock_);        // L: active items, in order
+    idle_workers idle_ CMWQ_GUARDED_BY(lock_);         // L
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);    // L
     run_table running_ CMWQ_GUARDED_BY(lock_);                        // L: which of them runs an item
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread
