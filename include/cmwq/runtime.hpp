@@ -142,6 +142,6 @@ private:
 
 } // namespace cmwq::inline CMWQ_NS
 
-#include <cmwq/detail/topo/hwloc_source.hpp>
-
-#include <cmwq/detail/engine/engine.ipp>
+#ifndef CMWQ_COMPILED
+#include <cmwq/engine.hpp>
+#endif

@@ -6,6 +6,8 @@
 #include "eventually.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/os/cpu.hpp>
+#include <cmwq/detail/sync/thread.hpp>
 #include <cmwq/testing/manual_clock.hpp>
 
 #include <algorithm>

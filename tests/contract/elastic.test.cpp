@@ -8,6 +8,7 @@
 #include "stress/stress.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
 #include <atomic>

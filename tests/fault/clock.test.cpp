@@ -9,6 +9,7 @@
 #include "stress/stress.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <array>
 #include <atomic>

@@ -5,6 +5,8 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
+#include <cmwq/detail/engine/runtime_core.hpp>
+
 #include <optional>
 
 namespace model = cmwq::detail::model;

@@ -13,6 +13,7 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
+#include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/detail/sync/atomic.hpp>
 
 namespace model = cmwq::detail::model;

@@ -7,8 +7,6 @@
 #error "topology.hpp brings hwloc.h"
 #endif
 
-#include <cmwq/detail/topo/hwloc_source.hpp> // the bodies of what makes machines from text
-
 #include "catch.hpp"
 
 #include <stdexcept>

@@ -7,6 +7,8 @@
 #include "catch.hpp"
 #include "vm/machine.hpp"
 
+#include <cmwq/detail/engine/runtime_core.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <semaphore>

@@ -40,10 +40,19 @@
 #define CMWQ_EXCLUDES(...) CMWQ_TSA(locks_excluded(__VA_ARGS__))
 #define CMWQ_NO_TSA CMWQ_TSA(no_thread_safety_analysis)
 
-// The engine's non-inline entries (detail/engine_ops.hpp) are declared everywhere and defined only in translation
-// units that include <cmwq/runtime.hpp>. The definitions are weak, so that any number of those may be linked together;
-// the declarations are not, so that a program without any fails to link.
-#define CMWQ_DOOR __attribute__((weak))
+// The engine is compiled by each translation unit that includes <cmwq/runtime.hpp>, or, with CMWQ_COMPILED, by the one
+// that includes <cmwq/engine.hpp>; the CMake target cmwq::compiled is a library of that one.
+//
+// CMWQ_API stands before what files call that do not compile the engine (detail/engine_ops.hpp), CMWQ_INLINE before the
+// rest of it. Without CMWQ_COMPILED the former is weak, so that any number of those translation units may be linked
+// together. The declarations are not, so that a program without any fails to link.
+#ifdef CMWQ_COMPILED
+#define CMWQ_API
+#define CMWQ_INLINE
+#else
+#define CMWQ_API __attribute__((weak))
+#define CMWQ_INLINE inline
+#endif
 
 #if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)
 #define CMWQ_ASSERTS 0

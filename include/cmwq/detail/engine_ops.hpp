@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The door between what users include and the engine. Everything behind it is defined in translation units that
+// The API boundary between the public headers and the engine. Its functions are defined in translation units that
 // include <cmwq/runtime.hpp> (or the umbrella); a program in which none does fails to link with the names below.
 #pragma once
 

@@ -10,11 +10,11 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-CMWQ_DOOR attrs::attrs(const attrs& other)
+CMWQ_API attrs::attrs(const attrs& other)
     : cpus_(other.cpus_ == nullptr ? nullptr : new cpuset(*other.cpus_)), nice_(other.nice_),
       scheduling_(other.scheduling_), affinity_(other.affinity_), strict_(other.strict_) {}
 
-CMWQ_DOOR attrs& attrs::operator=(attrs&& other) noexcept {
+CMWQ_API attrs& attrs::operator=(attrs&& other) noexcept {
     std::swap(cpus_, other.cpus_);
     nice_ = other.nice_;
     scheduling_ = other.scheduling_;
@@ -23,14 +23,14 @@ CMWQ_DOOR attrs& attrs::operator=(attrs&& other) noexcept {
     return *this;
 }
 
-CMWQ_DOOR attrs::~attrs() { delete cpus_; }
+CMWQ_API attrs::~attrs() { delete cpus_; }
 
-CMWQ_DOOR attrs& attrs::cpus(const cpuset& set) {
+CMWQ_API attrs& attrs::cpus(const cpuset& set) {
     delete std::exchange(cpus_, new cpuset(set));
     return *this;
 }
 
-CMWQ_DOOR const cpuset& attrs::cpus() const noexcept {
+CMWQ_API const cpuset& attrs::cpus() const noexcept {
     struct immortal { // queues may be made at any time, also while static objects go
         union {
             cpuset set;
@@ -42,7 +42,7 @@ CMWQ_DOOR const cpuset& attrs::cpus() const noexcept {
     return cpus_ == nullptr ? none.set : *cpus_;
 }
 
-CMWQ_DOOR bool attrs::same_cpus(const attrs& other) const noexcept {
+CMWQ_API bool attrs::same_cpus(const attrs& other) const noexcept {
     return on_all_cpus() == other.on_all_cpus() && cpus() == other.cpus();
 }
 

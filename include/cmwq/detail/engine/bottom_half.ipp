@@ -23,7 +23,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline bool bh_budget::go_on() noexcept {
+CMWQ_INLINE bool bh_budget::go_on() noexcept {
     if (limit_ == limit::turn) return !over_;
     const std::int64_t now = steady_now();
     if (end_ == 0) end_ = now + max_time;
@@ -33,7 +33,7 @@ inline bool bh_budget::go_on() noexcept {
 
 // --- the pool ---------------------------------------------------------------------------------------------------------
 
-inline void worker_pool::become_bottom_half(bh_thread& thread, worker_pool* first) {
+CMWQ_INLINE void worker_pool::become_bottom_half(bh_thread& thread, worker_pool* first) {
     configure({.cpus = cpuset{number_}, .pod = cpuset{number_}}, {});
     const scoped_lock g(lock_);
     bh_thread_ = &thread;
@@ -43,12 +43,12 @@ inline void worker_pool::become_bottom_half(bh_thread& thread, worker_pool* firs
     busy_.push_back(*pseudo); // for good: that is where runs are looked for
 }
 
-inline void worker_pool::kick_bottom_half() noexcept {
+CMWQ_INLINE void worker_pool::kick_bottom_half() noexcept {
     if (!draining_.load(seq_cst)) bh_thread_->kick(); // [BH-1]
     else rt_.arm_monitor();                           // who drains sees it, if it ever gets there
 }
 
-inline void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
+CMWQ_INLINE void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
     for (unsigned i = 0; i < slots.nr_raised; ++i) {
         if (slots.raised[i] != id) continue;
         --slots.nr_raised;
@@ -56,7 +56,7 @@ inline void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
     }
 }
 
-inline void worker_pool::run_bottom_half(bh_budget& budget) noexcept {
+CMWQ_INLINE void worker_pool::run_bottom_half(bh_budget& budget) noexcept {
     thread_slots& slots = this_thread_slots();
     const std::uint64_t id = id_;
     // [BH-1] pushed, then the look whether somebody drains; pairs [BH-2], who gives that up and then looks at the inbox.
@@ -81,7 +81,7 @@ inline void worker_pool::run_bottom_half(bh_budget& budget) noexcept {
 
 // Gives `draining_` back under the lock, together with the look behind it: others take from the inbox only under the
 // lock, so what the look does not find there was on the worklist before.
-inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budget, deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budget, deferred& d) noexcept {
     std::size_t round = 0;
     for (;;) {
         if (goes_first_ != nullptr && goes_first_->pending()) {
@@ -118,7 +118,7 @@ inline void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& budge
 // --- the calling thread -----------------------------------------------------------------------------------------------
 
 /// The worker whose item the calling thread runs, if that is a bottom half.
-inline const worker* bottom_half_here() noexcept {
+CMWQ_INLINE const worker* bottom_half_here() noexcept {
     const worker* const self = this_thread_slots().current_worker;
     return self != nullptr && self->pool.role() == pool_role::bottom_half ? self : nullptr;
 }
@@ -133,11 +133,11 @@ void refuse_in_bottom_half(const char* what, const Of& of) {
                                 ", a bottom half, which must not wait");
 }
 
-inline void refuse_in_bottom_half(const char* what) {
+CMWQ_INLINE void refuse_in_bottom_half(const char* what) {
     refuse_in_bottom_half(what, [] { return std::string(); });
 }
 
-inline void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
+CMWQ_INLINE void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[0];
         forget_raised(slots, id);
@@ -146,7 +146,7 @@ inline void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
     }
 }
 
-inline void run_bottom_halves(worker_pool& pool, bh_budget::limit l) noexcept {
+CMWQ_INLINE void run_bottom_halves(worker_pool& pool, bh_budget::limit l) noexcept {
     thread_slots& slots = this_thread_slots();
     bh_budget budget(l);
     ++slots.bh_depth;
@@ -155,7 +155,7 @@ inline void run_bottom_halves(worker_pool& pool, bh_budget::limit l) noexcept {
     --slots.bh_depth;
 }
 
-inline void raise_bottom_half(worker_pool& pool) noexcept {
+CMWQ_INLINE void raise_bottom_half(worker_pool& pool) noexcept {
     thread_slots& slots = this_thread_slots();
     if (slots.bh_depth == 0) {
         run_bottom_halves(pool, bh_budget::limit::softirq);
@@ -169,7 +169,7 @@ inline void raise_bottom_half(worker_pool& pool) noexcept {
     else pool.kick_bottom_half();
 }
 
-inline void hand_over_bottom_halves() noexcept {
+CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     thread_slots& slots = this_thread_slots();
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[--slots.nr_raised];
@@ -178,7 +178,7 @@ inline void hand_over_bottom_halves() noexcept {
     }
 }
 
-[[noreturn]] inline void bottom_half_blocks(const queue_core& q) noexcept {
+[[noreturn]] CMWQ_INLINE void bottom_half_blocks(const queue_core& q) noexcept {
     std::fprintf(stderr,
                  "cmwq: an item of the bottom-half queue \"%s\" blocks: it announces that by a blocking_region\n",
                  q.name.c_str());
@@ -187,7 +187,7 @@ inline void hand_over_bottom_halves() noexcept {
 
 // --- the thread of a CPU ----------------------------------------------------------------------------------------------
 
-inline void bh_thread::kick() noexcept {
+CMWQ_INLINE void bh_thread::kick() noexcept {
     sleep_.unpark(); // a permit, also for a thread that does not exist yet
     if (exists_.load(acquire)) return;
     // Each asks: the first one may have been stopped before it told the staff thread.
@@ -195,7 +195,7 @@ inline void bh_thread::kick() noexcept {
     rt_.request_staff();
 }
 
-inline int bh_thread::start_if_wanted() noexcept {
+CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
     if (!wanted()) return 0;
     if (!thread_.joinable()) {
         if (const int error = rt_.start_thread(thread_, &bh_thread::thread_main, this); error != 0) return error;
@@ -206,20 +206,20 @@ inline int bh_thread::start_if_wanted() noexcept {
     return 0;
 }
 
-inline void bh_thread::tell_to_end() noexcept {
+CMWQ_INLINE void bh_thread::tell_to_end() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
 }
 
-inline void bh_thread::join() noexcept {
+CMWQ_INLINE void bh_thread::join() noexcept {
     if (!thread_.joinable()) return;
     thread_.join();
     rt_.thread_ended();
 }
 
-inline void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->serve(); }
+CMWQ_INLINE void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->serve(); }
 
-inline void bh_thread::serve() noexcept {
+CMWQ_INLINE void bh_thread::serve() noexcept {
     thread_attributes a{.own = rt_.own()};
     unsigned binding = rt_.binding();
     if (rt_.binds_threads()) a.cpus = &cpus_;

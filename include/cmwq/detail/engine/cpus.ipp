@@ -19,7 +19,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline const topology& runtime_core::topology_of_machine() const CMWQ_NO_TSA {
+CMWQ_INLINE const topology& runtime_core::topology_of_machine() const CMWQ_NO_TSA {
     if (!topology_known_.load(acquire)) { // [ONCE-1] pairs [ONCE-2]
         // hwloc opens plugins: that waits for a dlopen() of another thread, whose constructors may use this runtime. Two
         // that come at once both load, and the first one counts.
@@ -32,13 +32,13 @@ inline const topology& runtime_core::topology_of_machine() const CMWQ_NO_TSA {
     return *topology_;
 }
 
-inline cpuset runtime_core::places_of(const cpuset& cpus) const {
+CMWQ_INLINE cpuset runtime_core::places_of(const cpuset& cpus) const {
     cpuset places;
     for (const unsigned cpu : cpus) places.insert(slot_of(static_cast<int>(cpu)));
     return places;
 }
 
-inline int runtime_core::width_of(const cpuset& pod) const noexcept {
+CMWQ_INLINE int runtime_core::width_of(const cpuset& pod) const noexcept {
     const double share = std::min(static_cast<double>(pod.size()), quota_);
     const int whole = static_cast<int>(share);
     return std::max(1, share > whole ? whole + 1 : whole);
@@ -46,7 +46,7 @@ inline int runtime_core::width_of(const cpuset& pod) const noexcept {
 
 // Under a quota, which the sentinels themselves use up, too, no more of them are awake than workers may run. They are the
 // same ones for all pods of a queue.
-inline cpuset runtime_core::watchers_of(const pool_spec& spec) const {
+CMWQ_INLINE cpuset runtime_core::watchers_of(const pool_spec& spec) const {
     const auto size = static_cast<unsigned>(spec.cpus.size()), n = static_cast<unsigned>(width_of(spec.cpus));
     if (n >= size) return spec.cpus;
     cpuset chosen;
@@ -62,7 +62,7 @@ inline cpuset runtime_core::watchers_of(const pool_spec& spec) const {
 
 // Under a quota the widths of a queue's pods together are no more than that. Where there are more pods than CPUs' worth
 // of time, neighbours are served by one pool; strict ones cannot be, and have one worker each.
-inline void runtime_core::share_quota(std::vector<pool_choice>& choices, bool strict) const {
+CMWQ_INLINE void runtime_core::share_quota(std::vector<pool_choice>& choices, bool strict) const {
     cpuset all;
     for (const pool_choice& c : choices) all = all | c.spec.pod;
     const auto quota = static_cast<std::size_t>(width_of(all));
@@ -96,7 +96,7 @@ inline void runtime_core::share_quota(std::vector<pool_choice>& choices, bool st
 
 // --- attributes to pools ----------------------------------------------------------------------------------------------
 
-inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, bool lenient) {
+CMWQ_INLINE std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, bool lenient) {
     const queue_core& q = *plan.queue;
     const attrs& a = plan.wanted;
     check_attrs(a);
@@ -150,7 +150,7 @@ inline std::vector<pool_choice> runtime_core::choose_pools(queue_plan& plan, boo
 // Callers on CPUs that the queue does not use are served by the nearest pod: that of a CPU of the same core, cache shard,
 // cache or node, or else any. Among equally near ones they take turns by the order of their CPUs, once and for all, so
 // that queueing counts nothing.
-inline void runtime_core::serve_other_places(std::vector<pool_choice>& choices) const {
+CMWQ_INLINE void runtime_core::serve_other_places(std::vector<pool_choice>& choices) const {
     constexpr affinity_scope near_to_far[] = {affinity_scope::smt, affinity_scope::cache_shard, affinity_scope::cache,
                                               affinity_scope::numa, affinity_scope::system};
     constexpr std::size_t nobody = ~std::size_t{0};
@@ -184,13 +184,13 @@ inline void runtime_core::serve_other_places(std::vector<pool_choice>& choices) 
 
 // --- changes ----------------------------------------------------------------------------------------------------------
 
-inline void runtime_core::apply(queue_core& q, const attrs& a) {
+CMWQ_INLINE void runtime_core::apply(queue_core& q, const attrs& a) {
     static_cast<void>(topology_of_machine()); // not below, under the lock
     const scoped_lock g(config_lock_);
     q.carry_out(q.plan(a, false));
 }
 
-inline std::vector<std::string> runtime_core::remap_locked() {
+CMWQ_INLINE std::vector<std::string> runtime_core::remap_locked() {
     std::vector<queue_plan> plans;
     std::vector<std::string> complaints;
     {
@@ -209,13 +209,13 @@ inline std::vector<std::string> runtime_core::remap_locked() {
     return complaints;
 }
 
-inline void runtime_core::report_unavailable(const std::vector<std::string>& complaints) noexcept {
+CMWQ_INLINE void runtime_core::report_unavailable(const std::vector<std::string>& complaints) noexcept {
     for (const std::string& c : complaints) {
         report_once(event::kind::cpus_unavailable, ENODEV, 0, [&] { return c; });
     }
 }
 
-inline void runtime_core::set_unbound_cpus(const cpuset& cpus) {
+CMWQ_INLINE void runtime_core::set_unbound_cpus(const cpuset& cpus) {
     std::vector<std::string> complaints;
     {
         const scoped_lock g(config_lock_);
@@ -236,12 +236,12 @@ inline void runtime_core::set_unbound_cpus(const cpuset& cpus) {
     report_unavailable(complaints);
 }
 
-inline cpuset runtime_core::unbound_cpus() const {
+CMWQ_INLINE cpuset runtime_core::unbound_cpus() const {
     const scoped_lock g(config_lock_);
     return unbound_cpus_;
 }
 
-inline void runtime_core::set_default_scope(affinity_scope scope) {
+CMWQ_INLINE void runtime_core::set_default_scope(affinity_scope scope) {
     check_scope(scope);
     std::vector<std::string> complaints;
     {
@@ -257,14 +257,14 @@ inline void runtime_core::set_default_scope(affinity_scope scope) {
     report_unavailable(complaints);
 }
 
-inline affinity_scope runtime_core::default_scope() const {
+CMWQ_INLINE affinity_scope runtime_core::default_scope() const {
     const scoped_lock g(config_lock_);
     return default_scope_;
 }
 
 // --- CPUs that come and go --------------------------------------------------------------------------------------------
 
-inline void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
+CMWQ_INLINE void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
     for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {
         if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus));
     }
@@ -273,7 +273,7 @@ inline void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
 // The staff thread has the process's own mask, of which the kernel shows the CPUs that are there. Once it was bound, to
 // the unbound CPUs for instance, its mask tells of no others, and a kernel before 6.2 forgets those that were not online
 // at the time: it is let go for a moment.
-inline cpuset runtime_core::usable_now() {
+CMWQ_INLINE cpuset runtime_core::usable_now() {
     const long tid = staff_tid_.load(acquire);
     if (!binds_threads_ || tid == 0) return usable_;
     if (service_was_bound_) static_cast<void>(bind_thread(tid, allowed_));
@@ -284,7 +284,7 @@ inline cpuset runtime_core::usable_now() {
     return now.empty() ? usable_ : now;
 }
 
-inline void runtime_core::check_cpus() {
+CMWQ_INLINE void runtime_core::check_cpus() {
     std::vector<std::string> complaints;
     {
         const scoped_lock g(config_lock_);
@@ -309,7 +309,7 @@ inline void runtime_core::check_cpus() {
 }
 
 // Timers and housekeeping stay off the CPUs that unbound items stay off. `new_thread`: one of the two has just begun.
-inline void runtime_core::keep_away_from_isolated_cpus(bool new_thread) noexcept {
+CMWQ_INLINE void runtime_core::keep_away_from_isolated_cpus(bool new_thread) noexcept {
     const scoped_lock g(config_lock_);
     if (!binds_threads_) return;
     try {

@@ -11,14 +11,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
+CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
     const std::int64_t due = waits_due_.load(relaxed);
     if (due != 0 && due <= when) return;
     waits_due_.store(when, seq_cst); // [WATCH-2]
     tell();
 }
 
-inline void diagnosis_thread::watch_backlogs() noexcept {
+CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
     const std::int64_t interval = backlog_interval();
     if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-2]
     std::int64_t none = 0;
@@ -28,17 +28,17 @@ inline void diagnosis_thread::watch_backlogs() noexcept {
 // [WATCH-2] What is due was written before the look at exists_, which is written before the staff thread looks at what
 // is due, and the new thread after it. So either this sees the thread, for which a permit is kept until it is there, or
 // both see what is due. All are seq_cst.
-inline void diagnosis_thread::tell() noexcept {
+CMWQ_INLINE void diagnosis_thread::tell() noexcept {
     if (exists_.load(seq_cst)) sleep_.unpark();
     else rt_.request_staff();
 }
 
-inline std::int64_t diagnosis_thread::backlog_interval() const noexcept {
+CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
     const std::int64_t limit = rt_.backlog_limit();
     return limit == 0 ? 0 : std::max(limit / 4, std::int64_t{1'000'000});
 }
 
-inline std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
+CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
     if (exists_.load(relaxed)) return 0;                                                   // written by this thread
     const std::int64_t due = sooner(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
     if (due == 0 || now < due) return due;
@@ -51,16 +51,16 @@ inline std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
     return now + pause;
 }
 
-inline void diagnosis_thread::stop() noexcept {
+CMWQ_INLINE void diagnosis_thread::stop() noexcept {
     if (!exists_.load(relaxed)) return;
     stop_.store(true, release);
     sleep_.unpark();
     thread_.join();
 }
 
-inline void diagnosis_thread::thread_main(void* self) { static_cast<diagnosis_thread*>(self)->serve(); }
+CMWQ_INLINE void diagnosis_thread::thread_main(void* self) { static_cast<diagnosis_thread*>(self)->serve(); }
 
-inline void diagnosis_thread::serve() noexcept {
+CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     thread_attributes a{.own = rt_.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
     rt_.report_refusals(apply_to_this_thread(a), a);
@@ -72,7 +72,7 @@ inline void diagnosis_thread::serve() noexcept {
     }
 }
 
-inline std::int64_t diagnosis_thread::serve_backlogs() noexcept {
+CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
     if (due == 0 || now < due) return due;
     backlog_due_.store(0, seq_cst); // [WATCH-2] first: what reaches its limit during the look is due anew

@@ -25,12 +25,13 @@ __attribute__((format(printf, 2, 3))) inline void print(std::string& to, const c
     to += line;
 }
 
-inline pool_summary worker_pool::summary() const noexcept {
+CMWQ_INLINE pool_summary worker_pool::summary() const noexcept {
     const scoped_lock g(lock_);
     return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
 }
 
-inline void dump_pool(std::string& to, std::size_t number, const worker_pool& pool, const pool_registry& registry) {
+CMWQ_INLINE void dump_pool(std::string& to, std::size_t number, const worker_pool& pool,
+                           const pool_registry& registry) {
     const pool_summary now = pool.summary();
     const bool shared = pool.role() == pool_role::attrs_keyed;
     pool_spec spec;
@@ -58,7 +59,7 @@ inline void dump_pool(std::string& to, std::size_t number, const worker_pool& po
     to += '\n';
 }
 
-inline const char* kind_of(const queue_core& q) noexcept {
+CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
     switch (q.kind) {
     case pool_kind::per_cpu: return "percpu";
     case pool_kind::attrs_keyed: return q.fifo ? "ordered" : q.managed ? "elastic" : "unbound";
@@ -67,7 +68,7 @@ inline const char* kind_of(const queue_core& q) noexcept {
     return "bh";
 }
 
-inline std::string runtime_core::dump() const {
+CMWQ_INLINE std::string runtime_core::dump() const {
     std::string text;
     if (dead_.load(relaxed)) return text; // locks may be held by threads that do not exist here
     const cpuset unbound = unbound_cpus();
@@ -101,18 +102,18 @@ inline std::string runtime_core::dump() const {
     return text;
 }
 
-inline std::vector<const pool_workqueue*> queue_core::pwqs_by_place() const {
+CMWQ_INLINE std::vector<const pool_workqueue*> queue_core::pwqs_by_place() const {
     const scoped_lock g(lock_);
     const pwq_map& m = *map.load(relaxed); // changed under the lock only
     return {m.of_place.begin(), m.of_place.end()};
 }
 
-inline bool queue_core::is_strict() const noexcept {
+CMWQ_INLINE bool queue_core::is_strict() const noexcept {
     const scoped_lock g(lock_);
     return attrs_.strict();
 }
 
-inline void queue_core::dump_limits(std::string& to) const {
+CMWQ_INLINE void queue_core::dump_limits(std::string& to) const {
     const scoped_lock g(lock_);
     print(to, "%-24.24s %6u %4u", name.c_str(), min_active(), max_active());
     for (const auto& slots : slots_of_nodes_) print(to, " %3u/%3u", slots->in_use(), slots->max());

@@ -48,6 +48,8 @@
 
 #include <cmwq/detail/engine/runtime.ipp>
 
+#include <cmwq/detail/engine/system_queues.ipp>
+
 #include <cmwq/detail/engine/engine_ops.ipp>
 
 #include <cmwq/detail/engine/freezer.ipp>

@@ -25,14 +25,14 @@ namespace cmwq::inline CMWQ_NS::detail {
 // --- queues -----------------------------------------------------------------------------------------------------------
 
 // What waits for a queue is refused in its own items, and in all bottom halves.
-inline void refuse_to_wait_for(const queue_core& q, const char* call) {
+CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {
     if (runs_item_of(q)) {
         throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");
     }
     refuse_in_bottom_half(call, [&] { return " of " + describe_queue(q.name); });
 }
 
-CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) {
+CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     check_enumerator(settings.prio, priority::fifo, "the priority of a queue");
     if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
@@ -56,7 +56,7 @@ CMWQ_DOOR queue_core* create_queue(runtime* rt, const queue_settings& settings) 
     return q.release();
 }
 
-CMWQ_DOOR void destroy_queue(queue_core* q) {
+CMWQ_API void destroy_queue(queue_core* q) {
     check_copy(*q);
     if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
@@ -82,7 +82,7 @@ CMWQ_DOOR void destroy_queue(queue_core* q) {
     delete q;
 }
 
-CMWQ_DOOR std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
+CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     check_copy(q);
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
@@ -112,13 +112,13 @@ CMWQ_DOOR std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     return n;
 }
 
-CMWQ_DOOR void flush_queue(queue_core& q) {
+CMWQ_API void flush_queue(queue_core& q) {
     check_copy(q);
     refuse_to_wait_for(q, "flush()");
     if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
-CMWQ_DOOR void drain_queue(queue_core& q) {
+CMWQ_API void drain_queue(queue_core& q) {
     check_copy(q);
     refuse_to_wait_for(q, "drain()");
     if (q.is_dead()) return;
@@ -130,7 +130,7 @@ CMWQ_DOOR void drain_queue(queue_core& q) {
     wait_until_drained(q, {.name = "drain()", .may_throw = true, .of_pending = true});
 }
 
-CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
+CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
     check_copy(q);
     if (q.fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
@@ -144,24 +144,24 @@ CMWQ_DOOR void set_queue_max_active(queue_core& q, unsigned max_active) {
     if (!q.is_dead()) q.set_max_active(max_active);
 }
 
-CMWQ_DOOR void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
+CMWQ_API void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
 
-CMWQ_DOOR void set_queue_min_active(queue_core& q, unsigned min_active) {
+CMWQ_API void set_queue_min_active(queue_core& q, unsigned min_active) {
     check_copy(q);
     if (!q.is_dead()) q.set_min_active(min_active);
 }
 
-CMWQ_DOOR unsigned queue_max_active(const queue_core& q) noexcept {
+CMWQ_API unsigned queue_max_active(const queue_core& q) noexcept {
     check_copy(q);
     return q.max_active();
 }
 
-CMWQ_DOOR unsigned queue_min_active(const queue_core& q) noexcept {
+CMWQ_API unsigned queue_min_active(const queue_core& q) noexcept {
     check_copy(q);
     return q.min_active();
 }
 
-CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
+CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
     check_copy(q);
     if (q.is_dying()) {
         throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
@@ -170,17 +170,17 @@ CMWQ_DOOR void apply_to_queue(queue_core& q, const attrs& wanted) {
     q.rt.apply(q, wanted);
 }
 
-CMWQ_DOOR void copy_attrs_of_queue(const queue_core& q, attrs& to) {
+CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
     check_copy(q);
     if (!q.is_dead()) to = q.attributes();
 }
 
-CMWQ_DOOR std::string_view queue_name(const queue_core& q) noexcept {
+CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
     check_copy(q);
     return q.name;
 }
 
-CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
+CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     check_copy(q);
     if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
     return q.stats();
@@ -189,17 +189,17 @@ CMWQ_DOOR queue_stats stats_of_queue(const queue_core& q) noexcept {
 // --- queueing ---------------------------------------------------------------------------------------------------------
 
 /// Whether the caller may queue: on a draining queue only from inside one of its items, and only without delay.
-inline bool admits(const queue_core& q, bool at_once) noexcept {
+CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
 /// The CPU of the caller; a bottom half stays on that of its context, wherever the thread that runs it has got to.
-inline int cpu_of_caller(const queue_core& q) noexcept {
+CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
     if (q.kind != pool_kind::dispatcher) {
         tell(q.rt.push(q, w, cpu));
         return;
@@ -211,7 +211,7 @@ inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
     else raise_bottom_half(pool);
 }
 
-inline void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     if (ns == 0) {
         push_now(q, w, cpu);
         return;
@@ -234,19 +234,19 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
     return queue_status::queued;
 }
 
-CMWQ_DOOR queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     check_copy(q);
     if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
-CMWQ_DOOR queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
+CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
     check_copy(q);
     if (!admits(q, true) || node < 0 || !q.rt.has_node(node)) return queue_status::rejected;
     return claim_and(w, [&] { tell(q.rt.push(q, w, any_cpu, node)); });
 }
 
-CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     check_copy(q);
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
@@ -255,7 +255,7 @@ CMWQ_DOOR queue_status queue_work_after(queue_core& q, delayed_work_base& w, std
 // --- taking away ------------------------------------------------------------------------------------------------------
 
 /// A runtime that is not found is gone, or a copy of the library has made it that is not known here.
-inline void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
     if (at.runtime == nullptr && !directory::can_know(pool_id)) refuse_item_of_unknown_copy(w);
 }
 
@@ -293,13 +293,13 @@ bool grab_pending(work_base& w, How&& how) noexcept {
     }
 }
 
-inline bool grab_pending(work_base& w) noexcept {
+CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
     return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 
 /// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
 /// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
-inline bool wait_for_work(work_base& w, wait_call by) {
+CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     const bool running_only = !by.of_pending;
     const item_name name = name_of(w);
     bool was_armed = false;
@@ -341,19 +341,19 @@ inline bool wait_for_work(work_base& w, wait_call by) {
     }
 }
 
-inline bool runs_here(const work_base& w) noexcept {
+CMWQ_INLINE bool runs_here(const work_base& w) noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self != nullptr && self->own_item == &w;
 }
 
 /// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
-inline worker* runner_here(const work_base& w) noexcept {
+CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
     worker* self = this_thread_slots().current_worker;
     while (self != nullptr && self->own_item != &w) self = self->beneath;
     return self;
 }
 
-CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     check_copy(q);
     if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
     queue_status status = queue_status::queued;
@@ -370,33 +370,33 @@ CMWQ_DOOR queue_status modify_work(queue_core& q, delayed_work_base& w, std::int
     return status;
 }
 
-inline void refuse_to_wait_for(const work_base& w, const char* call) {
+CMWQ_INLINE void refuse_to_wait_for(const work_base& w, const char* call) {
     if (runs_here(w)) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
     refuse_in_bottom_half(call, [&] { return " of " + describe(name_of(w)); });
 }
 
-CMWQ_DOOR bool flush_work(work_base& w) {
+CMWQ_API bool flush_work(work_base& w) {
     refuse_to_wait_for(w, "flush()");
     return wait_for_work(w, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
-CMWQ_DOOR bool cancel_work(work_base& w) noexcept {
+CMWQ_API bool cancel_work(work_base& w) noexcept {
     if (!grab_pending(w)) return false;
     work_access::clear_pending(w);
     return true;
 }
 
-inline void raise_depth_or_throw(work_base& w) {
+CMWQ_INLINE void raise_depth_or_throw(work_base& w) {
     if (work_access::raise_depth(w)) return;
     throw std::length_error("cmwq: " + describe(name_of(w)) + " is disabled 65535 times");
 }
 
-CMWQ_DOOR bool disable_work(work_base& w) {
+CMWQ_API bool disable_work(work_base& w) {
     raise_depth_or_throw(w);
     return cancel_work(w);
 }
 
-inline bool disable_and_wait(work_base& w, const char* call) {
+CMWQ_INLINE bool disable_and_wait(work_base& w, const char* call) {
     refuse_to_wait_for(w, call);
     const bool was_pending = disable_work(w);
     try {
@@ -408,15 +408,15 @@ inline bool disable_and_wait(work_base& w, const char* call) {
     return was_pending;
 }
 
-CMWQ_DOOR bool disable_work_sync(work_base& w) { return disable_and_wait(w, "disable_sync()"); }
+CMWQ_API bool disable_work_sync(work_base& w) { return disable_and_wait(w, "disable_sync()"); }
 
-CMWQ_DOOR bool cancel_work_sync(work_base& w) {
+CMWQ_API bool cancel_work_sync(work_base& w) {
     const bool was_pending = disable_and_wait(w, "cancel_sync()");
     work_access::lower_depth(w);
     return was_pending;
 }
 
-CMWQ_DOOR bool enable_work(work_base& w) {
+CMWQ_API bool enable_work(work_base& w) {
     switch (work_access::lower_depth(w)) {
     case work_access::lowered::enabled: return true;
     case work_access::lowered::still_disabled: return false;
@@ -425,7 +425,7 @@ CMWQ_DOOR bool enable_work(work_base& w) {
     throw std::logic_error("cmwq: enable() of " + describe(name_of(w)) + " without a matching disable()");
 }
 
-CMWQ_DOOR bool work_running(const work_base& w) noexcept {
+CMWQ_API bool work_running(const work_base& w) noexcept {
     const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
     if (id == 0) return false;
     const directory::look at(id);
@@ -434,7 +434,7 @@ CMWQ_DOOR bool work_running(const work_base& w) noexcept {
     return at.runtime != nullptr && at.runtime->pool(id).runs(w);
 }
 
-CMWQ_DOOR void end_of_work(work_base& w) noexcept {
+CMWQ_API void end_of_work(work_base& w) noexcept {
     // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
     work_access::raise_depth(w);
 #if CMWQ_ASSERTS
@@ -455,29 +455,29 @@ CMWQ_DOOR void end_of_work(work_base& w) noexcept {
 
 // --- this thread: bottom halves ---------------------------------------------------------------------------------------
 
-CMWQ_DOOR void run_held_back_bottom_halves() noexcept {
+CMWQ_API void run_held_back_bottom_halves() noexcept {
     bh_budget budget(bh_budget::limit::softirq);
     run_raised(this_thread_slots(), budget);
 }
 
 // --- this thread ------------------------------------------------------------------------------------------------------
 
-CMWQ_DOOR work_base* work_of_this_thread() noexcept {
+CMWQ_API work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self == nullptr ? nullptr : self->own_item;
 }
 
-CMWQ_DOOR workqueue_base* queue_of_this_thread() noexcept {
+CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front.load(acquire);
 }
 
-CMWQ_DOOR bool on_rescuer_thread() noexcept {
+CMWQ_API bool on_rescuer_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
     return self != nullptr && self->is_seat;
 }
 
-CMWQ_DOOR void describe_this_run(std::string_view what) noexcept {
+CMWQ_API void describe_this_run(std::string_view what) noexcept {
     if (worker* self = this_thread_slots().current_worker; self != nullptr) self->pool.describe(*self, what);
 }
 

@@ -13,7 +13,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline bool runtime_core::admit_worker() noexcept {
+CMWQ_INLINE bool runtime_core::admit_worker() noexcept {
     if (options_.max_threads != 0) {
         unsigned n = nr_workers_.load(relaxed);
         do {
@@ -25,13 +25,13 @@ inline bool runtime_core::admit_worker() noexcept {
     return true;
 }
 
-inline void runtime_core::thread_started() noexcept {
+CMWQ_INLINE void runtime_core::thread_started() noexcept {
     const unsigned n = nr_threads_.fetch_add(1, relaxed) + 1;
     unsigned peak = peak_threads_.load(relaxed);
     while (peak < n && !peak_threads_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
 }
 
-inline runtime_stats runtime_core::stats() const noexcept {
+CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
     if (dead_.load(relaxed)) return {}; // the pools' locks may be held by threads that do not exist here
     runtime_stats total{.threads = nr_threads_.load(relaxed), .peak_threads = peak_threads_.load(relaxed)};
     total.cpu_hogs = nr_hogs_.load(relaxed);
@@ -79,7 +79,7 @@ void runtime_core::report_once(event::kind what, int error, unsigned cpu, const 
         report(what, error, cpu, describe);
 }
 
-inline void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
+CMWQ_INLINE void runtime_core::report_refusals(const thread_refusals& r, const thread_attributes& a) noexcept {
     const unsigned cpu = a.cpus == nullptr ? 0 : a.cpus->next(0);
     // Called where the report is made, which copes without memory.
     const auto says = [&a](const std::string& what) { return std::string("cmwq: ") + a.name + ": " + what; };
@@ -104,36 +104,36 @@ inline void runtime_core::report_refusals(const thread_refusals& r, const thread
     }
 }
 
-inline void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
+CMWQ_INLINE void runtime_core::report_no_sentinel(unsigned cpu, int error) noexcept {
     report_once(event::kind::sentinel_refused, error, cpu, [cpu] {
         return "cmwq: CPU " + std::to_string(cpu) + ": SCHED_IDLE refused, blocked workers are noticed by the monitor";
     });
 }
 
-inline void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
+CMWQ_INLINE void runtime_core::report_no_thread(unsigned cpu, int error) noexcept {
     report_once(event::kind::no_thread, error, cpu,
                 [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
 }
 
-inline void runtime_core::report_thread_limit(const worker_pool& pool) noexcept {
+CMWQ_INLINE void runtime_core::report_thread_limit(const worker_pool& pool) noexcept {
     report_once(event::kind::thread_limit, 0, pool.spec().pod.next(0), [this] {
         return "cmwq: all " + std::to_string(options_.max_threads) +
                " threads of the runtime (max_threads) are in use: items wait for one of them";
     });
 }
 
-inline void runtime_core::report_rescue(queue_core& q) noexcept {
+CMWQ_INLINE void runtime_core::report_rescue(queue_core& q) noexcept {
     report(event::kind::rescued, 0, 0, [&q] {
         return "cmwq: no worker can be made for " + describe_queue(q.name) + ": its rescuer runs its items";
     });
 }
 
-inline void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {
+CMWQ_INLINE void runtime_core::report_blocked(const queue_core& q, unsigned cpu) noexcept {
     report_once(event::kind::bh_blocked, 0, cpu,
                 [&q] { return "cmwq: an item of the bottom-half " + describe_queue(q.name) + " has blocked"; });
 }
 
-inline void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {
+CMWQ_INLINE void runtime_core::report_no_thread(const worker_pool& pool, int error) noexcept {
     report_no_thread(pool.spec().pod.next(0), error);
 }
 

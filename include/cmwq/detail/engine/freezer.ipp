@@ -23,13 +23,13 @@ void runtime_core::for_each_freezable(F&& f) const {
     }
 }
 
-inline void runtime_core::freeze() {
+CMWQ_INLINE void runtime_core::freeze() {
     if (dead_.load(relaxed)) return;
     const scoped_lock c(config_lock_);
     if (nr_freezes_++ == 0) for_each_freezable([](queue_core& q) { q.set_frozen(true); });
 }
 
-inline void runtime_core::thaw() {
+CMWQ_INLINE void runtime_core::thaw() {
     if (dead_.load(relaxed)) return; // the child of a fork() in a freeze
     const scoped_lock c(config_lock_);
     if (nr_freezes_ == 0) throw std::logic_error("cmwq::runtime: thaw() without a matching freeze()");
@@ -37,7 +37,7 @@ inline void runtime_core::thaw() {
     request_freeze_check(); // who waits until all is frozen has waited in vain
 }
 
-inline runtime_core::freeze_state runtime_core::freezing() const noexcept {
+CMWQ_INLINE runtime_core::freeze_state runtime_core::freezing() const noexcept {
     if (dead_.load(relaxed)) return freeze_state::frozen; // nothing runs here
     const scoped_lock c(config_lock_);
     if (nr_freezes_ == 0) return freeze_state::none;
@@ -46,7 +46,7 @@ inline runtime_core::freeze_state runtime_core::freezing() const noexcept {
     return active ? freeze_state::freezing : freeze_state::frozen;
 }
 
-inline bool runtime_core::wait_frozen(std::int64_t deadline) {
+CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
     if (dead_.load(relaxed)) return true; // its locks may be held by threads that do not exist here
     if (const worker* const self = own_run();
         self != nullptr && self->current_pwq->queue->freezable && owns(self->pool.id())) {
@@ -72,7 +72,7 @@ inline bool runtime_core::wait_frozen(std::int64_t deadline) {
     return now == freeze_state::frozen;
 }
 
-inline void runtime_core::tell_frozen() noexcept {
+CMWQ_INLINE void runtime_core::tell_frozen() noexcept {
     const scoped_lock g(thaw_lock_); // keeps those who wait from leaving
     for (freeze_waiter* w = freeze_waiters_; w != nullptr; w = w->next) w->sleep.unpark();
 }

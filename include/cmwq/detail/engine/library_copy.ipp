@@ -17,7 +17,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline library_copy& this_copy() noexcept {
+CMWQ_INLINE library_copy& this_copy() noexcept {
     static constinit library_copy copy{
         .made_from = {.name = "cmwq",
                       .version = {CMWQ_VERSION_MAJOR, CMWQ_VERSION_MINOR, CMWQ_VERSION_PATCH},
@@ -32,7 +32,7 @@ inline library_copy& this_copy() noexcept {
     return copy;
 }
 
-[[noreturn]] inline void refuse_copy(const library_copy::build& other, const char* why) noexcept {
+[[noreturn]] CMWQ_INLINE void refuse_copy(const library_copy::build& other, const char* why) noexcept {
     const library_copy::build& own = this_copy().made_from;
     std::fprintf(stderr,
                  "cmwq: a queue or a runtime of another copy of the library is used, which is version %u.%u.%u with "
@@ -43,7 +43,7 @@ inline library_copy& this_copy() noexcept {
 }
 
 /// An item was queued by a copy that has never given a queue to this one, nor got one: nobody knows whether it runs.
-[[noreturn]] inline void refuse_item_of_unknown_copy(const work_base& w) noexcept {
+[[noreturn]] CMWQ_INLINE void refuse_item_of_unknown_copy(const work_base& w) noexcept {
     std::fprintf(stderr,
                  "cmwq: item %p was queued by another copy of the library, which this one has not met: before it waits "
                  "for the item, cancels or destroys it, this one has to be given a queue of the other one\n",
@@ -59,12 +59,12 @@ bool append(set_once<T>* list, T entry) noexcept {
 
 // Any number of threads may do this for the same two copies: each step is done once, and all are done before `to` finds
 // `other` among those that it knows.
-inline bool tell_of(library_copy& to, library_copy& other) noexcept {
+CMWQ_INLINE bool tell_of(library_copy& to, library_copy& other) noexcept {
     if (&to == &other) return true;
     return append(to.others_slots, other.slots) && append(to.known, &other);
 }
 
-inline void introduce(library_copy& other) noexcept {
+CMWQ_INLINE void introduce(library_copy& other) noexcept {
     library_copy& own = this_copy();
     if (any_other_copy([&](const library_copy& c) { return &c == &other; })) return;
     if (!(other.made_from == own.made_from))

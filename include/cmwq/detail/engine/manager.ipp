@@ -14,14 +14,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline void worker_pool::make_room_for_runs(std::size_t nr_workers) noexcept {
+CMWQ_INLINE void worker_pool::make_room_for_runs(std::size_t nr_workers) noexcept {
     auto room = run_table::make_room(nr_workers); // what it is exchanged for goes after the lock
     const scoped_lock g(lock_);
     running_.move_to(room);
 }
 
 // Drops the lock while the thread is made. False: none could be made.
-inline bool worker_pool::make_worker_locked() noexcept {
+CMWQ_INLINE bool worker_pool::make_worker_locked() noexcept {
     if (stopping_) return false;
     managing_ = true;
     managing_since_.store(steady_now(), relaxed);
@@ -82,7 +82,7 @@ inline bool worker_pool::make_worker_locked() noexcept {
     return false;
 }
 
-inline bool worker_pool::staff() noexcept {
+CMWQ_INLINE bool worker_pool::staff() noexcept {
     deferred d;
     if (!lock_for_service()) {
         wanted_.store(true, seq_cst);
@@ -110,7 +110,7 @@ inline bool worker_pool::staff() noexcept {
 }
 
 // The limit of threads is reached: who has nothing to do makes room for who has.
-inline bool worker_pool::give_up_worker(bool spare) noexcept {
+CMWQ_INLINE bool worker_pool::give_up_worker(bool spare) noexcept {
     worker* w = nullptr;
     {
         deferred d;
@@ -134,13 +134,13 @@ inline bool worker_pool::give_up_worker(bool spare) noexcept {
 
 // Told to end, it takes no item any more and does not count. Nobody waits for it: when it is gone is up to the scheduler,
 // and to the destructors of what is thread_local. The caller drains and kicks, if items can still come, and wakes it.
-inline void worker_pool::retire_locked(worker& w) noexcept {
+CMWQ_INLINE void worker_pool::retire_locked(worker& w) noexcept {
     leave_idle_locked(w);
     w.retiring = true;
     rt_.worker_ended();
 }
 
-inline bool worker_pool::thread_is_gone(worker& w) noexcept {
+CMWQ_INLINE bool worker_pool::thread_is_gone(worker& w) noexcept {
     if (!lock_for_service()) return false;
     const scoped_lock g(lock_, adopt_lock);
     --nr_live_;
@@ -150,7 +150,7 @@ inline bool worker_pool::thread_is_gone(worker& w) noexcept {
 
 // Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
 // accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
-inline void worker_pool::learn() noexcept {
+CMWQ_INLINE void worker_pool::learn() noexcept {
     constexpr int sample_size = 64;
     const int width = width_.load(relaxed);
     if (!manages() || limit_.load(relaxed) <= width) {
@@ -216,7 +216,7 @@ inline void worker_pool::learn() noexcept {
     }
 }
 
-inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
+CMWQ_INLINE std::int64_t worker_pool::cull(std::int64_t now) noexcept {
     for (;;) {
         worker* coldest = nullptr;
         {
@@ -240,7 +240,7 @@ inline std::int64_t worker_pool::cull(std::int64_t now) noexcept {
     }
 }
 
-inline void worker_pool::end_threads() noexcept {
+CMWQ_INLINE void worker_pool::end_threads() noexcept {
     {
         const scoped_lock g(lock_);
         stopping_ = true; // those that are not idle yet see it when they are
@@ -253,7 +253,7 @@ inline void worker_pool::end_threads() noexcept {
     cull_at_.store(0, relaxed);
 }
 
-inline void worker_pool::let_threads_end() noexcept {
+CMWQ_INLINE void worker_pool::let_threads_end() noexcept {
     // Nobody begins to make a worker any more; one that is being made is added before `managing_` ends.
     for (backoff b;; b.pause()) {
         const scoped_lock g(lock_);
@@ -263,11 +263,11 @@ inline void worker_pool::let_threads_end() noexcept {
     for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
 }
 
-inline void worker_pool::join_threads() noexcept {
+CMWQ_INLINE void worker_pool::join_threads() noexcept {
     for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
 }
 
-inline void worker_pool::forget_threads() noexcept {
+CMWQ_INLINE void worker_pool::forget_threads() noexcept {
     for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->os_thread.forget();
 }
 

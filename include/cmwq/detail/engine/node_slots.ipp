@@ -6,7 +6,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline bool node_slots::take(pool_workqueue& p) noexcept {
+CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     using state = pool_workqueue::slot_state;
     if (nr_waiting_.load(seq_cst) == 0 && try_take()) return true;
     const scoped_lock g(lock_);
@@ -21,7 +21,7 @@ inline bool node_slots::take(pool_workqueue& p) noexcept {
     return true;
 }
 
-inline worker_pool* node_slots::grant() noexcept {
+CMWQ_INLINE worker_pool* node_slots::grant() noexcept {
     const scoped_lock g(lock_);
     if (waiting_.empty() || !try_take()) return nullptr;
     pool_workqueue& p = *waiting_.pop_front();
@@ -31,12 +31,12 @@ inline worker_pool* node_slots::grant() noexcept {
     return p.pool;
 }
 
-inline void node_slots::grant_received(pool_workqueue& p) noexcept {
+CMWQ_INLINE void node_slots::grant_received(pool_workqueue& p) noexcept {
     const scoped_lock g(lock_);
     p.slot = pool_workqueue::slot_state::none;
 }
 
-inline void node_slots::forget(pool_workqueue& p) noexcept {
+CMWQ_INLINE void node_slots::forget(pool_workqueue& p) noexcept {
     const scoped_lock g(lock_);
     if (p.slot != pool_workqueue::slot_state::waiting) return;
     waiting_.remove(p);

@@ -10,14 +10,14 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // After this every item whose push has completed is on a list of this pool. Who calls it and is not a counted worker
 // kicks the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
-inline void worker_pool::drain_locked(deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::drain_locked(deferred& d) noexcept {
     drain_inbox_locked();
     // Afterwards, because a slot lets an item start that has waited for its queue's limit: it goes behind all that has
     // come in until now.
     if (!grants_.empty()) drain_grants_locked(d);
 }
 
-inline void worker_pool::drain_inbox_locked() noexcept {
+CMWQ_INLINE void worker_pool::drain_inbox_locked() noexcept {
     nr_activated_ = 0;
     work_base* w = inbox_.take_all();
     if (w == nullptr) return;
@@ -30,7 +30,7 @@ inline void worker_pool::drain_inbox_locked() noexcept {
 }
 
 // Each of these pwqs comes with a slot.
-inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::drain_grants_locked(deferred& d) noexcept {
     while (pool_workqueue* p = grants_.take_all()) {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
@@ -48,7 +48,7 @@ inline void worker_pool::drain_grants_locked(deferred& d) noexcept {
     publish_pending_locked();
 }
 
-inline bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
     ++pwq.nr_active;
@@ -56,7 +56,7 @@ inline bool worker_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
 }
 
 // A slot that goes to this pool again is in grants_ then.
-inline void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
     if (worker_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.tell(*p);
 }
 
@@ -65,7 +65,7 @@ inline void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexce
 // The next one of its queue goes behind what has come in: a queue with a long backlog never has more of the worklist than
 // its active items, and an item of another queue starts behind those. But the inbox is its producers' cache line, so that
 // it is not emptied for each item, but after an eighth of those that may be active.
-inline void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (--pwq.nr_active == 0 && pwq.frozen) rt_.request_freeze_check();
     if (pwq.slots != nullptr) {
         give_back_slot(pwq, d);
@@ -83,7 +83,7 @@ inline void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noe
     }
 }
 
-inline void worker_pool::accept_locked(work_base& w) noexcept {
+CMWQ_INLINE void worker_pool::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     std::uint64_t p = work_access::place_of(w) | std::uint64_t{pwq.colors.enter()} << place::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
@@ -97,12 +97,12 @@ inline void worker_pool::accept_locked(work_base& w) noexcept {
     work_access::set_place(w, p);
 }
 
-inline void worker_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+CMWQ_INLINE void worker_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
     ++pwq.nr_waiting;
     worklist_.push_back(w);
 }
 
-inline void worker_pool::leave_worklist_locked(work_base& w) noexcept {
+CMWQ_INLINE void worker_pool::leave_worklist_locked(work_base& w) noexcept {
     --work_access::pwq(w)->nr_waiting;
     for (worker* seat = attending_; seat != nullptr; seat = seat->next_attending) {
         if (seat->cursor == &w) seat->cursor = worklist_.prev(w);
@@ -111,30 +111,30 @@ inline void worker_pool::leave_worklist_locked(work_base& w) noexcept {
 }
 
 // The caller has taken a slot for it.
-inline void worker_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
     work_base& w = *pwq.inactive.pop_front();
     push_active_locked(pwq, w);
     work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_worklist));
 }
 
 // The caller publishes and kicks.
-inline void worker_pool::activate_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
 }
 
 // The last thing that happens to an instance.
-inline void worker_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
     pwq.colors.leave(color, d);
     if (pwq.detached && pwq.drained()) rt_.request_reaping(*pwq.queue);
 }
 
-inline bool worker_pool::is_listed_locked(const work_base& w) const noexcept {
+CMWQ_INLINE bool worker_pool::is_listed_locked(const work_base& w) const noexcept {
     const std::uint64_t p = work_access::place_of(w);
     return work_access::pool_id(p) == id_ && (p & place::list_mask) != 0;
 }
 
 // The item of that run, or its address, is not the worker's any more.
-inline void worker_pool::end_run_locked(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::end_run_locked(worker& self) noexcept {
     self.own_item = nullptr;
     if (self.current.load(relaxed) == nullptr) return;
     running_.remove(self);

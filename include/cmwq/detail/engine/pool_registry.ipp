@@ -9,7 +9,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline worker_pool& pool_registry::get(pool_spec spec) {
+CMWQ_INLINE worker_pool& pool_registry::get(pool_spec spec) {
     const std::size_t hash = spec.hash();
     const scoped_lock g(lock_);
     record*& bucket = buckets_[hash % nr_buckets];
@@ -41,7 +41,7 @@ inline worker_pool& pool_registry::get(pool_spec spec) {
     return r.pool;
 }
 
-inline void pool_registry::put(worker_pool& pool) noexcept {
+CMWQ_INLINE void pool_registry::put(worker_pool& pool) noexcept {
     {
         const scoped_lock g(lock_);
         record& r = records_[pool.number()];
@@ -55,14 +55,14 @@ inline void pool_registry::put(worker_pool& pool) noexcept {
     rt_.request_cleaning();
 }
 
-inline unsigned pool_registry::users_of(const worker_pool& pool, pool_spec& spec) const {
+CMWQ_INLINE unsigned pool_registry::users_of(const worker_pool& pool, pool_spec& spec) const {
     const scoped_lock g(lock_); // without a user the record may serve another pool as soon as this is dropped
     const unsigned users = records_[pool.number()].users;
     if (users != 0) spec = pool.spec();
     return users;
 }
 
-inline void pool_registry::end_unused() noexcept {
+CMWQ_INLINE void pool_registry::end_unused() noexcept {
     for (;;) {
         record* r = nullptr;
         {
@@ -80,7 +80,7 @@ inline void pool_registry::end_unused() noexcept {
     free_ended(); // those that never had a thread
 }
 
-inline void pool_registry::free_ended() noexcept {
+CMWQ_INLINE void pool_registry::free_ended() noexcept {
     const scoped_lock g(lock_);
     for (record** link = &ending_; *link != nullptr;) {
         record& r = **link;
@@ -94,13 +94,13 @@ inline void pool_registry::free_ended() noexcept {
     }
 }
 
-inline void pool_registry::watch(worker_pool& pool) {
+CMWQ_INLINE void pool_registry::watch(worker_pool& pool) {
     pool.for_each_watcher(worker_pool::watchers::all, [&](unsigned place) {
         rt_.sentinel_at(place).watch(pool, pool.spec().pod.contains(rt_.cpu_at(place)));
     });
 }
 
-inline void pool_registry::stop_watching(worker_pool& pool) noexcept {
+CMWQ_INLINE void pool_registry::stop_watching(worker_pool& pool) noexcept {
     pool.for_each_watcher(worker_pool::watchers::all,
                           [&](unsigned place) { rt_.sentinel_at(place).stop_watching(pool); });
 }

@@ -15,19 +15,19 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 inline constexpr unsigned default_min_active = 8;
 
-inline void check_max_active(unsigned n) {
+CMWQ_INLINE void check_max_active(unsigned n) {
     if (n >= 1 && n <= max_active_ceiling) return;
     throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
                                 std::to_string(max_active_ceiling));
 }
 
-inline void check_min_active(unsigned n, unsigned max_active) {
+CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
     if (n >= 1 && n <= max_active) return;
     throw std::invalid_argument("cmwq: min_active is " + std::to_string(n) + ", it must be 1 to max_active, which is " +
                                 std::to_string(max_active));
 }
 
-inline queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
+CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
     : rt(runtime), name(s.name), kind(s.pool), managed(s.managed), fifo(s.fifo), prio(s.prio),
       cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
       grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(runtime.nr_cpus()) : nullptr),
@@ -37,7 +37,7 @@ inline queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
     min_active_.store(s.min_active, relaxed);
 }
 
-inline queue_core::~queue_core() {
+CMWQ_INLINE queue_core::~queue_core() {
     // What was never published, or is the parent's; a queue that has lived ends its rescuer before.
     if (!is_dead()) end_rescuer();
     while (pool_workqueue* p = pwqs_.pop_front()) delete p;
@@ -45,7 +45,7 @@ inline queue_core::~queue_core() {
     if (on_exception.destroy != nullptr) on_exception.destroy(on_exception.context);
 }
 
-inline queue_plan::~queue_plan() {
+CMWQ_INLINE queue_plan::~queue_plan() {
     for (const auto& p : fresh) {
         p->pool->end_rescuable(*p);
         queue->rt.pools().put(*p->pool);
@@ -54,7 +54,7 @@ inline queue_plan::~queue_plan() {
 
 // --- limits -----------------------------------------------------------------------------------------------------------
 
-inline node_slots& queue_core::slots_of_node(int node) {
+CMWQ_INLINE node_slots& queue_core::slots_of_node(int node) {
     if (node < 0) return spanning_slots_;
     const scoped_lock g(lock_);
     const auto n = static_cast<std::size_t>(node);
@@ -64,7 +64,7 @@ inline node_slots& queue_core::slots_of_node(int node) {
 
 // Each node gets its share by CPUs, rounded up, but no less than min_active; pools that span nodes count on their own,
 // up to the whole limit.
-inline void queue_core::share_out_locked() noexcept {
+CMWQ_INLINE void queue_core::share_out_locked() noexcept {
     const unsigned max = max_active_.load(relaxed), min = min_active_.load(relaxed);
     unsigned all_cpus = 0;
     for (const unsigned n : cpus_of_node_) all_cpus += n;
@@ -80,7 +80,7 @@ inline void queue_core::share_out_locked() noexcept {
     }
 }
 
-inline void queue_core::set_max_active(unsigned n) noexcept {
+CMWQ_INLINE void queue_core::set_max_active(unsigned n) noexcept {
     const scoped_lock g(lock_);
     max_active_.store(n, relaxed);
     if (min_active_.load(relaxed) > n) min_active_.store(n, relaxed);
@@ -91,7 +91,7 @@ inline void queue_core::set_max_active(unsigned n) noexcept {
     }
 }
 
-inline void queue_core::set_min_active(unsigned n) {
+CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
     const scoped_lock g(lock_);
     check_min_active(n, max_active_.load(relaxed));
     min_active_.store(n, relaxed);
@@ -100,7 +100,7 @@ inline void queue_core::set_min_active(unsigned n) {
 
 // --- pwqs -------------------------------------------------------------------------------------------------------------
 
-inline void queue_core::make_pwqs() {
+CMWQ_INLINE void queue_core::make_pwqs() {
     auto m = std::make_unique<pwq_map>();
     m->of_place.reserve(rt.nr_cpus());
     const scoped_lock g(lock_);
@@ -121,7 +121,7 @@ inline void queue_core::make_pwqs() {
     its_rescuer->follow(all);
 }
 
-inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
+CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
     queue_plan plan(*this, wanted);
     plan.map->of_place.resize(rt.nr_cpus());
     const pwq_map* const now = map.load(relaxed);
@@ -153,7 +153,7 @@ inline queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
     return plan;
 }
 
-inline void queue_core::carry_out(queue_plan&& p) noexcept {
+CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     const scoped_lock g(lock_);
     const pwq_map* const old = map.load(relaxed);
     for (auto& fresh : p.fresh) {
@@ -181,7 +181,7 @@ inline void queue_core::carry_out(queue_plan&& p) noexcept {
     if (reapable) rt.request_reaping(*this);
 }
 
-inline void queue_core::reap() noexcept {
+CMWQ_INLINE void queue_core::reap() noexcept {
     const scoped_lock g(lock_);
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr;) {
         pool_workqueue& one = *pwq;
@@ -200,7 +200,7 @@ inline void queue_core::reap() noexcept {
     if (fifo && !pwqs_.empty()) pwqs_.front()->pool->unplug(*pwqs_.front());
 }
 
-inline void queue_core::give_back_pools() noexcept {
+CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     if (!keyed()) return;
     grace->wait(); // they have queued, and are just looking whether somebody has to be woken
     const scoped_lock g(lock_);
@@ -212,40 +212,40 @@ inline void queue_core::give_back_pools() noexcept {
 
 // --- rescue, freezing, shut-down --------------------------------------------------------------------------------------
 
-inline void queue_core::make_rescuer() { its_rescuer = std::make_unique<rescuer>(*this); }
+CMWQ_INLINE void queue_core::make_rescuer() { its_rescuer = std::make_unique<rescuer>(*this); }
 
-inline void queue_core::end_rescuer() noexcept {
+CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     if (its_rescuer == nullptr) return;
     its_rescuer->stop(); // called for what others have run since, it may have been on its way to a seat
     for_each_pwq([](pool_workqueue& p) { p.pool->end_rescuable(p); });
     its_rescuer.reset();
 }
 
-inline void queue_core::set_frozen(bool frozen) noexcept {
+CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
     const scoped_lock g(lock_);
     frozen_ = frozen;
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_frozen(*p, frozen);
 }
 
-inline bool queue_core::is_active() const noexcept {
+CMWQ_INLINE bool queue_core::is_active() const noexcept {
     bool active = false;
     for_each_pwq([&](pool_workqueue& p) { active |= p.pool->nr_active_of(p) != 0; });
     return active;
 }
 
-inline void queue_core::begin_dropping() noexcept {
+CMWQ_INLINE void queue_core::begin_dropping() noexcept {
     const scoped_lock g(lock_);
     ++nr_dropping_;
 }
 
-inline void queue_core::end_dropping() noexcept {
+CMWQ_INLINE void queue_core::end_dropping() noexcept {
     const scoped_lock g(lock_);
     if (--nr_dropping_ != 0) return;
     // A thread that found the queue open long ago may push only now: its item runs, as one that came before.
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->let_go(*p);
 }
 
-inline work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
+CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
     const scoped_lock g(lock_);
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
         if (p->serial < first) continue; // nothing is left there
@@ -274,12 +274,12 @@ std::size_t queue_core::drop_pending(F&& to) {
     return n;
 }
 
-inline attrs queue_core::attributes() const {
+CMWQ_INLINE attrs queue_core::attributes() const {
     const scoped_lock g(lock_);
     return attrs_;
 }
 
-inline queue_stats queue_core::stats() const noexcept {
+CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
     const scoped_lock g(lock_);
     queue_stats total = gone_;
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {

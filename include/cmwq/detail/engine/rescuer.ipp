@@ -24,20 +24,20 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- the thread -------------------------------------------------------------------------------------------------------
 
-inline rescuer::rescuer(queue_core& q) : queue_(q) {
+CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
     if (const int error = q.rt.start_thread(thread_, &rescuer::thread_main, this); error != 0) {
         throw std::system_error(error, std::generic_category(),
                                 "cmwq: " + describe_queue(q.name) + ": cannot make its rescuer");
     }
 }
 
-inline void rescuer::stop() noexcept {
+CMWQ_INLINE void rescuer::stop() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
     thread_.join();
 }
 
-inline void rescuer::call(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void rescuer::call(pool_workqueue& pwq) noexcept {
     {
         const scoped_lock g(lock_);
         maydays_.push_back(pwq);
@@ -45,17 +45,17 @@ inline void rescuer::call(pool_workqueue& pwq) noexcept {
     sleep_.unpark();
 }
 
-inline bool rescuer::is_awaited() noexcept {
+CMWQ_INLINE bool rescuer::is_awaited() noexcept {
     const scoped_lock g(lock_);
     return !maydays_.empty();
 }
 
-inline pool_workqueue* rescuer::next() noexcept {
+CMWQ_INLINE pool_workqueue* rescuer::next() noexcept {
     const scoped_lock g(lock_);
     return maydays_.pop_front();
 }
 
-inline void rescuer::follow(cpuset& cpus) noexcept {
+CMWQ_INLINE void rescuer::follow(cpuset& cpus) noexcept {
     {
         const scoped_lock g(lock_);
         std::swap(next_home_, cpus);
@@ -65,7 +65,7 @@ inline void rescuer::follow(cpuset& cpus) noexcept {
 }
 
 // Where it has run items it was bound to the CPUs of their pools.
-inline void rescuer::go_home() noexcept {
+CMWQ_INLINE void rescuer::go_home() noexcept {
     {
         const scoped_lock g(lock_);
         if (moves_) {
@@ -78,9 +78,9 @@ inline void rescuer::go_home() noexcept {
     static_cast<void>(bind_this_thread(home_));
 }
 
-inline void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
+CMWQ_INLINE void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
 
-inline void rescuer::serve() {
+CMWQ_INLINE void rescuer::serve() {
     thread_attributes a{.own = queue_.rt.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.rt.report_refusals(apply_to_this_thread(a), a);
@@ -99,7 +99,7 @@ inline void rescuer::serve() {
 
 // --- the pool ---------------------------------------------------------------------------------------------------------
 
-inline void worker_pool::make_rescuable(pool_workqueue& pwq) {
+CMWQ_INLINE void worker_pool::make_rescuable(pool_workqueue& pwq) {
     {
         const scoped_lock g(lock_);
         pwq.seat = seats_.pop_front();
@@ -118,7 +118,7 @@ inline void worker_pool::make_rescuable(pool_workqueue& pwq) {
     has_rescuable_.store(true, relaxed);
 }
 
-inline void worker_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
     if (pwq.seat == nullptr) return;
     rescuable_.remove(pwq);
     has_rescuable_.store(!rescuable_.empty(), relaxed);
@@ -126,12 +126,12 @@ inline void worker_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
     pwq.seat = nullptr;
 }
 
-inline void worker_pool::end_rescuable(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::end_rescuable(pool_workqueue& pwq) noexcept {
     const scoped_lock g(lock_);
     end_rescuable_locked(pwq);
 }
 
-inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
+CMWQ_INLINE void worker_pool::call_rescuers(std::int64_t now) noexcept {
     constexpr std::int64_t patience = 10'000'000;
     if (!lacks_workers()) return; // only a hint: this is the thread that looks again
     deferred d;
@@ -158,13 +158,13 @@ inline void worker_pool::call_rescuers(std::int64_t now) noexcept {
 }
 
 // Something waits, nobody is there to take it, and nobody runs who will take it soon.
-inline bool worker_pool::needs_rescue_locked() const noexcept {
+CMWQ_INLINE bool worker_pool::needs_rescue_locked() const noexcept {
     if (!lacks_workers() || !idle_.empty() || worklist_.empty()) return false;
     return !manages() || nr_running_.load(relaxed) < width_.load(relaxed);
 }
 
 // The next item of `pwq` on the worklist. Those of other queues before it were looked at already: they stay.
-inline work_base* worker_pool::take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept {
+CMWQ_INLINE work_base* worker_pool::take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept {
     if (work_base* again = seat.scheduled.pop_front(); again != nullptr) return again;
     work_base* w = seat.cursor != nullptr ? worklist_.next(*seat.cursor) : worklist_.front();
     while (w != nullptr && pwq.nr_waiting != 0) {
@@ -179,13 +179,13 @@ inline work_base* worker_pool::take_for_rescue_locked(worker& seat, pool_workque
     return nullptr;
 }
 
-inline void worker_pool::report_rescue_locked(queue_core& q) noexcept {
+CMWQ_INLINE void worker_pool::report_rescue_locked(queue_core& q) noexcept {
     lock_.unlock();
     rt_.report_rescue(q);
     lock_.lock();
 }
 
-inline void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) {
+CMWQ_INLINE void worker_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // in one pool, while others wait
     worker& self = *pwq.seat;
     self.probe.open_own(false);

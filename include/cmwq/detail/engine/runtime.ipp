@@ -19,12 +19,13 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-inline runtime::runtime(runtime_options options) : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
+CMWQ_INLINE runtime::runtime(runtime_options options)
+    : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
 
-inline runtime::runtime(runtime_options options, detail::made_for whom)
+CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
     : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
 
-inline runtime::~runtime() {
+CMWQ_INLINE runtime::~runtime() {
     // In a forked child there is nothing to join, and locks may be held by threads that do not exist here.
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
     if (core_->is_dead()) core_.release();
@@ -40,7 +41,7 @@ inline constinit atomic<const runtime_options*> options_of_global_runtime{nullpt
 } // namespace detail
 
 // Who starts a program decides over who wrote it, as with the parameters of a kernel that is booted.
-inline runtime* runtime::make_global() {
+CMWQ_INLINE runtime* runtime::make_global() {
     const runtime_options* const said = detail::options_of_global_runtime.load(detail::relaxed);
     runtime_options o = said == nullptr ? runtime_options{} : *said;
     const char* const text = detail::environment_variable("CMWQ");
@@ -53,7 +54,7 @@ inline runtime* runtime::make_global() {
     }
 }
 
-inline void runtime::configure_global(runtime_options options) {
+CMWQ_INLINE void runtime::configure_global(runtime_options options) {
     detail::check_options(options);
     std::unique_ptr<const runtime_options> now = std::make_unique<const runtime_options>(std::move(options));
     const bool in_time = detail::global_runtime.if_not_made([&] {
@@ -67,38 +68,38 @@ inline void runtime::configure_global(runtime_options options) {
     }
 }
 
-inline runtime& runtime::global() {
+CMWQ_INLINE runtime& runtime::global() {
     return detail::global_runtime.get([] { return make_global(); }, [] { detail::runtime_core::stay_loaded(); });
 }
 
-inline const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }
+CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }
 
-inline cpuset runtime::unbound_cpus() const { return core_->unbound_cpus(); }
+CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->unbound_cpus(); }
 
-inline void runtime::set_unbound_cpus(const cpuset& cpus) { core_->set_unbound_cpus(cpus); }
+CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) { core_->set_unbound_cpus(cpus); }
 
-inline affinity_scope runtime::default_scope() const { return core_->default_scope(); }
+CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->default_scope(); }
 
-inline void runtime::set_default_scope(affinity_scope scope) { core_->set_default_scope(scope); }
+CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) { core_->set_default_scope(scope); }
 
-inline const topology& runtime::machine() const { return core_->topology_of_machine(); }
+CMWQ_INLINE const topology& runtime::machine() const { return core_->topology_of_machine(); }
 
-inline void runtime::refresh_topology() { core_->check_cpus(); }
+CMWQ_INLINE void runtime::refresh_topology() { core_->check_cpus(); }
 
-inline void runtime::freeze() { core_->freeze(); }
+CMWQ_INLINE void runtime::freeze() { core_->freeze(); }
 
-inline bool runtime::frozen() const noexcept { return core_->is_frozen(); }
+CMWQ_INLINE bool runtime::frozen() const noexcept { return core_->is_frozen(); }
 
-inline bool runtime::wait_frozen() { return core_->wait_frozen(0); }
+CMWQ_INLINE bool runtime::wait_frozen() { return core_->wait_frozen(0); }
 
-inline bool runtime::wait_frozen_for_ns(std::int64_t ns) {
+CMWQ_INLINE bool runtime::wait_frozen_for_ns(std::int64_t ns) {
     constexpr std::int64_t never = std::int64_t{1} << 61; // can still be added to the time
     return core_->wait_frozen(detail::steady_now() + std::min(ns, never));
 }
 
-inline void runtime::thaw() { core_->thaw(); }
+CMWQ_INLINE void runtime::thaw() { core_->thaw(); }
 
-inline freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
+CMWQ_INLINE freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
     rt.freeze();
     try {
         static_cast<void>(rt.wait_frozen());
@@ -108,10 +109,10 @@ inline freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
     }
 }
 
-inline freeze_guard::~freeze_guard() { runtime_.thaw(); }
+CMWQ_INLINE freeze_guard::~freeze_guard() { runtime_.thaw(); }
 
-inline std::string runtime::dump() const { return core_->dump(); }
+CMWQ_INLINE std::string runtime::dump() const { return core_->dump(); }
 
-inline runtime_stats runtime::stats() const noexcept { return core_->stats(); }
+CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 
 } // namespace cmwq::inline CMWQ_NS

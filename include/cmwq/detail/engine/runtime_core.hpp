@@ -15,6 +15,7 @@
 #include <cmwq/detail/engine/timer_service.hpp>
 #include <cmwq/detail/engine/worker_pool.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/topology.hpp>
 

@@ -24,7 +24,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- making and ending ------------------------------------------------------------------------------------------------
 
-inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number, unsigned place)
+CMWQ_INLINE cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigned cpu_number, unsigned place)
     : cpu(cpu_number), guard(rt, cpu_number), pools{{rt, first_pool_id, pool_role::per_cpu, cpu_number},
                                                     {rt, first_pool_id + 1, pool_role::per_cpu, cpu_number},
                                                     {rt, first_pool_id + 2, pool_role::per_cpu, cpu_number}},
@@ -42,7 +42,7 @@ inline cpu_slot::cpu_slot(runtime_core& rt, std::uint64_t first_pool_id, unsigne
     }
 }
 
-inline runtime_core::runtime_core(runtime_options o, made_for whom)
+CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
     : options_(std::move(o)), own_(priority_of_process()), first_pool_id_(directory::get().reserve_ids()),
       registry_(*this) {
     cpuset inherited;
@@ -114,7 +114,7 @@ inline runtime_core::runtime_core(runtime_options o, made_for whom)
     }
 }
 
-inline runtime_core::~runtime_core() {
+CMWQ_INLINE runtime_core::~runtime_core() {
     if (const worker* self = this_thread_slots().current_worker; self != nullptr && owns(self->pool.id())) {
         std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
         std::terminate();
@@ -162,7 +162,7 @@ inline runtime_core::~runtime_core() {
     directory::get().remove(*this);
 }
 
-inline void runtime_core::end_helpers() noexcept {
+CMWQ_INLINE void runtime_core::end_helpers() noexcept {
     stop_.store(true, release);
     service_sleep_.unpark();
     staff_sleep_.unpark();
@@ -186,7 +186,7 @@ void runtime_core::for_each_bottom_half(F&& f) const {
     }
 }
 
-inline void runtime_core::attach(queue_core& q, const attrs* a) {
+CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
     // Not below, under the lock. In a child of fork() nothing of a dead runtime is looked up any more.
     if (a != nullptr && !dead_.load(relaxed)) static_cast<void>(topology_of_machine());
     const scoped_lock c(config_lock_);
@@ -202,19 +202,19 @@ inline void runtime_core::attach(queue_core& q, const attrs* a) {
     queues_.push_back(q);
 }
 
-inline void runtime_core::detach(queue_core& q) noexcept {
+CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
     const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
     const scoped_lock g(queues_lock_);
     queues_.remove(q);
 }
 
-inline void runtime_core::adopt(queue_core& q) noexcept {
+CMWQ_INLINE void runtime_core::adopt(queue_core& q) noexcept {
     const scoped_lock g(queues_lock_);
     queues_.remove(q);
     orphans_.push_back(q);
 }
 
-inline void runtime_core::mark_dead() noexcept {
+CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     dead_.store(true, relaxed);
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
     for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
@@ -231,7 +231,7 @@ inline void runtime_core::mark_dead() noexcept {
 // --- the way of an item -----------------------------------------------------------------------------------------------
 
 // A CPU that is not ours gets the slot of another one, the same each time.
-inline unsigned runtime_core::slot_of(int cpu) const noexcept {
+CMWQ_INLINE unsigned runtime_core::slot_of(int cpu) const noexcept {
     const std::size_t n = cpu >= 0 ? static_cast<std::size_t>(cpu) : current_cpu();
     if (n < slot_of_cpu_.size() && slot_of_cpu_[n] != no_slot) return slot_of_cpu_[n];
     return static_cast<unsigned>(n % slots_.size());
@@ -239,7 +239,7 @@ inline unsigned runtime_core::slot_of(int cpu) const noexcept {
 
 // A place whose CPU is on that node: the one given if it is, or else one that depends on it, so that callers on different
 // CPUs go to different ones. If the runtime has none there, the one given.
-inline unsigned runtime_core::place_on_node(unsigned place, int node) const noexcept {
+CMWQ_INLINE unsigned runtime_core::place_on_node(unsigned place, int node) const noexcept {
     const topology& machine = topology_of_machine(); // loaded long ago: the queue has attributes
     if (machine.node_of(cpu_at(place)) == node) return place;
     const auto is_there = [&](unsigned p) { return machine.node_of(cpu_at(p)) == node; };
@@ -251,7 +251,7 @@ inline unsigned runtime_core::place_on_node(unsigned place, int node) const noex
     return p;
 }
 
-inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node) noexcept {
+CMWQ_INLINE pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node) noexcept {
     unsigned place = slot_of(cpu);
     pushed result{q.keyed() ? grace_period::reader(*q.grace, place) : grace_period::reader()};
     const pwq_map& m = *q.map.load(seq_cst); // [GRACE-1]
@@ -279,7 +279,7 @@ inline pushed runtime_core::push(queue_core& q, work_base& w, int cpu, int node)
     return result;
 }
 
-inline void runtime_core::stay_loaded() noexcept {
+CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
     static constinit atomic<bool> done{false};
     if (done.load(relaxed)) return; // relaxed: nothing hangs on it, and twice is as good as once
     keep_loaded(reinterpret_cast<const void*>(&runtime_core::service_main));
@@ -288,9 +288,9 @@ inline void runtime_core::stay_loaded() noexcept {
 
 // --- the service thread; the staff thread: staff.ipp ------------------------------------------------------------------
 
-inline void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }
+CMWQ_INLINE void runtime_core::service_main(void* self) { static_cast<runtime_core*>(self)->serve(); }
 
-inline void runtime_core::serve() noexcept {
+CMWQ_INLINE void runtime_core::serve() noexcept {
     thread_attributes a{.own = own_};
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
@@ -327,13 +327,13 @@ inline void runtime_core::serve() noexcept {
     }
 }
 
-inline void runtime_core::time_passed() noexcept {
+CMWQ_INLINE void runtime_core::time_passed() noexcept {
     const std::int64_t time = now();
     static_cast<void>(timers_.expire(time));
     static_cast<void>(cull_all(time));
 }
 
-inline bool runtime_core::anything_pending() const noexcept {
+CMWQ_INLINE bool runtime_core::anything_pending() const noexcept {
     bool pending = false;
     for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
     for_each_bottom_half([&](const worker_pool& p) { pending |= p.pending(); });
@@ -342,7 +342,7 @@ inline bool runtime_core::anything_pending() const noexcept {
 }
 
 // Returns whether it had to do what the sentinels should have done.
-inline bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
+CMWQ_INLINE bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
     const std::int64_t now = steady_now();
     bool pending = false, eventful = false, computing = false;

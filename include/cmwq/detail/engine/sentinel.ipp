@@ -11,12 +11,12 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline sentinel::~sentinel() {
+CMWQ_INLINE sentinel::~sentinel() {
     watched* w = watched_.load(relaxed);
     while (w != nullptr) delete std::exchange(w, w->next);
 }
 
-inline void sentinel::watch(worker_pool& pool, bool in_pod) {
+CMWQ_INLINE void sentinel::watch(worker_pool& pool, bool in_pod) {
     watched* w = watched_.load(relaxed);
     while (w != nullptr && w->pool.load(relaxed) != nullptr) w = w->next;
     if (w == nullptr) {
@@ -28,14 +28,14 @@ inline void sentinel::watch(worker_pool& pool, bool in_pod) {
     w->pool.store(&pool, release); // [WATCH-1]
 }
 
-inline void sentinel::stop_watching(worker_pool& pool) noexcept {
+CMWQ_INLINE void sentinel::stop_watching(worker_pool& pool) noexcept {
     // [WATCH-1] Acquire: others add to the list just now, under a lock that this caller does not hold.
     for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
         if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
     }
 }
 
-inline int sentinel::start() noexcept {
+CMWQ_INLINE int sentinel::start() noexcept {
     // Until it says otherwise: on a busy CPU it may be long before an idle-class thread says anything.
     works_.store(true, relaxed);
     const int error = rt_.start_thread(thread_, &sentinel::thread_main, this);
@@ -43,14 +43,14 @@ inline int sentinel::start() noexcept {
     return error;
 }
 
-inline void sentinel::tell_to_end() noexcept {
+CMWQ_INLINE void sentinel::tell_to_end() noexcept {
     stop_.store(true, release);
     sleep_.unpark();
 }
 
-inline void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }
+CMWQ_INLINE void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }
 
-inline void sentinel::watch_cpu() noexcept {
+CMWQ_INLINE void sentinel::watch_cpu() noexcept {
     thread_attributes a{.own = rt_.own()};
     binding_ = rt_.binding();
     a.cpus = &cpus_;
@@ -74,7 +74,7 @@ inline void sentinel::watch_cpu() noexcept {
     }
 }
 
-inline void sentinel::leave_idle_class() noexcept {
+CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
     const long tid = tid_.load(acquire);
     if (tid == 0 || !may_leave_ || lifted_.load(relaxed)) return;
     may_leave_ = detail::leave_idle_class(tid) == 0;
@@ -83,7 +83,7 @@ inline void sentinel::leave_idle_class() noexcept {
 }
 
 // Its CPU may have gone and come back: it watches that one. While there is none it looks after its pools from another.
-inline void sentinel::settle() noexcept {
+CMWQ_INLINE void sentinel::settle() noexcept {
     const unsigned binding = rt_.binding();
     if (binding == binding_ && (current_cpu() == cpu_ || !works())) return;
     binding_ = binding;
@@ -91,7 +91,7 @@ inline void sentinel::settle() noexcept {
 }
 
 // Runs whenever the CPU has nothing better to do, until nothing is pending there.
-inline void sentinel::guard_cpu() noexcept {
+CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     // How often it may find the same answer before it naps. A worker that is found running has just been woken, or this
     // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
     // its toes. It must not spin on a CPU that idles for another reason.
@@ -158,7 +158,7 @@ inline void sentinel::guard_cpu() noexcept {
 }
 
 // False: something has been made pending meanwhile.
-inline bool sentinel::disarm() noexcept {
+CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
@@ -175,6 +175,6 @@ inline bool sentinel::disarm() noexcept {
     return false;
 }
 
-inline void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }
+CMWQ_INLINE void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -15,9 +15,9 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline void runtime_core::staff_main(void* self) { static_cast<runtime_core*>(self)->keep_staff(); }
+CMWQ_INLINE void runtime_core::staff_main(void* self) { static_cast<runtime_core*>(self)->keep_staff(); }
 
-inline void runtime_core::keep_staff() noexcept {
+CMWQ_INLINE void runtime_core::keep_staff() noexcept {
     thread_attributes a{.own = own_};
     std::snprintf(a.name, sizeof a.name, "cmwq/staff");
     if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
@@ -36,7 +36,7 @@ inline void runtime_core::keep_staff() noexcept {
     }
 }
 
-inline void runtime_core::serve_requests() noexcept {
+CMWQ_INLINE void runtime_core::serve_requests() noexcept {
     for_each_pool([this](worker_pool& p) {
         if (!p.take_request()) return;
         // It says that it makes a worker: if that takes long, rescuers are called.
@@ -52,7 +52,7 @@ inline void runtime_core::serve_requests() noexcept {
 }
 
 // Joins the threads that are gone, and waits for none. When to look again, 0: not; steady clock.
-inline std::int64_t runtime_core::reap_threads(std::int64_t now) noexcept {
+CMWQ_INLINE std::int64_t runtime_core::reap_threads(std::int64_t now) noexcept {
     constexpr std::int64_t shortest = 1'000'000, longest = 100'000'000;
     bool more = false, gone = false;
     for (worker* w = leaving_.take_all(); w != nullptr;) {
@@ -76,7 +76,7 @@ inline std::int64_t runtime_core::reap_threads(std::int64_t now) noexcept {
     return reap_at_;
 }
 
-inline std::int64_t runtime_core::cull_all(std::int64_t now) noexcept {
+CMWQ_INLINE std::int64_t runtime_core::cull_all(std::int64_t now) noexcept {
     std::int64_t next = 0;
     for_each_pool([&](worker_pool& p) {
         std::int64_t due = p.cull_at();
@@ -87,7 +87,7 @@ inline std::int64_t runtime_core::cull_all(std::int64_t now) noexcept {
 }
 
 // Within the limit of threads, if that is what keeps the pool from having one. Whether there is room now.
-inline bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
+CMWQ_INLINE bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
     if (options_.max_threads == 0 || nr_workers_.load(relaxed) < options_.max_threads) return false;
     bool made = false;
     const auto ask_all = [&](bool spare) {
@@ -99,7 +99,7 @@ inline bool runtime_core::make_room_for(const worker_pool& pool) noexcept {
     return made;
 }
 
-inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
+CMWQ_INLINE void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
     if (!options_.sentinel || !binds_threads_) return;
     pool.for_each_watcher(worker_pool::watchers::all, [this](unsigned place) {
         sentinel& s = sentinel_at(place);
@@ -108,7 +108,7 @@ inline void runtime_core::start_sentinels_of(const worker_pool& pool) noexcept {
     });
 }
 
-inline void runtime_core::clean() noexcept {
+CMWQ_INLINE void runtime_core::clean() noexcept {
     {
         const scoped_lock g(queues_lock_);
         for (auto* list : {&queues_, &orphans_}) {
@@ -122,7 +122,7 @@ inline void runtime_core::clean() noexcept {
 
 // The CPUs of the process may change at any time. Nothing tells; but a worker notices that it is not on its CPU, and
 // while there is something to do the monitor runs, and asks for a look from time to time.
-inline void runtime_core::look_after_cpus() noexcept {
+CMWQ_INLINE void runtime_core::look_after_cpus() noexcept {
     constexpr std::int64_t interval = 100'000'000;
     const bool routine = routine_check_wanted_.exchange(false, acq_rel);
     const bool asked = check_wanted_.exchange(false, acq_rel);

@@ -6,11 +6,11 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline void tell(pushed&& p) noexcept {
+CMWQ_INLINE void tell(pushed&& p) noexcept {
     if (p.tell != nullptr) p.tell->after_push();
 }
 
-inline bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
+CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
     {
         const scoped_lock g(lock_);
         if (q.is_open()) {
@@ -29,18 +29,18 @@ inline bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std
     return false;
 }
 
-inline void timer_service::remove_locked(work_timer& t) noexcept {
+CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
     heap_.remove(t);
     t.queue->armed.remove(t);
     t.home.store(0, release);
 }
 
-inline pushed timer_service::fire_locked(work_timer& t) noexcept {
+CMWQ_INLINE pushed timer_service::fire_locked(work_timer& t) noexcept {
     remove_locked(t);
     return rt_.push(*t.queue, *t.item, t.cpu);
 }
 
-inline bool timer_service::disarm(delayed_work_base& w) noexcept {
+CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
     const scoped_lock g(lock_);
     work_timer& t = work_access::timer(w);
     if (t.home.load(acquire) != rt_.id()) return false;
@@ -48,7 +48,7 @@ inline bool timer_service::disarm(delayed_work_base& w) noexcept {
     return true;
 }
 
-inline bool timer_service::expedite(delayed_work_base& w) noexcept {
+CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
     bool armed = false;
     const auto fire = [&]() -> pushed {
         const scoped_lock g(lock_);
@@ -60,7 +60,7 @@ inline bool timer_service::expedite(delayed_work_base& w) noexcept {
     return armed;
 }
 
-inline void timer_service::expedite_all(queue_core& q) noexcept {
+CMWQ_INLINE void timer_service::expedite_all(queue_core& q) noexcept {
     const auto fire_one = [&](bool& more) -> pushed {
         const scoped_lock g(lock_);
         more = !q.armed.empty();
@@ -69,7 +69,7 @@ inline void timer_service::expedite_all(queue_core& q) noexcept {
     for (bool more = true; more;) tell(fire_one(more));
 }
 
-inline work_base* timer_service::take_one(queue_core& q) noexcept {
+CMWQ_INLINE work_base* timer_service::take_one(queue_core& q) noexcept {
     const scoped_lock g(lock_);
     work_timer* const t = q.armed.front();
     if (t == nullptr) return nullptr;
@@ -77,7 +77,7 @@ inline work_base* timer_service::take_one(queue_core& q) noexcept {
     return t->item;
 }
 
-inline std::int64_t timer_service::expire(std::int64_t now) noexcept {
+CMWQ_INLINE std::int64_t timer_service::expire(std::int64_t now) noexcept {
     std::int64_t next = 0;
     const auto fire_one = [&](bool& more) -> pushed {
         const scoped_lock g(lock_);

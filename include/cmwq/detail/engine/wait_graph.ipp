@@ -26,7 +26,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- the pool ---------------------------------------------------------------------------------------------------------
 
-inline void worker_pool::stop_waiting(item_waiter& iw) noexcept {
+CMWQ_INLINE void worker_pool::stop_waiting(item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     if (!iw.waits) return;
     item_waiter** link = iw.runner != nullptr ? &iw.runner->waiters : &item_waiters_;
@@ -35,17 +35,17 @@ inline void worker_pool::stop_waiting(item_waiter& iw) noexcept {
     iw.waits = false;
 }
 
-inline void worker_pool::stop_waiting(color_waiter& cw) noexcept {
+CMWQ_INLINE void worker_pool::stop_waiting(color_waiter& cw) noexcept {
     const scoped_lock g(lock_);
     if (cw.waits) cw.pwq->colors.forget(cw);
 }
 
-inline worker* worker_pool::draining_worker_locked() noexcept {
+CMWQ_INLINE worker* worker_pool::draining_worker_locked() noexcept {
     if (role_ != pool_role::bottom_half || busy_.front()->current_pwq == nullptr) return nullptr;
     return busy_.front();
 }
 
-inline worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noexcept {
+CMWQ_INLINE worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     if (!iw.waits) return {};
     if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
@@ -58,7 +58,7 @@ inline worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noe
     }
 }
 
-inline worker_pool::awaited_rest worker_pool::look_at(const color_waiter& cw) noexcept {
+CMWQ_INLINE worker_pool::awaited_rest worker_pool::look_at(const color_waiter& cw) noexcept {
     const scoped_lock g(lock_);
     if (!cw.waits) return {};
     pool_workqueue& pwq = *cw.pwq;
@@ -69,7 +69,7 @@ inline worker_pool::awaited_rest worker_pool::look_at(const color_waiter& cw) no
             .slots = pwq.slots};
 }
 
-inline worker* worker_pool::run_awaited_by(const item_waiter& iw) noexcept {
+CMWQ_INLINE worker* worker_pool::run_awaited_by(const item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     return iw.waits ? iw.runner : nullptr;
 }
@@ -89,7 +89,7 @@ void worker_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t sea
     }
 }
 
-inline std::size_t worker_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
+CMWQ_INLINE std::size_t worker_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
     const scoped_lock g(lock_);
     const bool drains = draining_worker_locked() == &k;
     const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);
@@ -108,7 +108,7 @@ inline std::size_t worker_pool::held_by(worker& k, held_item* to, std::size_t ro
     return n;
 }
 
-inline worker_pool::active_items worker_pool::count_active(const pool_workqueue& pwq) noexcept {
+CMWQ_INLINE worker_pool::active_items worker_pool::count_active(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d); // a slot that was granted just now makes something active
@@ -118,18 +118,19 @@ inline worker_pool::active_items worker_pool::count_active(const pool_workqueue&
 
 // --- one wait ---------------------------------------------------------------------------------------------------------
 
-inline registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw, std::uint64_t pool_id)
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw,
+                                             std::uint64_t pool_id)
     : by_(by), self_(own_run()), who_(name_of_run(self_)), item_(item), iw_(&iw), pool_id_(pool_id) {
     enter();
 }
 
-inline registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
     : by_(by), self_(n == 0 ? nullptr : own_run()), who_(name_of_run(self_)), queue_(&q), nodes_(nodes), nr_nodes_(n) {
     enter();
 }
 
 // Check and registration are one step: of those who close a cycle together, the last one sees it.
-inline void registered_wait::enter() {
+CMWQ_INLINE void registered_wait::enter() {
     if (self_ == nullptr) return;
     check_rescue();
     std::vector<told_wait> cycle;
@@ -161,7 +162,7 @@ inline void registered_wait::enter() {
 }
 
 // Who is to go on without memory must not wait for somebody who needs it.
-inline void registered_wait::check_rescue() noexcept {
+CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     queue_core& mine = *self_->current_pwq->queue;
     if (mine.its_rescuer == nullptr || !by_.of_pending) return;
     const auto depends_on = [](const queue_core* q) {
@@ -192,14 +193,14 @@ inline void registered_wait::check_rescue() noexcept {
 }
 
 // Nobody has been told yet that this thread sleeps, so it can leave at any moment.
-inline void registered_wait::stop_waiting() noexcept {
+CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
     for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->stop_waiting(nodes_[i]);
     if (iw_ == nullptr) return;
     const directory::pin at(pool_id_);
     if (at.runtime != nullptr) at.runtime->pool(pool_id_).stop_waiting(*iw_);
 }
 
-inline registered_wait::~registered_wait() {
+CMWQ_INLINE registered_wait::~registered_wait() {
     if (self_ == nullptr) return;
     wait_graph& graph = wait_graph::get_locked();
     graph.is_locked();
@@ -209,7 +210,7 @@ inline registered_wait::~registered_wait() {
 
 // --- the graph --------------------------------------------------------------------------------------------------------
 
-inline wait_graph& wait_graph::get_locked() noexcept {
+CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
     for (;;) {
         wait_graph& g = get();
         g.lock_.lock();
@@ -219,7 +220,7 @@ inline wait_graph& wait_graph::get_locked() noexcept {
 }
 
 // The one at the lower address stays, so that all who merge agree. As plain mutexes: of that rank nobody else takes two.
-inline void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
+CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
     for (;;) {
         wait_graph *to = &root_of(a), *from = &root_of(b);
         if (to == from) return;
@@ -246,11 +247,11 @@ inline void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
     }
 }
 
-inline bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
+CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
     return &r.self_->pool.runtime() == &rt;
 }
 
-inline void wait_graph::enlist_locked(registered_wait& r) noexcept {
+CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
     r.since_ = steady_now();
     waits_.push_front(r);
     for (worker* k = r.self_; k != nullptr; k = k->beneath) {
@@ -259,7 +260,7 @@ inline void wait_graph::enlist_locked(registered_wait& r) noexcept {
     }
 }
 
-inline void wait_graph::delist_locked(registered_wait& r) noexcept {
+CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
     if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
     if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
     waits_.remove(r);
@@ -269,7 +270,7 @@ inline void wait_graph::delist_locked(registered_wait& r) noexcept {
     }
 }
 
-inline void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
+CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
     diagnosis_thread& looks = r.self_->pool.runtime().diagnosis();
     looks.look_at_waits_by(std::max(r.since_ + patience, looks.no_look_before));
 }
@@ -286,7 +287,7 @@ void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t s
 
 // Follows runs that wait for runs, until one comes back to where it began. Nobody but those runs could break such a
 // cycle, and none of them will. Returns the last wait, from which `from_` leads back.
-inline registered_wait* wait_graph::find_cycle_locked(registered_wait& start) noexcept {
+CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& start) noexcept {
     const std::uint64_t search = ++search_;
     registered_wait* found = nullptr;
     registered_wait* todo = &start;
@@ -309,7 +310,7 @@ inline registered_wait* wait_graph::find_cycle_locked(registered_wait& start) no
 
 // --- telling ----------------------------------------------------------------------------------------------------------
 
-inline told_wait wait_graph::tell_locked(const registered_wait& r) {
+CMWQ_INLINE told_wait wait_graph::tell_locked(const registered_wait& r) {
     told_wait w;
     w.who = r.who_;
     w.queue = r.self_->current_pwq->queue->name;
@@ -320,14 +321,14 @@ inline told_wait wait_graph::tell_locked(const registered_wait& r) {
     return w;
 }
 
-inline std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& last) const {
+CMWQ_INLINE std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& last) const {
     std::vector<told_wait> cycle;
     for (const registered_wait* r = &last; r != nullptr; r = r->from_) cycle.push_back(tell_locked(*r));
     std::ranges::reverse(cycle);
     return cycle;
 }
 
-inline std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
+CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
     std::vector<told_wait> all;
     lock_.lock();
     if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {

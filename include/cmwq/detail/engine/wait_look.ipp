@@ -26,7 +26,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
+CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
     graph_.lock_.lock();
     if (graph_.merged_into_.load(relaxed) == nullptr) {
         number_ = graph_.look_ = ++graph_.nr_looks_;
@@ -36,7 +36,7 @@ inline wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
     graph_.lock_.unlock();
 }
 
-inline wait_look::~wait_look() {
+CMWQ_INLINE wait_look::~wait_look() {
     graph_.lock_.lock();
     if (goes_on_locked()) {
         graph_.look_ = 0;
@@ -45,11 +45,11 @@ inline wait_look::~wait_look() {
     graph_.lock_.unlock();
 }
 
-inline bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
+CMWQ_INLINE bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
 
 // --- collecting -------------------------------------------------------------------------------------------------------
 
-inline void wait_look::collect() {
+CMWQ_INLINE void wait_look::collect() {
     constexpr std::size_t batch = 64;
     bool more = true;
     while (more) {
@@ -72,7 +72,7 @@ inline void wait_look::collect() {
     }
 }
 
-inline stuck_set::node wait_look::number_of_locked(registered_wait& r) {
+CMWQ_INLINE stuck_set::node wait_look::number_of_locked(registered_wait& r) {
     if (r.seen_by_ != graph_.look_) {
         seen_.push_back({&r, static_cast<node>(seen_.size())});
         r.seen_ = &seen_.back();
@@ -81,7 +81,7 @@ inline stuck_set::node wait_look::number_of_locked(registered_wait& r) {
     return r.seen_->number;
 }
 
-inline void wait_look::look_at_locked(registered_wait& r) {
+CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     const node who = number_of_locked(r);
     r.seen_->looked_at = true;
     for (worker* k = r.self_; k != nullptr; k = k->beneath) {
@@ -109,7 +109,7 @@ inline void wait_look::look_at_locked(registered_wait& r) {
     });
 }
 
-inline void wait_look::hold_locked(worker& k, node wait) {
+CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
     if (room_.empty()) room_.resize(1);
     for (std::size_t n = 0;; room_.resize(n)) { // nothing is allocated under the lock of a pool
         n = k.pool.held_by(k, room_.data(), room_.size());
@@ -123,11 +123,12 @@ inline void wait_look::hold_locked(worker& k, node wait) {
     }
 }
 
-inline void wait_look::await_run_locked(node who, const worker* k) {
+CMWQ_INLINE void wait_look::await_run_locked(node who, const worker* k) {
     if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
 }
 
-inline std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots) {
+CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq,
+                                                   const node_slots* slots) {
     const void* const key = slots != nullptr ? static_cast<const void*>(slots) : pwq;
     const auto [at, fresh] = limit_by_key_.try_emplace(key, limits_.size());
     if (!fresh) return at->second;
@@ -146,7 +147,7 @@ inline std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_wo
 
 // --- the answer -------------------------------------------------------------------------------------------------------
 
-inline void wait_look::solve() {
+CMWQ_INLINE void wait_look::solve() {
     for (std::size_t i = 0; i < seen_.size(); ++i) static_cast<void>(stuck_.add_any()); // their numbers
     add_limits();
     add_generations();
@@ -166,7 +167,7 @@ inline void wait_look::solve() {
 
 // There will be room as soon as one of the active items ends. If they are not all runs that wait, or behind such runs, one
 // will. Nothing active at all is between two states.
-inline void wait_look::add_limits() {
+CMWQ_INLINE void wait_look::add_limits() {
     for (limited& l : limits_) l.id = stuck_.add_all();
     for (const worker_pool::held_item& h : held_) {
         const auto p = parts_.find(h.pwq);
@@ -187,7 +188,7 @@ inline void wait_look::add_limits() {
 
 // Those who wait for the items of a pwq up to some generation wait for those of that generation, and for whatever those
 // wait who wait for the one before. So thousands who flush one queue are as many edges.
-inline void wait_look::add_generations() {
+CMWQ_INLINE void wait_look::add_generations() {
     struct generation {
         const pool_workqueue* pwq;
         std::uint64_t number;
@@ -218,13 +219,13 @@ inline void wait_look::add_generations() {
 
 // --- what comes of it -------------------------------------------------------------------------------------------------
 
-inline bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
+CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
     return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
 }
 
 // Empty: not all of the waits have been found twice, or all have been reported.
-inline std::vector<told_wait> wait_look::tell_locked(const std::vector<node>& members, std::int64_t now,
-                                                     bool& confirmed) {
+CMWQ_INLINE std::vector<told_wait> wait_look::tell_locked(const std::vector<node>& members, std::int64_t now,
+                                                          bool& confirmed) {
     constexpr std::size_t enough = 64;
     bool reported = true;
     for (const node n : members) {
@@ -256,7 +257,7 @@ inline std::vector<told_wait> wait_look::tell_locked(const std::vector<node>& me
 
 // A wait is looked at often while it is young, and then again whenever it has lasted twice as long: something else than a
 // wait may have made it stuck, a limit that was lowered for instance. One that is suspected is looked at soon.
-inline std::vector<std::vector<told_wait>> wait_look::publish(const runtime_core& rt, std::int64_t now) {
+CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const runtime_core& rt, std::int64_t now) {
     constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
     constexpr std::size_t none = ~std::size_t{0};
     std::vector<std::size_t> knots(seen_.size(), none); // where each one leads
@@ -301,7 +302,7 @@ inline std::vector<std::vector<told_wait>> wait_look::publish(const runtime_core
 
 // --- when it is time --------------------------------------------------------------------------------------------------
 
-inline std::int64_t wait_graph::look(runtime_core& rt) noexcept {
+CMWQ_INLINE std::int64_t wait_graph::look(runtime_core& rt) noexcept {
     constexpr std::int64_t pause_for_a_step = 20'000; // fifty times what one takes, and more
     diagnosis_thread& d = rt.diagnosis();
     const std::int64_t due = d.waits_due();

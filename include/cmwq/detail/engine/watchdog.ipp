@@ -25,7 +25,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- pools ------------------------------------------------------------------------------------------------------------
 
-inline bool worker_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
+CMWQ_INLINE bool worker_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
     const std::uint64_t started = nr_started_.load(relaxed);
     if (limit == 0 || started != started_seen_ || !pending()) {
         started_seen_ = started;
@@ -38,7 +38,7 @@ inline bool worker_pool::has_stalled(std::int64_t passed, std::int64_t limit) no
     return true;
 }
 
-inline std::string worker_pool::describe_stall(const cpuset& pod) {
+CMWQ_INLINE std::string worker_pool::describe_stall(const cpuset& pod) {
     constexpr std::size_t max_lines = 24;
     struct line {
         unsigned id;
@@ -104,7 +104,7 @@ inline std::string worker_pool::describe_stall(const cpuset& pod) {
     return text;
 }
 
-inline void runtime_core::report_stall(worker_pool& pool) noexcept {
+CMWQ_INLINE void runtime_core::report_stall(worker_pool& pool) noexcept {
     pool_spec spec;
     try { // a copy: the record of a shared pool may be configured for another one as soon as its last queue has gone
         if (pool.role() != pool_role::attrs_keyed) spec.pod = pool.spec().pod;
@@ -124,7 +124,7 @@ inline void runtime_core::report_stall(worker_pool& pool) noexcept {
 
 // A run is seen by two looks at least before its CPU time is counted; if it waits for something, from there on anew. Also
 // where nothing waits behind it, as long as the monitor is awake: it stays so while a run computes that may become a hog.
-inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
+CMWQ_INLINE bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !manages()) return false;
     bool computing = false;
     counting_.for_each([&](worker& w) {
@@ -171,7 +171,7 @@ inline bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
 
 // Items that pause often are never hogs, and their pauses may be too short for a detector: while one of them or another is
 // always running, nothing else would start, for as long as they live.
-inline void worker_pool::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
+CMWQ_INLINE void worker_pool::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const std::uint64_t started = nr_started_.load(relaxed);
     if (patience == 0 || !manages() || started != started_before_ || !pending()) {
         started_before_ = started;
@@ -187,7 +187,7 @@ inline void worker_pool::look_for_overdue(std::int64_t passed, std::int64_t pati
     else ask_for_worker();
 }
 
-inline void runtime_core::note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept {
+CMWQ_INLINE void runtime_core::note_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept {
     nr_hogs_.fetch_add(1, relaxed);
     auto known = std::find_if(hogs_.begin(), hogs_.end(), [&](const hog& h) { return h.function == function; });
     if (known == hogs_.end()) {
@@ -208,12 +208,12 @@ inline void runtime_core::note_hog(void (*function)(work_base&), const char* que
 
 // --- queues at their limit --------------------------------------------------------------------------------------------
 
-inline void queue_core::note_backlog() noexcept {
+CMWQ_INLINE void queue_core::note_backlog() noexcept {
     if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) rt.diagnosis().watch_backlogs();
 }
 
-inline worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
-                                                    std::size_t room) noexcept {
+CMWQ_INLINE worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
+                                                         std::size_t room) noexcept {
     const scoped_lock g(lock_);
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};
@@ -226,12 +226,12 @@ inline worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, s
     return b;
 }
 
-inline bool worker_pool::goes_on(const seen_run& r) const noexcept {
+CMWQ_INLINE bool worker_pool::goes_on(const seen_run& r) const noexcept {
     const scoped_lock g(lock_);
     return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
 }
 
-inline bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
+CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     // Taken back before the look: an item that comes to wait after the look says so again. [WATCH-2]
     if (!backlog_.exchange(false, seq_cst)) return false;
     const std::uint64_t completed = stats().completed;
@@ -263,7 +263,7 @@ inline bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
 
 // What the runs do is asked without a lock: each answer is a system call or three. The queues may change meanwhile, or
 // go; but not one whose runs are the same afterwards.
-inline bool runtime_core::watch_backlogs(std::int64_t passed) noexcept {
+CMWQ_INLINE bool runtime_core::watch_backlogs(std::int64_t passed) noexcept {
     struct standstill {
         const queue_core* queue;
         std::size_t first, last; // its runs

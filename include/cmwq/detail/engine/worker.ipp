@@ -20,12 +20,12 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 // --- the worker's own thread ------------------------------------------------------------------------------------------
 
-inline void worker_pool::thread_main(void* self) {
+CMWQ_INLINE void worker_pool::thread_main(void* self) {
     auto& w = *static_cast<worker*>(self);
     w.pool.worker_main(w);
 }
 
-inline void worker_pool::worker_main(worker& self) {
+CMWQ_INLINE void worker_pool::worker_main(worker& self) {
     thread_attributes a{.own = rt_.own()};
     self.binding = rt_.binding(); // before it binds itself: what changes meanwhile is seen
     if (rt_.binds_threads()) a.cpus = &spec_.cpus;
@@ -75,7 +75,7 @@ inline void worker_pool::worker_main(worker& self) {
     rt_.thread_leaves(self); // objects that are thread_local may still run code of the program's
 }
 
-inline void worker_pool::work_locked(worker& self, deferred& d) {
+CMWQ_INLINE void worker_pool::work_locked(worker& self, deferred& d) {
     // One spare always: without it nobody could take over when this worker blocks. If none can be made now, running is
     // still better than not running; the staff thread goes on trying.
     while (!may_start_working(snapshot_locked())) {
@@ -101,7 +101,7 @@ inline void worker_pool::work_locked(worker& self, deferred& d) {
     uncount(self);
 }
 
-inline work_base* worker_pool::take_locked(worker& self) noexcept {
+CMWQ_INLINE work_base* worker_pool::take_locked(worker& self) noexcept {
     if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
     while (work_base* w = worklist_.front()) {
         if (unlist_to_run_locked(*w)) return w;
@@ -110,7 +110,7 @@ inline work_base* worker_pool::take_locked(worker& self) noexcept {
 }
 
 // Takes it off the worklist. True: the caller runs it. False: a worker does that later.
-inline bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
+CMWQ_INLINE bool worker_pool::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
     nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
     const std::uint64_t p = work_access::place_of(w);
@@ -137,7 +137,7 @@ struct one_way_out {
 
 // Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be
 // somebody else's.
-inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
+CMWQ_INLINE void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: somebody is there to take over when this item blocks, or is being made, or cannot be.
     CMWQ_ASSERT(!idle_.empty() || managing_ || short_of_threads_.load(relaxed) || self.is_seat ||
                 role_ == pool_role::bottom_half);
@@ -219,14 +219,14 @@ inline void worker_pool::run_locked(worker& self, work_base& w, deferred& d) {
 
 // Waiting for the lock is no block of the item's. If learn() took it for one, many workers would be kept because many
 // workers are in each other's way.
-inline void worker_pool::lock_after_run(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::lock_after_run(worker& self) noexcept {
     if (lock_.try_lock()) return;
     const std::int64_t began = steady_now();
     lock_.lock();
     self.own_time += steady_now() - began;
 }
 
-inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
+CMWQ_INLINE void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = rt_.now();
@@ -241,7 +241,7 @@ inline void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept {
     }
 }
 
-inline void worker_pool::leave_idle_locked(worker& w) noexcept {
+CMWQ_INLINE void worker_pool::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
     if (w.idle_began != 0) w.own_time += steady_now() - std::exchange(w.idle_began, 0);
     idle_.remove(w);
@@ -252,7 +252,7 @@ inline void worker_pool::leave_idle_locked(worker& w) noexcept {
 // first item as long as the pod has a CPU for it, by the number of those who are at work: its mask is narrowed to the pod,
 // which moves it, and widened, so that the scheduler may take it elsewhere later. No lock is held, and what waits may be
 // taken by another worker meanwhile. True: it has come back.
-inline bool worker_pool::come_home(worker& self) noexcept {
+CMWQ_INLINE bool worker_pool::come_home(worker& self) noexcept {
     if (!roams_ || spec_.pod.contains(current_cpu()) || !pending()) return false;
     // Relaxed: a hint. Where nobody counts who runs, the blocked ones are taken for running.
     if ((manages() ? nr_running_.load(relaxed) : nr_busy_.load(relaxed)) >= pod_size_) return false;
@@ -267,7 +267,7 @@ inline bool worker_pool::come_home(worker& self) noexcept {
 // Threads do not stay where they were bound. The kernel moves those of a CPU that goes away, and does not move them back;
 // before Linux 6.2 it also forgets what they were bound to when a cpuset changes. And it is the workers that find out
 // about such changes in a runtime that nobody monitors. While CPUs are missing that costs each a look at the clock.
-inline void worker_pool::settle(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::settle(worker& self) noexcept {
     if (!rt_.binds_threads()) return;
     const unsigned binding = rt_.binding();
     const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
@@ -284,7 +284,7 @@ inline void worker_pool::settle(worker& self) noexcept {
 
 // --- counting ---------------------------------------------------------------------------------------------------------
 
-inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
+CMWQ_INLINE pool_snapshot worker_pool::snapshot_locked() const noexcept {
     return {.pending = static_cast<unsigned>(worklist_.size()),
             .managed = manages(),
             .width = width_.load(relaxed),
@@ -296,27 +296,27 @@ inline pool_snapshot worker_pool::snapshot_locked() const noexcept {
             .overdue = overdue_.load(relaxed)};
 }
 
-inline void worker_pool::count(worker& w) noexcept {
+CMWQ_INLINE void worker_pool::count(worker& w) noexcept {
     if (!managed_.load(relaxed) || w.is_seat) return; // also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return;              // others only ever clear it
     nr_running_.fetch_add(1, seq_cst);                // first, so that nobody can count down what was not counted up
     w.counted.store(true, release);
 }
 
-inline bool worker_pool::wants_more_running() const noexcept {
+CMWQ_INLINE bool worker_pool::wants_more_running() const noexcept {
     if (role_ == pool_role::bottom_half) return false;
     return !manages() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-1]
 }
 
 // Whoever wins the flag counts down, and owes a look at what is pending: [IDLE-2].
-inline bool worker_pool::uncount(worker& w) noexcept {
+CMWQ_INLINE bool worker_pool::uncount(worker& w) noexcept {
     if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
     nr_running_.fetch_sub(1, seq_cst);
     return true;
 }
 
 // For those who put something on the worklist and will not run it themselves.
-inline void worker_pool::kick_locked(deferred& d) noexcept {
+CMWQ_INLINE void worker_pool::kick_locked(deferred& d) noexcept {
     const pool_snapshot s = snapshot_locked();
     if (s.pending == 0 || role_ == pool_role::bottom_half) return; // there whoever pushed sees to it
     if (!need_more_worker(s)) arm();
@@ -324,7 +324,7 @@ inline void worker_pool::kick_locked(deferred& d) noexcept {
     else ask_for_worker();
 }
 
-inline void worker_pool::ask_for_worker() noexcept {
+CMWQ_INLINE void worker_pool::ask_for_worker() noexcept {
     if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
         rt_.arm_monitor(); // which asks at a tick after that
         return;
@@ -337,7 +337,7 @@ inline void worker_pool::ask_for_worker() noexcept {
     if (has_rescuable_.load(relaxed)) rt_.arm_monitor(); // which sees if that takes long
 }
 
-inline void worker_pool::arm() noexcept {
+CMWQ_INLINE void worker_pool::arm() noexcept {
     if (!manages()) return; // nobody waits for a block to be noticed
     // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
     // caller's business, who may be queueing: they can be many.
@@ -348,23 +348,23 @@ inline void worker_pool::arm() noexcept {
     rt_.arm_monitor();
 }
 
-inline void worker_pool::arm_far_watchers() const noexcept {
+CMWQ_INLINE void worker_pool::arm_far_watchers() const noexcept {
     for_each_watcher(watchers::far, [this](unsigned place) { rt_.sentinel_at(place).arm(); });
 }
 
-inline bool worker_pool::sentinel_works() const noexcept {
+CMWQ_INLINE bool worker_pool::sentinel_works() const noexcept {
     bool works = false;
     for_each_watcher(watchers::near, [&](unsigned place) { works |= rt_.sentinel_at(place).works(); });
     return works;
 }
 
-inline void worker_pool::raise_limit(int to) noexcept {
+CMWQ_INLINE void worker_pool::raise_limit(int to) noexcept {
     int seen = limit_.load(relaxed);
     while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
 }
 
 // A CPU idles although something is pending: one more worker than were active is the least that it needs.
-inline bool worker_pool::start_spare() noexcept {
+CMWQ_INLINE bool worker_pool::start_spare() noexcept {
     raise_limit(nr_busy_.load(relaxed) + 1);
     worker* idle = watcher_.load(seq_cst);
     if (idle == nullptr) {
@@ -376,7 +376,7 @@ inline bool worker_pool::start_spare() noexcept {
     return true;
 }
 
-inline void worker_pool::associate(bool with_its_cpu) noexcept {
+CMWQ_INLINE void worker_pool::associate(bool with_its_cpu) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     associated_.store(with_its_cpu, relaxed);
@@ -386,7 +386,7 @@ inline void worker_pool::associate(bool with_its_cpu) noexcept {
 
 // --- detectors --------------------------------------------------------------------------------------------------------
 
-inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept {
+CMWQ_INLINE finding worker_pool::look_for_blocked(detector who, bool insist) noexcept {
     if (!pending()) return finding::nothing_pending;
     const int width = width_.load(relaxed);
     if (manages()) {
@@ -406,13 +406,13 @@ inline finding worker_pool::look_for_blocked(detector who, bool insist) noexcept
     return start_spare() ? finding::replaced : finding::no_spare;
 }
 
-inline bool worker_pool::lend_cpu() noexcept {
+CMWQ_INLINE bool worker_pool::lend_cpu() noexcept {
     if (nr_running_.load(relaxed) >= reach_.load(relaxed)) return false;
     start_spare();
     return true;
 }
 
-inline void worker_pool::guard_blocks(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::guard_blocks(worker& self) noexcept {
     if (!uncount(self)) return;
     const int width = width_.load(relaxed);
     if (!manages() || nr_running_.load(seq_cst) >= width || !pending()) return;
@@ -421,27 +421,27 @@ inline void worker_pool::guard_blocks(worker& self) noexcept {
     else arm(); // the sentinel sees whether the CPU stays idle
 }
 
-inline void worker_pool::guard_ends(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::guard_ends(worker& self) noexcept {
     if (!self.cpu_intensive) count(self);
 }
 
-inline void worker::begin_blocking(block_kind kind) noexcept {
+CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (pool.role() == pool_role::bottom_half) bottom_half_blocks(*current_pwq->queue);
     if (kind == will_block || pool.runtime().may_block_threshold() == 0) pool.guard_blocks(*this);
     else may_block_since.store(steady_now(), release);
 }
 
-inline void worker::upgrade_blocking() noexcept {
+CMWQ_INLINE void worker::upgrade_blocking() noexcept {
     may_block_since.store(0, release);
     pool.guard_blocks(*this);
 }
 
-inline void worker::end_blocking() noexcept {
+CMWQ_INLINE void worker::end_blocking() noexcept {
     may_block_since.store(0, release);
     pool.guard_ends(*this);
 }
 
-inline void worker_pool::expire_may_block(std::int64_t threshold) noexcept {
+CMWQ_INLINE void worker_pool::expire_may_block(std::int64_t threshold) noexcept {
     if (!pending()) return;
     const std::int64_t now = steady_now();
     counting_.for_each([&](worker& w) {

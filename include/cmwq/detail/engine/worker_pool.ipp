@@ -15,12 +15,12 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline worker_pool::worker_pool(runtime_core& rt, std::uint64_t id, pool_role role, unsigned number)
+CMWQ_INLINE worker_pool::worker_pool(runtime_core& rt, std::uint64_t id, pool_role role, unsigned number)
     : rt_(rt), id_(id), role_(role), number_(number),
       watchers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)),
       helpers_(std::make_unique<atomic<std::uint64_t>[]>(rt.nr_cpus() / 64 + 1)) {}
 
-inline worker_pool::~worker_pool() {
+CMWQ_INLINE worker_pool::~worker_pool() {
     worker* w = all_.load(relaxed);
     while (w != nullptr) {
         worker* next = w->next;
@@ -29,7 +29,7 @@ inline worker_pool::~worker_pool() {
     }
 }
 
-inline void worker_pool::configure(pool_spec spec, const cpuset& watching) {
+CMWQ_INLINE void worker_pool::configure(pool_spec spec, const cpuset& watching) {
     cpuset near;
     for (const unsigned place : watching) {
         if (role_ != pool_role::attrs_keyed || spec.pod.contains(rt_.cpu_at(place))) near.insert(place);
@@ -69,16 +69,16 @@ void worker_pool::for_each_watcher(watchers which, F&& f) const {
     }
 }
 
-inline void deferred::tell_pool() noexcept { std::exchange(tell_, nullptr)->after_push(); }
+CMWQ_INLINE void deferred::tell_pool() noexcept { std::exchange(tell_, nullptr)->after_push(); }
 
 // --- producers --------------------------------------------------------------------------------------------------------
 
-inline void worker_pool::push(work_base& w, bool was_queued_before) noexcept {
+CMWQ_INLINE void worker_pool::push(work_base& w, bool was_queued_before) noexcept {
     work_access::set_place(w, id_ << place::id_shift | (was_queued_before ? place::may_be_running : 0));
     static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be gone
 }
 
-inline void worker_pool::after_push() noexcept {
+CMWQ_INLINE void worker_pool::after_push() noexcept {
     if (role_ == pool_role::bottom_half) {
         kick_bottom_half();
         return;
@@ -94,7 +94,7 @@ inline void worker_pool::after_push() noexcept {
     else ask_for_worker();
 }
 
-inline bool worker_pool::runs(const work_base& w) const noexcept {
+CMWQ_INLINE bool worker_pool::runs(const work_base& w) const noexcept {
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
         if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
     }
@@ -103,7 +103,7 @@ inline bool worker_pool::runs(const work_base& w) const noexcept {
 
 // Records of workers stay, those of thousands that were blocked once included. Where most have ended, who runs something
 // is found faster on the list of those that are busy.
-inline bool worker_pool::runs_now(const work_base& w) noexcept {
+CMWQ_INLINE bool worker_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
@@ -115,7 +115,7 @@ inline bool worker_pool::runs_now(const work_base& w) noexcept {
     return false;
 }
 
-inline bool worker_pool::may_run(const work_base& w) const noexcept {
+CMWQ_INLINE bool worker_pool::may_run(const work_base& w) const noexcept {
     int n = 0;
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
         if (k->current.load(acquire) == &w || ++n == 64) return true; // [RUN-1], [RUN-2]
@@ -123,7 +123,7 @@ inline bool worker_pool::may_run(const work_base& w) const noexcept {
     return false;
 }
 
-inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
+CMWQ_INLINE bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     const worker* runner = running_.find(w);
@@ -141,7 +141,8 @@ inline bool worker_pool::push_behind_own_run(work_base& w, const queue_core& q) 
 
 // Where a run of `w`, which is taken away here, goes on: whoever waits for it looks there. An ordered queue keeps items
 // back that an older pool of it may still be running; for all others that is this pool.
-inline std::uint64_t worker_pool::id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept {
+CMWQ_INLINE std::uint64_t worker_pool::id_of_runner_locked(const work_base& w,
+                                                           const pool_workqueue& pwq) const noexcept {
     std::uint64_t id = id_;
     if (!pwq.plugged) return id;
     rt_.for_each_pool([&](const worker_pool& p) {
@@ -150,7 +151,7 @@ inline std::uint64_t worker_pool::id_of_runner_locked(const work_base& w, const 
     return id;
 }
 
-inline bool worker_pool::steal(work_base& w) noexcept {
+CMWQ_INLINE bool worker_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -174,7 +175,7 @@ inline bool worker_pool::steal(work_base& w) noexcept {
     return here;
 }
 
-inline void worker_pool::hold_back(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::hold_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.held_back = true; // first: what is still in the inbox joins the others
@@ -208,7 +209,7 @@ inline void worker_pool::hold_back(pool_workqueue& pwq) noexcept {
     kick_locked(d);
 }
 
-inline void worker_pool::let_go(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::let_go(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.held_back = false;
@@ -218,7 +219,7 @@ inline void worker_pool::let_go(pool_workqueue& pwq) noexcept {
     kick_locked(d);
 }
 
-inline work_base* worker_pool::take_held_back(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE work_base* worker_pool::take_held_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -233,7 +234,7 @@ inline work_base* worker_pool::take_held_back(pool_workqueue& pwq) noexcept {
     return w;
 }
 
-inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
+CMWQ_INLINE worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -253,21 +254,21 @@ inline worker_pool::whereabouts worker_pool::wait_for(work_base& w, item_waiter&
     return whereabouts::running;
 }
 
-inline void worker_pool::describe(worker& self, std::string_view what) noexcept {
+CMWQ_INLINE void worker_pool::describe(worker& self, std::string_view what) noexcept {
     const std::size_t n = std::min(what.size(), sizeof self.description - 1);
     const scoped_lock g(lock_);
     what.copy(self.description, n);
     self.description[n] = 0;
 }
 
-inline void worker_pool::forget(worker& self) noexcept {
+CMWQ_INLINE void worker_pool::forget(worker& self) noexcept {
     const scoped_lock g(lock_);
     end_run_locked(self);
 }
 
 // --- queues -----------------------------------------------------------------------------------------------------------
 
-inline bool worker_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
+CMWQ_INLINE bool worker_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -275,7 +276,7 @@ inline bool worker_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noex
     return pwq.colors.close(cw);
 }
 
-inline worker_pool::traffic worker_pool::traffic_of(const pool_workqueue& pwq) noexcept {
+CMWQ_INLINE worker_pool::traffic worker_pool::traffic_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -283,7 +284,7 @@ inline worker_pool::traffic worker_pool::traffic_of(const pool_workqueue& pwq) n
     return {pwq.colors.nr_entered(), pwq.colors.nr_left()};
 }
 
-inline void worker_pool::set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept {
+CMWQ_INLINE void worker_pool::set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -293,7 +294,7 @@ inline void worker_pool::set_max_active(pool_workqueue& pwq, unsigned max_active
     kick_locked(d);
 }
 
-inline bool worker_pool::detach(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool worker_pool::detach(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -302,7 +303,7 @@ inline bool worker_pool::detach(pool_workqueue& pwq) noexcept {
     return pwq.drained();
 }
 
-inline bool worker_pool::may_be_freed(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool worker_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d); // it may have a grant that comes too late
@@ -312,7 +313,7 @@ inline bool worker_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     return true;
 }
 
-inline void worker_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
+CMWQ_INLINE void worker_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.frozen = frozen; // first: what is still in the inbox waits for the thaw
@@ -323,12 +324,12 @@ inline void worker_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
     kick_locked(d);
 }
 
-inline unsigned worker_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
+CMWQ_INLINE unsigned worker_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
     const scoped_lock g(lock_);
     return pwq.nr_active;
 }
 
-inline void worker_pool::unplug(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void worker_pool::unplug(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -338,12 +339,12 @@ inline void worker_pool::unplug(pool_workqueue& pwq) noexcept {
     kick_locked(d);
 }
 
-inline queue_stats worker_pool::stats_of(const pool_workqueue& pwq) const noexcept {
+CMWQ_INLINE queue_stats worker_pool::stats_of(const pool_workqueue& pwq) const noexcept {
     const scoped_lock g(lock_);
     return {.started = pwq.nr_started, .completed = pwq.nr_completed};
 }
 
-inline pool_stats worker_pool::stats() const noexcept {
+CMWQ_INLINE pool_stats worker_pool::stats() const noexcept {
     const scoped_lock g(lock_);
     return {.started = nr_started_.load(relaxed),
             .completed = nr_completed_.load(relaxed),

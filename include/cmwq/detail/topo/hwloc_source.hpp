@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Machines as hwloc knows them: the bodies of topology::system(), synthetic() and from_xml(). The only place that
-// includes hwloc.h.
+// Machines as hwloc knows them. The only place that includes hwloc.h.
 #pragma once
 
 #include <cmwq/detail/config.hpp>
-#include <cmwq/detail/os/file.hpp>
-#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 #include <cmwq/topology.hpp>
 
@@ -19,10 +16,8 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -137,71 +132,3 @@ inline bool fit_into_a_cpuset(const std::vector<cpu_place>& places) noexcept {
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail
-
-namespace cmwq::inline CMWQ_NS {
-
-CMWQ_DOOR topology topology::system() {
-    cpuset allowed;
-    detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); });
-    return system(allowed);
-}
-
-CMWQ_DOOR topology topology::system(const cpuset& cpus) {
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
-    if (m == nullptr || cpus.empty()) return flat(cpus);
-    // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
-    // to CPU: the kernel knows as much.
-    hwloc_topology_set_flags(m.get(), hwloc_topology_get_flags(m.get()) | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_components(m.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    // The environment can make hwloc load another machine instead. Its CPUs are not ours.
-    if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(cpus);
-
-    std::vector<detail::cpu_place> places;
-    cpuset unknown = cpus;
-    for (const detail::cpu_place& p : detail::places_of(m.get())) {
-        if (!cpus.contains(p.cpu)) continue;
-        places.push_back(p);
-        unknown.erase(p.cpu);
-    }
-    if (places.empty()) return flat(cpus);
-    // Offline now, or gone: on its own, with numbers that nothing else has.
-    const int lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
-    for (const unsigned c : unknown) places.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
-    return topology(std::move(places), default_cache_shard_size, false);
-}
-
-CMWQ_DOOR topology topology::synthetic(std::string_view description) {
-    const std::string text(description);
-    const auto refuse = [&text](const char* why) { throw std::invalid_argument("cmwq: '" + text + "' " + why); };
-    if (text.find_first_not_of(" \t\n") == std::string::npos || text.find('\0') != std::string::npos) {
-        refuse("describes no machine");
-    }
-    if (detail::nr_synthetic_cpus(text) > cpuset::capacity) refuse("describes a machine of more than 65536 CPUs");
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
-    if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
-    if (hwloc_topology_set_synthetic(m.get(), text.c_str()) != 0 || hwloc_topology_load(m.get()) != 0) {
-        refuse("describes no machine");
-    }
-    std::vector<detail::cpu_place> places = detail::places_of(m.get());
-    if (!detail::fit_into_a_cpuset(places)) refuse("numbers CPUs beyond 65535");
-    return topology(std::move(places), default_cache_shard_size, true);
-}
-
-CMWQ_DOOR topology topology::from_xml(const std::string& path) {
-    std::string text;
-    if (const int error = detail::os::read_file(path.c_str(), text); error != 0) {
-        throw std::system_error(error, std::generic_category(), "cmwq: topology file '" + path + "'");
-    }
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
-    if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
-    std::vector<detail::cpu_place> places;
-    if (text.size() < static_cast<std::size_t>(INT_MAX) && // the size below counts the terminating zero
-        hwloc_topology_set_xmlbuffer(m.get(), text.c_str(), static_cast<int>(text.size() + 1)) == 0 &&
-        hwloc_topology_load(m.get()) == 0) {
-        places = detail::places_of(m.get());
-    }
-    if (!detail::fit_into_a_cpuset(places)) throw std::invalid_argument("cmwq: '" + path + "' is no recorded topology");
-    return topology(std::move(places), default_cache_shard_size, true);
-}
-
-} // namespace cmwq::inline CMWQ_NS

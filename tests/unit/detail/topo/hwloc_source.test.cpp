@@ -6,6 +6,8 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <cmwq/detail/os/cpu.hpp>
+
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

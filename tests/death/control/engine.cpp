@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: BSL-1.0
-#include <cmwq/runtime.hpp>
