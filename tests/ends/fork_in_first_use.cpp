@@ -85,7 +85,7 @@ int fork_at_allocation(int n) {
 
 int main() {
     int n = 0;
-    for (;; n += n < 16 ? 1 : n / 8) { // the first ones are those of what is made once
+    for (;; n += n < 16 ? 1 : n / 16) { // the first ones are those of what is made once
         const pid_t child = ::fork();
         if (child == 0) ::_exit(fork_at_allocation(n));
         const int status = status_of(child);

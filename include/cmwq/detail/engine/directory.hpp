@@ -12,6 +12,7 @@
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
+#include <cmwq/detail/topo/hwloc_call.hpp>
 
 #include <cstdint>
 #include <new>
@@ -159,6 +160,7 @@ private:
     }
 
     static void before_fork() noexcept CMWQ_NO_TSA {
+        hwloc_call::before_fork(); // no lock is held, for which a thread in hwloc might wait
         directory& d = get();
         d.lock_.lock();
         d.for_each([](runtime_core& r) {
@@ -172,6 +174,7 @@ private:
             if (!r.is_dead()) r.unlock_after_fork();
         });
         d.lock_.unlock();
+        hwloc_call::after_fork_in_parent();
     }
 
     static void after_fork_in_child() noexcept CMWQ_NO_TSA {
@@ -187,6 +190,7 @@ private:
         new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
         d.generation_.fetch_add(1, release);
         d.lock_.unlock();
+        hwloc_call::after_fork_in_child();
         thread_slots& slots = own_thread_slots();
         slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
     }

@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/os/file.hpp>
 #include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/topo/hwloc_call.hpp>
 #include <cmwq/detail/topo/hwloc_source.hpp>
 #include <cmwq/topology.hpp>
 
@@ -28,6 +29,7 @@ CMWQ_API topology topology::system() {
 }
 
 CMWQ_API topology topology::system(const cpuset& cpus) {
+    const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine();
     if (m == nullptr || cpus.empty()) return flat(cpus);
     // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
@@ -58,6 +60,7 @@ CMWQ_API topology topology::synthetic(std::string_view description) {
         refuse("describes no machine");
     }
     if (detail::nr_synthetic_cpus(text) > cpuset::capacity) refuse("describes a machine of more than 65536 CPUs");
+    const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine();
     if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
     if (hwloc_topology_set_synthetic(m.get(), text.c_str()) != 0 || hwloc_topology_load(m.get()) != 0) {
@@ -73,6 +76,7 @@ CMWQ_API topology topology::from_xml(const std::string& path) {
     if (const int error = detail::os::read_file(path.c_str(), text); error != 0) {
         throw std::system_error(error, std::generic_category(), "cmwq: topology file '" + path + "'");
     }
+    const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine();
     if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
     std::vector<detail::cpu_place> places;
