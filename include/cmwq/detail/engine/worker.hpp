@@ -102,9 +102,9 @@ public:
     worker* next_attending = nullptr;       // L: of a seat: the next one whose rescuer is in this pool
 
     std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or not to be known
-    std::int64_t own_time = 0;   // L: nanoseconds that it was idle or waited for the pool's lock, as far as that is over
-    thread_times last_times{};   // monitor only
-    std::int64_t last_own = 0;   // monitor only: own_time at the last sample
+    std::int64_t own_time = 0; // L: nanoseconds that it was idle or waited for the pool's lock, as far as that is over
+    thread_times last_times{}; // monitor only
+    std::int64_t last_own = 0; // monitor only: own_time at the last sample
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
     struct {                     // monitor only: since its last wait, as far as that is known
         std::uint64_t run = 0;
