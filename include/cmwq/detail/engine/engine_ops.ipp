@@ -9,7 +9,7 @@
 #include <cmwq/detail/engine/flush.hpp>
 #include <cmwq/detail/engine/library_copy.ipp>
 #include <cmwq/detail/engine/runtime_core.hpp>
-#include <cmwq/detail/engine/taken_from_destroyed.hpp>
+#include <cmwq/detail/engine/taken_from_destroyed.ipp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
@@ -86,8 +86,8 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     check_copy(q);
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
+    q.mark_shut();   // first: while it only drains its own items may still queue on it
     q.begin_drain(); // for good
-    q.mark_shut();
     struct dropping {
         queue_core& q;
         explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }

@@ -4,6 +4,8 @@
 // graph, and its greatest set of nodes that all depend on nodes of that set.
 #pragma once
 
+#include <cmwq/detail/config.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
