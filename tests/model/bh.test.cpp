@@ -6,7 +6,8 @@
 // Seen to find: no look at the inbox behind giving up the context, or one outside of the lock; either side of that
 // relaxed; two threads that drain at once; only the push that finds the inbox empty sees to its item; a guard that
 // forgets what it held back, or does not hand it over before waiting; nobody kicked beyond the budget, or before the
-// context was given up; a kick that is lost while the thread is being made.
+// context was given up; a kick that is lost while the thread is being made; nobody kicked when a shutdown lets go of what
+// came late.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -389,5 +390,23 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
         m.reset();
         t.join();
         model::require(runs <= 1, "once at most");
+    }));
+}
+
+// The push that comes late is held back when its own thread looks for it.
+TEST_CASE("bh: an item that is pushed while its queue is shut down has run, or was dropped") {
+    CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
+        machine m({.thread = true});
+        model::checked<int> runs{0};
+        item w{[&] { runs = runs + 1; }};
+        queue_status s = queue_status::rejected;
+        auto t = model::spawn([&] {
+            model::set_current_cpu(1);
+            s = m.q.queue(w);
+        });
+        const auto dropped = static_cast<int>(m.q.shutdown(cmwq::cancel_pending));
+        t.join();
+        w.flush();
+        model::require(runs + dropped == (s == queue_status::queued ? 1 : 0), "it was accepted: one run, or dropped");
     }));
 }

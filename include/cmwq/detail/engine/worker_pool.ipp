@@ -217,6 +217,8 @@ CMWQ_INLINE void worker_pool::let_go(pool_workqueue& pwq) noexcept {
     activate_locked(pwq);
     publish_pending_locked();
     kick_locked(d);
+    // A bottom half that came late was held back when its own thread looked for it: the thread of the CPU runs it.
+    if (role_ == pool_role::bottom_half && !worklist_.empty()) d.tell(*this);
 }
 
 CMWQ_INLINE work_base* worker_pool::take_held_back(pool_workqueue& pwq) noexcept {
