@@ -309,7 +309,7 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     const auto before = std::chrono::steady_clock::now();
     go.release(limit);
     REQUIRE(eventually([&] { return w.count() != 0; }));
-    CHECK(std::chrono::steady_clock::now() - before < 1s);
+    CHECK(std::chrono::steady_clock::now() - before < 10s); // long before a watchdog would be due
     const std::string text = w.messages()[0];
     INFO(text);
     for (const auto& a : active) CHECK(has(text, address(*a) + " "));
