@@ -218,10 +218,10 @@ public:
 
     /// `drain()`, then gone: every item that was accepted runs, armed timers at once. While it waits, only items of
     /// this queue can queue on it.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue; the queue then
-    /// accepts nothing more, and what it has accepted still runs. Where an exception cannot leave (std::unique_ptr,
-    /// during unwinding) that ends the program.
-    ~workqueue() noexcept(false) { detail::destroy_queue(&core()); }
+    /// Errors: from inside an item of this queue, or one that an item of this queue waits for, it cannot wait: it says so
+    /// on stderr, with queue and item, and ends the program by std::terminate(), as std::thread does. The same in a bottom
+    /// half, unless the queue is empty.
+    ~workqueue() { detail::destroy_queue(&core()); }
 
     /// Waits until everything queued on this queue before the call has run or was taken away, by a `cancel()` or a
     /// `modify()`. What is queued meanwhile,

@@ -228,37 +228,6 @@ TEST_CASE("deadlock: who is refused goes on, as often as it likes, and so does t
     CHECK(has(refusals.back(), "which runs on queue \"q\" and waits in flush() for item " + address(a)));
 }
 
-TEST_CASE("deadlock: a queue destroyed by an item that it waits for: as by one of its own") {
-    std::string text;
-    std::atomic<int> runs{0};
-    {
-        watched_runtime w;
-        auto* doomed = new cmwq::workqueue<cmwq::unbound>(w.rt, "doomed");
-        cmwq::workqueue<> other{w.rt, "other"};
-        std::binary_semaphore begun{0}, waits{0}, done{0};
-        std::optional<item> a;
-        item b{[&] {
-            begun.release();
-            a->flush();
-            ++runs;
-        }};
-        a.emplace([&] {
-            begun.acquire();
-            waits.acquire();
-            text = refusal_of([&] { delete doomed; });
-            done.release();
-        });
-        other.queue(*a);
-        doomed->queue(b);
-        REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(*a)); }));
-        waits.release();
-        done.acquire();
-    } // the runtime finishes it
-    INFO(text);
-    CHECK(has(text, "would wait in ~workqueue() for queue \"doomed\", whose item "));
-    CHECK(runs == 1);
-}
-
 TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};

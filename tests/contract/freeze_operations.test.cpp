@@ -230,36 +230,6 @@ TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are fro
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a queue that was destroyed by its own item freezes all the same", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w(1);
-    auto* q = new cmwq::workqueue<P>(w.rt, freezable<P>(1, "orphan"));
-    std::binary_semaphore entered{0}, go{0};
-    std::atomic<bool> refused{false};
-    std::atomic<int> runs{0};
-    q->post_on(w.cpu, [&] {
-        entered.release();
-        go.acquire();
-        try {
-            delete q;
-        } catch (const std::system_error&) {
-            refused = true;
-        }
-    });
-    entered.acquire();
-    q->post_on(w.cpu, [&] { ++runs; });
-    w.rt.freeze();
-    go.release();
-    CHECK(w.rt.wait_frozen());
-    CHECK(refused);
-    w.let_start();
-    CHECK(runs == 0);
-    w.rt.thaw();
-    CHECK(w.rt.wait_frozen_for(0s) == false);
-    CHECK(eventually([&] { return runs == 1; })); // ~runtime() waits for it in any case
-}
-
 TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer runs out, and the rescuer goes on after the thaw", "",
                         threaded_policies) {
     using P = TestType;

@@ -321,39 +321,6 @@ TEMPLATE_LIST_TEST_CASE("a queue may be destroyed while its items run, and rejec
     w.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue destroyed by one of its own items: an error, and what it had accepted still runs", "",
-                        every_policy) {
-    using P = TestType;
-    std::atomic<bool> thrown{false};
-    std::atomic<int> runs{0};
-    {
-        cmwq::runtime rt;
-        const unsigned cpu = *rt.cpus().begin();
-        // A plain pointer: reset() of the standard's owners is noexcept and would terminate.
-        auto* q = new cmwq::workqueue<P>(rt, at_most<P>(1, "q"));
-        std::binary_semaphore entered{0}, done{0};
-        std::counting_semaphore<> go{0};
-        const call_from_aside<P> caller([&] {
-            q->post_on(cpu, [&] {
-                entered.release();
-                wait_in_item<P>(go);
-                try {
-                    delete q;
-                } catch (const std::system_error& e) {
-                    thrown = e.code() == std::errc::resource_deadlock_would_occur;
-                }
-                done.release();
-            });
-        });
-        entered.acquire();
-        for (int i = 0; i < 10; ++i) q->post_on(cpu, [&] { ++runs; });
-        go.release();
-        done.acquire();
-    } // the runtime finishes it
-    CHECK(thrown);
-    CHECK(runs == 10);
-}
-
 TEMPLATE_LIST_TEST_CASE("an unknown CPU is rejected and leaves the item alone", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> runs{0};

@@ -192,32 +192,6 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way",
     CHECK(runs == 40);
 }
 
-TEST_CASE("rescue: a queue that is destroyed by its own item on the rescuer") {
-    scarce_runtime s;
-    auto* queue = new cmwq::workqueue<>(s.rt, with_rescuer<cmwq::bound>());
-    s.threads.refuse();
-    std::atomic<int> runs{0};
-    std::atomic<bool> refused{false};
-    std::binary_semaphore begin{0}, done{0};
-    queue->post_on(s.cpus[0], [&] {
-        begin.acquire();
-        ++runs;
-        try {
-            queue->~workqueue();
-        } catch (const std::system_error& e) {
-            refused = e.code() == std::errc::resource_deadlock_would_occur;
-        }
-        done.release();
-    });
-    for (int i = 0; i < 20; ++i) queue->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
-    begin.release();
-    done.acquire();
-    ::operator delete(queue);
-    CHECK(refused);
-    CHECK(eventually([&] { return runs == 21; }));
-    CHECK(s.rt.stats().items_rescued == 21);
-}
-
 #if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
 
 TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its own, and the parent's are dead", "",

@@ -1,4 +1,4 @@
-// expect: what.*cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "loop" would wait for itself in ~workqueue[(][)] of that queue
+// expect: ^cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "loop" would wait for itself in ~workqueue[(][)] of that queue
 #include <cmwq/workqueue.hpp>
 
 int main() {

@@ -314,35 +314,6 @@ TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
     }));
 }
 
-TEST_CASE("apply: an ordered queue changes and is then destroyed by its own item") {
-    CHECK(model::explore(search_on(1, "ordered-orphan", 0.5), [] {
-        model::checked<int> runs{0};
-        {
-            model::unsearched quiet;
-            cmwq::runtime_options o;
-            o.sentinel = false;
-            o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 1));
-            cmwq::runtime rt(std::move(o));
-            auto* const q = new cmwq::workqueue<cmwq::ordered>(rt, "q");
-            quiet.end();
-            model::semaphore applied{0};
-            q->post([&] {
-                q->apply(other());
-                q->post([&] { runs = runs + 1; });
-                q->post([&] { runs = runs + 1; });
-                try {
-                    delete q;
-                } catch (const std::system_error&) {
-                    runs = runs + 1;
-                }
-                applied.release();
-            });
-            applied.acquire();
-        }
-        model::require(runs == 3, "what was accepted has run before the runtime ended");
-    }));
-}
-
 // --- all queues at once ----------------------------------------------------------------------------------------------
 
 TEST_CASE("apply: set_unbound_cpus() against queues that come, work and go") {

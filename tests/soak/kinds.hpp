@@ -17,7 +17,7 @@ inline kind item_flush{"item flush"}, cancel{"cancel"}, cancel_sync{"cancel_sync
 // Queues.
 inline kind flush{"queue flush"}, drain{"drain"}, shutdown{"shutdown"}, set_max_active{"set_max_active"},
     set_min_active{"set_min_active"}, apply{"apply"}, queue_made{"queue made"}, queue_destroyed{"queue destroyed"},
-    queue_destroyed_inside{"queue destroyed inside"}, queue_stats{"queue stats"};
+    queue_stats{"queue stats"};
 // The runtime.
 inline kind runtime_made{"runtime made"}, runtime_destroyed{"runtime destroyed"}, unbound_cpus{"set_unbound_cpus"},
     default_scope{"set_default_scope"}, refresh{"refresh_topology"}, freeze{"freeze"}, wait_frozen{"wait_frozen_for"},

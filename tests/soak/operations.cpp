@@ -241,8 +241,6 @@ void misuse(user& u) {
     });
 }
 
-void queue_destroyed_inside(user& u) { destroyed_inside(u.w); }
-
 struct operation {
     unsigned weight;
     void (*f)(user&);
@@ -268,7 +266,6 @@ constexpr operation operations[] = {
     {2, change_runtime},
     {4, look},
     {4, misuse},
-    {1, queue_destroyed_inside},
     {8, shut_down},
     {2, freeze},
 };

@@ -153,24 +153,4 @@ void fleeting(world& w, any_queue& q, unsigned level) {
     delete item;
 }
 
-void destroyed_inside(world& w) {
-    auto* const q = new cmwq::workqueue<>(w.machine.runtime(), "destroyed inside");
-    const unsigned others = dice().below(4);
-    w.accepted.add(1 + others);
-    const auto other = [&w] {
-        const run r(w, nullptr, 0);
-        ++w.ran;
-    };
-    const auto destroy = [&w, q] {
-        const run r(w, nullptr, 0);
-        expect_refusal(
-            w.complain, [&] { does(op::queue_destroyed_inside, [&] { delete q; }); },
-            std::errc::resource_deadlock_would_occur, std::errc::resource_deadlock_would_occur,
-            "a queue was destroyed inside of its item");
-        ++w.ran;
-    };
-    for (unsigned i = 0; i < others; ++i) static_cast<void>(q->post_on(w.machine.some_cpu(dice()), other));
-    static_cast<void>(q->post(destroy)); // last: nobody may touch the queue from here on
-}
-
 } // namespace soak

@@ -18,6 +18,5 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait);
 /// An item that deletes itself somewhere in its run.
 void fleeting(world& w, any_queue& q, unsigned level);
 /// A queue that is destroyed by one of its own items.
-void destroyed_inside(world& w);
 
 } // namespace soak

@@ -99,7 +99,7 @@ void world::replace(shared_place& p) {
 
 any_queue* world::running_on() {
     const cmwq::workqueue_base* const front = cmwq::this_work::queue();
-    if (front == nullptr) return nullptr; // destroyed by one of its items
+    if (front == nullptr) return nullptr; // not in an item
     for (slot& s : slots_) {
         if (s.front.load(std::memory_order_acquire) == front) return s.books.load(std::memory_order_relaxed);
     }

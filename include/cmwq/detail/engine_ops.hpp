@@ -77,7 +77,7 @@ inline constexpr int any_cpu = -1;
 // Queues. Creation throws std::invalid_argument, std::system_error or std::bad_alloc, and then `settings.on_exception`
 // still belongs to the caller.
 queue_core* create_queue(runtime* rt, const queue_settings& settings);
-void destroy_queue(queue_core* q);
+void destroy_queue(queue_core* q) noexcept;
 void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
 std::size_t shut_queue_down(queue_core& q, dropped_items_to to);

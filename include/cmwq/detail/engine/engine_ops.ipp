@@ -14,6 +14,7 @@
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -56,7 +57,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     return q.release();
 }
 
-CMWQ_API void destroy_queue(queue_core* q) {
+CMWQ_API void destroy_queue(queue_core* q) noexcept {
     check_copy(*q);
     if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
@@ -64,6 +65,7 @@ CMWQ_API void destroy_queue(queue_core* q) {
     }
     q->mark_dying();
     q->begin_drain();
+    bool refused = false;
     try {
         if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
         if (bottom_half_here() != nullptr) {
@@ -71,11 +73,11 @@ CMWQ_API void destroy_queue(queue_core* q) {
             if (!is_empty(*q)) refuse_to_wait_for(*q, "~workqueue()");
         }
         wait_until_drained(*q, {.name = "~workqueue()", .may_throw = true, .of_pending = true});
-    } catch (...) {
-        q->front.store(nullptr, release);
-        q->rt.adopt(*q);
-        throw;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        refused = true;
     }
+    if (refused) std::terminate(); // a destructor can neither throw nor wait for itself
     q->rt.detach(*q);
     q->end_rescuer();
     q->give_back_pools();
@@ -469,7 +471,7 @@ CMWQ_API work_base* work_of_this_thread() noexcept {
 
 CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front.load(acquire);
+    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front;
 }
 
 CMWQ_API bool on_rescuer_thread() noexcept {

@@ -16,10 +16,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 template <class F>
 void runtime_core::for_each_freezable(F&& f) const {
     const scoped_lock g(queues_lock_);
-    for (auto* list : {&queues_, &orphans_}) {
-        for (queue_core* q = list->front(); q != nullptr; q = list->next(*q)) {
-            if (q->freezable) f(*q);
-        }
+    for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+        if (q->freezable) f(*q);
     }
 }
 

@@ -191,7 +191,7 @@ public:
     const bool freezable;                      // I
     bool limit_is_fixed = false;               // I: of a system queue
     std::unique_ptr<rescuer> its_rescuer;      // I: null: it has none
-    atomic<workqueue_base*> front;             // A: null once the queue was destroyed from inside
+    workqueue_base* const front;               // I
     exception_sink on_exception;               // I
     const std::unique_ptr<grace_period> grace; // A: attrs_keyed: whoever reads `map`
     atomic<const pwq_map*> map{nullptr};       // A: [GRACE-1] [GRACE-2]

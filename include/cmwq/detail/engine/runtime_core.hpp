@@ -145,8 +145,6 @@ public:
     /// Throws as `apply()`; the queue is not known then. `a`: of an attribute-keyed queue.
     void attach(queue_core& q, const attrs* a) CMWQ_EXCLUDES(config_lock_, queues_lock_);
     void detach(queue_core& q) noexcept CMWQ_EXCLUDES(config_lock_, queues_lock_);
-    /// A queue that was destroyed from inside one of its items: it is finished here.
-    void adopt(queue_core& q) noexcept CMWQ_EXCLUDES(queues_lock_);
     /// Calls f(). A queue that has something under way stays until it returns.
     template <class F>
     void with_queues_kept(F&& f) const CMWQ_EXCLUDES(queues_lock_) {
@@ -394,7 +392,6 @@ private:
 
     mutable ranked_mutex<lock_rank::list_of_queues> queues_lock_; // RQ
     mutable intrusive_list<queue_core, queue_tag> queues_ CMWQ_GUARDED_BY(queues_lock_);
-    mutable intrusive_list<queue_core, queue_tag> orphans_ CMWQ_GUARDED_BY(queues_lock_);
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

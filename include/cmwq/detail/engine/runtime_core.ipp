@@ -119,24 +119,6 @@ CMWQ_INLINE runtime_core::~runtime_core() {
         std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
         std::terminate();
     }
-    for (;;) { // queues that were destroyed from inside
-        queue_core* q = nullptr;
-        {
-            const scoped_lock g(queues_lock_);
-            q = orphans_.front();
-        }
-        if (q == nullptr) break;
-        // Still on its list, where the staff thread finds it: what is plugged waits for that.
-        wait_until_drained(*q, {.name = "~runtime()", .may_throw = false, .of_pending = true});
-        {
-            const scoped_lock c(config_lock_); // a change that goes on may have a plan for it
-            const scoped_lock g(queues_lock_);
-            orphans_.remove(*q);
-        }
-        q->end_rescuer();
-        q->give_back_pools();
-        delete q;
-    }
     {
         const scoped_lock g(queues_lock_);
         if (queue_core* left = queues_.front(); left != nullptr) {
@@ -208,16 +190,9 @@ CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
     queues_.remove(q);
 }
 
-CMWQ_INLINE void runtime_core::adopt(queue_core& q) noexcept {
-    const scoped_lock g(queues_lock_);
-    queues_.remove(q);
-    orphans_.push_back(q);
-}
-
 CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     dead_.store(true, relaxed);
     for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) q->mark_dead();
-    for (queue_core* q = orphans_.front(); q != nullptr; q = orphans_.next(*q)) q->mark_dead();
     service_.forget();
     staff_.forget();
     diagnosis_.forget_thread();

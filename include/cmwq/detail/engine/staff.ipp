@@ -111,10 +111,8 @@ CMWQ_INLINE void runtime_core::start_sentinels_of(const worker_pool& pool) noexc
 CMWQ_INLINE void runtime_core::clean() noexcept {
     {
         const scoped_lock g(queues_lock_);
-        for (auto* list : {&queues_, &orphans_}) {
-            for (queue_core* q = list->front(); q != nullptr; q = list->next(*q)) {
-                if (q->take_reaping()) q->reap();
-            }
+        for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+            if (q->take_reaping()) q->reap();
         }
     }
     registry_.end_unused();
