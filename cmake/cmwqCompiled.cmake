@@ -1,5 +1,5 @@
-# cmwq::compiled: the engine as a static library. It is compiled in the build of the program that links it, with the flags
-# of that program; `cmwq_engine_source` is the file.
+# cmwq::compiled: the engine as a static library. It is compiled in the build of the program that links it, with the
+# flags of that program; `cmwq_engine_source` is the file.
 if(NOT TARGET cmwq_compiled)
   add_library(cmwq_compiled STATIC EXCLUDE_FROM_ALL ${cmwq_engine_source})
   add_library(cmwq::compiled ALIAS cmwq_compiled)

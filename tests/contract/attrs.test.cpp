@@ -424,7 +424,8 @@ TEMPLATE_LIST_TEST_CASE(
             return nr_busy == 0;
         }));
     };
-    // The scheduler may take it away again before it looks, and beside other load a third worker may be the one that runs it.
+    // The scheduler may take it away again before it looks, and beside other load a third worker may be the one that
+    // runs it.
     CHECK(eventually([&] {
         send_away();
         const std::uint64_t before = repatriated();

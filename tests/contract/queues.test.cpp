@@ -72,8 +72,8 @@ TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its acti
                         threaded_policies) {
     using P = TestType;
     const unsigned limit = GENERATE(1u, 16u);
-    // Where the items of a pool run beside each other, the worker that has taken the item may lose its CPU, or be held up by
-    // a fault, while others go on.
+    // Where the items of a pool run beside each other, the worker that has taken the item may lose its CPU, or be held
+    // up by a fault, while others go on.
     constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
     constexpr int meanwhile = one_by_one ? 0 : 2000;
     cmwq::runtime rt{{.cpus = {first_cpu()}}};

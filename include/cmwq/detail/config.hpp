@@ -43,9 +43,9 @@
 // The engine is compiled by each translation unit that includes <cmwq/runtime.hpp>, or, with CMWQ_COMPILED, by the one
 // that includes <cmwq/engine.hpp>; the CMake target cmwq::compiled is a library of that one.
 //
-// CMWQ_API stands before what files call that do not compile the engine (detail/engine_ops.hpp), CMWQ_INLINE before the
-// rest of it. Without CMWQ_COMPILED the former is weak, so that any number of those translation units may be linked
-// together. The declarations are not, so that a program without any fails to link.
+// CMWQ_API marks the functions that other translation units call (detail/engine_ops.hpp), CMWQ_INLINE all others of the
+// engine. Without CMWQ_COMPILED the definitions of the former are weak, so that any number of those translation units may
+// be linked together. Their declarations are not, so that a program without any fails to link.
 #ifdef CMWQ_COMPILED
 #define CMWQ_API
 #define CMWQ_INLINE

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The API boundary between the public headers and the engine. Its functions are defined in translation units that
-// include <cmwq/runtime.hpp> (or the umbrella); a program in which none does fails to link with the names below.
+// include <cmwq/runtime.hpp> (or the umbrella), or <cmwq/engine.hpp>; a program in which none does fails to link with the
+// names below.
 #pragma once
 
 #include <cmwq/detail/config.hpp>

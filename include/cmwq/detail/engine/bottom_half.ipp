@@ -232,7 +232,8 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
             binding = rt_.binding();
             static_cast<void>(bind_this_thread(cpus_));
         }
-        // One round of each in turn. A drain that leaves something behind kicks this thread: the permit leads to the next ones.
+        // One round of each in turn. A drain that leaves something behind kicks this thread: the permit leads to the
+        // next ones.
         run_bottom_halves(high_, bh_budget::limit::turn);
         run_bottom_halves(normal_, bh_budget::limit::turn);
     }

@@ -11,6 +11,8 @@
 
 #include <cmwq/detail/engine/worker_pool.ipp>
 
+#include <cmwq/detail/engine/pool_lists.ipp>
+
 #include <cmwq/detail/engine/wait_graph.ipp>
 
 #include <cmwq/detail/engine/wait_look.ipp>
@@ -33,7 +35,6 @@
 
 #include <cmwq/detail/engine/queue_core.ipp>
 
-#include <cmwq/detail/engine/pool_lists.ipp>
 #include <cmwq/detail/engine/pool_registry.ipp>
 
 #include <cmwq/detail/engine/runtime_core.ipp>

@@ -21,8 +21,8 @@ public:
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
-    /// `make()` returns a new T*. Its exceptions are passed on, and the next call tries again. `prepare()` is called before,
-    /// without the lock, and perhaps by several threads.
+    /// `make()` returns a new T*. Its exceptions are passed on, and the next call tries again. `prepare()` is called
+    /// before, without the lock, and perhaps by several threads.
     template <class F, class P>
     T& get(F&& make, P&& prepare) {
         const unsigned now = directory::get().generation() + 1;

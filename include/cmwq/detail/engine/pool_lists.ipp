@@ -8,8 +8,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// After this every item whose push has completed is on a list of this pool. Who calls it and is not a counted worker
-// kicks the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
+// After this every item whose push has completed is on a list of this pool. A caller that is not a counted worker kicks
+// the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
 CMWQ_INLINE void worker_pool::drain_locked(deferred& d) noexcept {
     drain_inbox_locked();
     // Afterwards, because a slot lets an item start that has waited for its queue's limit: it goes behind all that has
@@ -63,24 +63,25 @@ CMWQ_INLINE void worker_pool::give_back_slot(pool_workqueue& pwq, deferred& d) n
 // An active item is not any more. The caller publishes and kicks, or goes on by itself.
 //
 // The next one of its queue goes behind what has come in: a queue with a long backlog never has more of the worklist than
-// its active items, and an item of another queue starts behind those. But the inbox is its producers' cache line, so that
-// it is not emptied for each item, but after an eighth of those that may be active.
+// its active items, and an item of another queue starts behind those.
 CMWQ_INLINE void worker_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (--pwq.nr_active == 0 && pwq.frozen) rt_.request_freeze_check();
     if (pwq.slots != nullptr) {
         give_back_slot(pwq, d);
         if (grants_.empty()) return;
-    } else if (pwq.inactive.empty()) {
-        return;
-    }
-    const unsigned limit = pwq.slots != nullptr ? pwq.slots->max() : pwq.max_active;
-    if (++nr_activated_ >= limit / 8) drain_inbox_locked();
-    if (pwq.slots != nullptr) {
+        drain_inbox_in_time_locked(pwq.slots->max());
         drain_grants_locked(d);
-    } else {
+    } else if (!pwq.inactive.empty()) {
+        drain_inbox_in_time_locked(pwq.max_active);
         activate_locked(pwq);
         publish_pending_locked();
     }
+}
+
+// The inbox is its producers' cache line. So it is not drained before each item that becomes active, but after an eighth
+// of those that may be.
+CMWQ_INLINE void worker_pool::drain_inbox_in_time_locked(unsigned limit) noexcept {
+    if (++nr_activated_ >= limit / 8) drain_inbox_locked();
 }
 
 CMWQ_INLINE void worker_pool::accept_locked(work_base& w) noexcept {

@@ -303,6 +303,7 @@ private:
     // Items
     void drain_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
+    void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock_);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cmwq/detail/config.hpp>
+#include <cmwq/detail/topo/hwloc_call.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 #include <cmwq/topology.hpp>
 
 #include <hwloc.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstdlib>
@@ -35,8 +35,8 @@ struct hwloc_deleter {
 using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
 
 /// A machine that is still to be loaded, set to look for nothing but what `places_of()` wants. Null, with errno, if
-/// hwloc does not even begin.
-inline hwloc_machine new_hwloc_machine() {
+/// hwloc does not even begin. The call lasts for as long as the machine.
+inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_t t = nullptr;
     if (hwloc_topology_init(&t) != 0) return nullptr;
     hwloc_machine m(t);

@@ -30,7 +30,7 @@ CMWQ_API topology topology::system() {
 
 CMWQ_API topology topology::system(const cpuset& cpus) {
     const detail::hwloc_call inside;
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr || cpus.empty()) return flat(cpus);
     // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
     // to CPU: the kernel knows as much.
@@ -61,7 +61,7 @@ CMWQ_API topology topology::synthetic(std::string_view description) {
     }
     if (detail::nr_synthetic_cpus(text) > cpuset::capacity) refuse("describes a machine of more than 65536 CPUs");
     const detail::hwloc_call inside;
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
     if (hwloc_topology_set_synthetic(m.get(), text.c_str()) != 0 || hwloc_topology_load(m.get()) != 0) {
         refuse("describes no machine");
@@ -77,7 +77,7 @@ CMWQ_API topology topology::from_xml(const std::string& path) {
         throw std::system_error(error, std::generic_category(), "cmwq: topology file '" + path + "'");
     }
     const detail::hwloc_call inside;
-    const detail::hwloc_machine m = detail::new_hwloc_machine();
+    const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
     std::vector<detail::cpu_place> places;
     if (text.size() < static_cast<std::size_t>(INT_MAX) && // the size below counts the terminating zero
