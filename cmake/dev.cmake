@@ -3,10 +3,7 @@
 set(CMWQ_SYNC std CACHE STRING "Backend that the tests are built for: std (all of them; the tests of the model and those \
 with faults are built with their own all the same), fault or model (only those)")
 set_property(CACHE CMWQ_SYNC PROPERTY STRINGS std fault model)
-set(cmwq_sync_number_std 0)
-set(cmwq_sync_number_fault 1)
-set(cmwq_sync_number_model 2)
-if(NOT DEFINED cmwq_sync_number_${CMWQ_SYNC})
+if(NOT CMWQ_SYNC MATCHES "^(std|fault|model)$")
   message(FATAL_ERROR "CMWQ_SYNC is '${CMWQ_SYNC}'; it must be one of std, fault, model")
 endif()
 

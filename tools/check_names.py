@@ -18,19 +18,20 @@ def included(headers):
     return re.compile(rf"^\s*#\s*include\s*<(?:{headers})>")
 
 
-SYNC, OS = "include/cmwq/detail/sync/", "include/cmwq/detail/os/"
+OS = "include/cmwq/detail/os/"
+SYNC = ("include/cmwq/detail/base/", "include/cmwq/detail/sync/", OS)
 
 # (where it is looked for, what, what to say, where it is welcome)
 RULES = [
     (("include/",), included("thread|atomic|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|stop_token"),
-     "synchronisation belongs to detail/sync", (SYNC, OS)),
+     "synchronisation belongs to detail/sync", SYNC),
     (("include/",),
      re.compile(r"\bstd::(?:atomic\w*|memory_order\w*|(?:\w+_)?mutex|condition_variable\w*|j?thread|this_thread|call_once"
                 r"|once_flag|counting_semaphore|binary_semaphore|latch|barrier|lock_guard|unique_lock|scoped_lock)\b"),
-     "synchronisation belongs to detail/sync", (SYNC, OS)),
+     "synchronisation belongs to detail/sync", SYNC),
     (("include/",), re.compile(r"\b(?:steady_clock|system_clock|high_resolution_clock)::now\b"),
-     "clocks are read in detail/sync", (SYNC, OS)),
-    (("include/",), included(SYSTEM_HEADERS), "system calls belong to detail/os", (SYNC, OS)),
+     "clocks are read in detail/os", (OS,)),
+    (("include/",), included(SYSTEM_HEADERS), "system calls belong to detail/os", (OS,)),
     (("include/",), included(r"hwloc[^>]*"), "hwloc belongs to detail/topo/hwloc_source.hpp",
      ("include/cmwq/detail/topo/hwloc_source.hpp",)),
     (("include/",), included(r"boost/lockfree[^>]*"), "Boost.Lockfree belongs to detail/ds",
@@ -60,7 +61,7 @@ def check(root):
 
 
 SELF_TEST = [
-    ({"include/cmwq/detail/sync/atomic.hpp": "#include <atomic>\nstd::atomic<int> a;\n",
+    ({"include/cmwq/detail/base/atomic.hpp": "#include <atomic>\nstd::atomic<int> a;\n",
       "include/cmwq/detail/os/thread.hpp": "#include <pthread.h>\n",
       "include/cmwq/work.hpp": "// like std::atomic, but\n#include <cstdint>\n",
       "tests/unit/a.test.cpp": "#include <thread>\nstd::atomic<int> a; // no sleep_for here\n"}, []),
@@ -71,10 +72,12 @@ SELF_TEST = [
     ({"include/cmwq/runtime.hpp": "  std::this_thread::yield();\n"},
      ["include/cmwq/runtime.hpp:1: std::this_thread: synchronisation belongs to detail/sync"]),
     ({"include/cmwq/runtime.hpp": "auto t = std::chrono::steady_clock::now();\n"},
-     ["include/cmwq/runtime.hpp:1: steady_clock::now: clocks are read in detail/sync"]),
+     ["include/cmwq/runtime.hpp:1: steady_clock::now: clocks are read in detail/os"]),
     ({"include/cmwq/detail/engine/monitor.hpp": "#include <sys/syscall.h>\n# include <unistd.h>\n"},
      ["include/cmwq/detail/engine/monitor.hpp:1: #include <sys/syscall.h>: system calls belong to detail/os",
       "include/cmwq/detail/engine/monitor.hpp:2: # include <unistd.h>: system calls belong to detail/os"]),
+    ({"include/cmwq/detail/sync/clock.hpp": "#include <ctime>\n"},
+     ["include/cmwq/detail/sync/clock.hpp:1: #include <ctime>: system calls belong to detail/os"]),
     ({"include/cmwq/topology.hpp": "#include <hwloc.h>\n"},
      ["include/cmwq/topology.hpp:1: #include <hwloc.h>: hwloc belongs to detail/topo/hwloc_source.hpp"]),
     ({"include/cmwq/detail/ds/inbox.hpp": "#include <boost/lockfree/queue.hpp>\n"},

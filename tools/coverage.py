@@ -3,8 +3,8 @@
 """coverage.py PROFILE PROGRAM...: figures of each header of include/cmwq, and its lines and branches never reached.
 
 A line or branch counts once, however many times it is compiled: as template, in several programs, and in the inline
-namespaces of several backends. Left out are the backends for tests (detail/sync/fault*, model*), what is inside of an
-assertion, because that it fails is a bug, and what is for other machines."""
+namespaces of several backends. Left out is what is inside of an assertion, because that it fails is a bug, and what is
+for other machines."""
 
 import collections
 import concurrent.futures
@@ -18,7 +18,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BASE = ROOT / "include" / "cmwq"
 NO_CODE = re.compile(r"\s*($|//|#)")
 SKIPPED = 2  # the kind of a region
-LEFT_OUT = re.compile(r"detail/sync/(model|fault)[^/]*\.hpp$")
 
 
 def header(name):
@@ -26,8 +25,7 @@ def header(name):
     path = pathlib.Path(name)
     if not path.is_relative_to(BASE):
         return None
-    rel = path.relative_to(BASE).as_posix()
-    return None if LEFT_OUT.search(rel) else rel
+    return path.relative_to(BASE).as_posix()
 
 
 def lines_of(segments):

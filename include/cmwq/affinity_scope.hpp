@@ -3,7 +3,7 @@
 // affinity_scope: how far the items of an unbound queue may be from the CPU that queued them.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <optional>
 #include <string_view>

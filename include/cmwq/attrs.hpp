@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 namespace cmwq::inline CMWQ_NS {
 

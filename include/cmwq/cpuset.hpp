@@ -3,7 +3,7 @@
 // cpuset: a set of CPU numbers, as a value.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <algorithm>
 #include <bit>

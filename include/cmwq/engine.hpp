@@ -4,8 +4,7 @@
 // own, or link the CMake target cmwq::compiled, which does; for all others <cmwq/runtime.hpp> includes it.
 #pragma once
 
-#include <cmwq/runtime.hpp>
-
 #include <cmwq/detail/topo/topology.ipp>
+#include <cmwq/runtime.hpp>
 
 #include <cmwq/detail/engine/engine.ipp>

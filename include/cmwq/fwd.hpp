@@ -3,7 +3,7 @@
 // Forward declarations of the public names, for headers that only mention them.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 namespace cmwq::inline CMWQ_NS {
 

@@ -3,7 +3,7 @@
 // Policies: structs of compile-time answers that say how the items of a queue are executed.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <concepts>
 #include <string_view>

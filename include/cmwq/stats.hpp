@@ -3,7 +3,7 @@
 // Counters, as plain values taken at one instant.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 

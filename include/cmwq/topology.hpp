@@ -6,7 +6,7 @@
 
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/cpuset.hpp>
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 // Work items: pinned objects that carry everything a queue needs, so that queueing never allocates.
 #pragma once
 
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/engine_ops.hpp>
-#include <cmwq/detail/sync/atomic.hpp>
 
 #include <cstdint>
 #include <type_traits>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The fault backend itself: what it is told to do, it does, and the same for the same seed.
-#include <cmwq/detail/sync/fault.hpp>
+#include <fault/fault.hpp>
 
-#include <cmwq/detail/sync/fault.hpp> // once more: it guards itself
+#include <fault/fault.hpp> // once more: it guards itself
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/mutex.hpp>

@@ -10,7 +10,7 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <memory>
 #include <optional>

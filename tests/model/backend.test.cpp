@@ -4,14 +4,15 @@
 // failure again.
 #include "catch.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/detail/sync/model_explore.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
+#include <model/explore.hpp>
 
 #include <memory>
 #include <stdexcept>

@@ -11,7 +11,7 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 #include <optional>

@@ -4,11 +4,11 @@
 // plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if nobody else slept.
 #include "catch.hpp"
 
-#include <cmwq/detail/sync/model_explore.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/mutex_protocol.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
+#include <model/explore.hpp>
 
 #include <cstdint>
 #include <string>

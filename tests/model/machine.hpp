@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/sync/model_explore.hpp>
+#include <model/explore.hpp>
 
 #include <chrono>
 #include <cstdint>

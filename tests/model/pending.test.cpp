@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "model/machine.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <memory>
 

@@ -3,14 +3,15 @@
 // The simulation of the model backend: the arithmetic of burning, sleeping, classes and deadlines.
 #include "catch.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/detail/sync/model_simulate.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
+#include <model/simulate.hpp>
 
 #include <string>
 #include <vector>

@@ -13,8 +13,8 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
-#include <cmwq/detail/sync/atomic.hpp>
 
 namespace model = cmwq::detail::model;
 using cmwq::detail::atomic;

@@ -5,7 +5,7 @@
 
 #include "model/machine.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <cerrno>
 

@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <chrono>
 #include <memory>

@@ -6,7 +6,7 @@
 #include "timeline.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/sync/model_simulate.hpp>
+#include <model/simulate.hpp>
 
 #include <cmath>
 #include <iostream>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "seed.hpp"
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #if CMWQ_SYNC == 1
 #include "faults.hpp"
 #include "signal_storm.hpp"
 
-#include <cmwq/detail/sync/fault.hpp>
+#include <fault/fault.hpp>
 
 #include <cstdint>
 #include <iostream>

@@ -3,10 +3,10 @@
 // The faults under which a test runs that is built with the fault backend; nothing with the others.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #if CMWQ_SYNC == 1
-#include <cmwq/detail/sync/fault.hpp>
+#include <fault/fault.hpp>
 #endif
 
 namespace cmwq_test {

@@ -5,7 +5,7 @@
 // names below.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 #include <cmwq/stats.hpp>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // A clock that stands still until a test moves it.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/runtime_options.hpp>
 

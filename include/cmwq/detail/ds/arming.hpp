@@ -3,7 +3,7 @@
 // arming: a flag that keeps a watching thread awake. Setting it costs one load while the thread is awake.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <cstdint>
 

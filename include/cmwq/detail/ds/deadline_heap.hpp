@@ -3,7 +3,7 @@
 // An intrusive pairing heap of timers: arming never allocates, and a timer can be taken out of the middle.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 // grace_counts: the protocol of a grace period, over counters that somebody else owns.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {

@@ -3,8 +3,8 @@
 // inbox: an intrusive, lock-free list into which any thread puts, and from which one consumer at a time takes all.
 #pragma once
 
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
-#include <cmwq/detail/sync/atomic.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

@@ -4,7 +4,7 @@
 // O(1). An object may be on as many lists as it has `list_node` bases with different tags.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstddef>
 

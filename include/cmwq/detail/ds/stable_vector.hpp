@@ -3,7 +3,7 @@
 // stable_vector: grows at its end, never moves or loses an element, and is read without a lock.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // busy_workers: those that are in their work loop, for readers without a lock.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <bit>
 #include <cstddef>

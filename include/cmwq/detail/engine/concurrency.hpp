@@ -3,7 +3,7 @@
 // The decisions of concurrency management: pure predicates over a snapshot of a pool. The threads only carry them out.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

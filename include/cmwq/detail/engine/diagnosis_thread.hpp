@@ -4,7 +4,7 @@
 // take its time, and the clock of timers and the making of workers do not wait for it.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 

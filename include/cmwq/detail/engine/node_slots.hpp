@@ -3,8 +3,8 @@
 // node_slots: how many items of a queue may be active in the pools of one NUMA node, and who waits for a slot.
 #pragma once
 
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
-#include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {

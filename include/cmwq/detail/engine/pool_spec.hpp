@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
-#include <cmwq/detail/sync/thread_types.hpp>
+#include <cmwq/detail/base/thread_types.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/arming.hpp>
-#include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 

@@ -4,7 +4,7 @@
 // graph, and its greatest set of nodes that all depend on nodes of that set.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstddef>
 #include <cstdint>

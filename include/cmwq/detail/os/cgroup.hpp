@@ -3,7 +3,7 @@
 // How much CPU time the control groups of this process allow.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 #include <cmwq/detail/os/file.hpp>
 
 #include <algorithm>

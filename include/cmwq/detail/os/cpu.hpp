@@ -3,14 +3,14 @@
 // The CPUs that this process may use.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cerrno>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq::inline CMWQ_NS::detail::os {
 
 /// The number by which the system knows the calling thread.
 inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
@@ -42,4 +42,4 @@ void for_each_allowed_cpu(F&& f, long tid = 0) {
     f(0u);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+} // namespace cmwq::inline CMWQ_NS::detail::os

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 #include <cmwq/detail/os/file.hpp>
 
 #include <stdexcept>

@@ -3,7 +3,7 @@
 // Environment variables.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdlib>
 

@@ -3,7 +3,7 @@
 // Whole files, such as /proc and /sys have them: their size is not known before they have been read.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cerrno>
 #include <cstddef>

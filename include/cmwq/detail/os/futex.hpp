@@ -3,7 +3,7 @@
 // The futex system call, private to the process.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <cerrno>
 #include <cstdint>

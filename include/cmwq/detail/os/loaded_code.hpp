@@ -3,7 +3,7 @@
 // A shared object that contains the library, and that somebody unloads.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <dlfcn.h>
 #include <link.h>

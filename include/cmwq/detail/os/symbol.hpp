@@ -3,7 +3,7 @@
 // Naming a function of this process, for people who read a diagnosis.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -3,9 +3,9 @@
 // POSIX threads behind detail/sync/thread.hpp.
 #pragma once
 
+#include <cmwq/detail/base/thread_types.hpp>
 #include <cmwq/detail/os/thread_priority.hpp>
 #include <cmwq/detail/os/thread_state.hpp>
-#include <cmwq/detail/sync/thread_types.hpp>
 
 #include <csignal>
 #include <initializer_list>

@@ -3,7 +3,7 @@
 // What a thread of this process does right now, for people who read a diagnosis.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdio>
 #include <cstdlib>

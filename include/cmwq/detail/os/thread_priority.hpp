@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
-#include <cmwq/detail/config.hpp>
-#include <cmwq/detail/sync/thread_types.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/base/thread_types.hpp>
 
 #include <cerrno>
 #include <cstdint>

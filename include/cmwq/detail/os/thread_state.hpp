@@ -4,8 +4,8 @@
 // look.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
-#include <cmwq/detail/sync/thread_types.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/base/thread_types.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,15 +4,8 @@
 // it was preempted there. It never spins for long and never burns a CPU that the other one may need.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-#include <cmwq/detail/sync/model_thread.hpp>
-#else
-
-#include <cmwq/detail/sync/atomic.hpp>
-
-#include <ctime>
+#include <cmwq/detail/base/cpu_relax.hpp>
+#include <cmwq/detail/os/clock.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -24,8 +17,7 @@ public:
         } else {
             // Sleeping, not yielding: a yield does not let a thread of lower priority run.
             const int shift = round_ < 13 ? round_ - 8 : 5;
-            const timespec ts{0, 20'000L << shift};
-            ::nanosleep(&ts, nullptr);
+            os::sleep_for(20'000L << shift);
         }
         ++round_;
     }
@@ -35,5 +27,3 @@ private:
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail
-
-#endif

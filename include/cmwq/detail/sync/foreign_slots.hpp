@@ -3,8 +3,8 @@
 // Where other copies of the library in this process keep their slots of the calling thread.
 #pragma once
 
-#include <cmwq/detail/sync/set_once.hpp>
-#include <cmwq/detail/sync/thread_slots.hpp>
+#include <cmwq/detail/base/set_once.hpp>
+#include <cmwq/detail/base/thread_slots.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

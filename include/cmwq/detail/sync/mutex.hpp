@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// mutex: four bytes, futex based, known to clang's thread safety analysis. The engine's critical sections are tens of
-// nanoseconds long and its workers share a CPU with whom they compete, so there is hardly any spinning.
+// ranked_mutex: a mutex with a place in the order of locks, and scoped_lock.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
 #include <cmwq/detail/sync/lock_rank.hpp>
-
-#if CMWQ_SYNC == 2
-#include <cmwq/detail/sync/model_thread.hpp>
-#else
-
-#include <cmwq/detail/sync/futex.hpp>
-#include <cmwq/detail/sync/mutex_protocol.hpp>
-
-namespace cmwq::inline CMWQ_NS::detail {
-
-using mutex = basic_mutex<futex>;
-
-} // namespace cmwq::inline CMWQ_NS::detail
-
-#endif
+#include <cmwq/detail/sync/plain_mutex.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

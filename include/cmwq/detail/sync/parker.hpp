@@ -3,12 +3,6 @@
 // parker: lets one thread sleep until another one gives it a permit. One futex word.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
-
-#if CMWQ_SYNC == 2
-#include <cmwq/detail/sync/model_thread.hpp>
-#else
-
 #include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
 
@@ -17,5 +11,3 @@ namespace cmwq::inline CMWQ_NS::detail {
 using parker = basic_parker<futex>;
 
 } // namespace cmwq::inline CMWQ_NS::detail
-
-#endif

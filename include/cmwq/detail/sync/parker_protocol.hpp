@@ -3,7 +3,7 @@
 // The protocol of a parker, over whatever waits on a word: the system's futexes, or a model of them in a search.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 
 #include <cstdint>
 

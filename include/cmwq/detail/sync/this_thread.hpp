@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The calling thread: its slots, of which the model backend keeps one record per logical thread, and its CPU.
+// The calling thread: its slots and its CPU.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-#include <cmwq/detail/sync/model_thread.hpp>
-#else
-
+#include <cmwq/detail/base/thread_slots.hpp>
+#include <cmwq/detail/os/current_cpu.hpp>
 #include <cmwq/detail/sync/foreign_slots.hpp>
-#include <cmwq/detail/sync/thread_slots.hpp>
-
-#include <sched.h>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -29,12 +22,6 @@ inline thread_slots& this_thread_slots() noexcept {
     return slots_in_use(own);
 }
 
-/// The CPU that the calling thread is on, or was on a moment ago; 0 where the system does not tell.
-inline unsigned current_cpu() noexcept {
-    const int cpu = ::sched_getcpu();
-    return cpu < 0 ? 0u : static_cast<unsigned>(cpu);
-}
+using os::current_cpu;
 
 } // namespace cmwq::inline CMWQ_NS::detail
-
-#endif

@@ -4,7 +4,7 @@
 // find such a lock closed for good.
 #pragma once
 
-#include <cmwq/detail/sync/atomic.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 

@@ -3,7 +3,7 @@
 // Machines as hwloc knows them. The only place that includes hwloc.h.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 #include <cmwq/detail/topo/hwloc_call.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 #include <cmwq/topology.hpp>

@@ -33,7 +33,7 @@ std::string listing(const std::string& name) {
 
 cpuset allowed() {
     cpuset s;
-    cmwq::detail::for_each_allowed_cpu([&](unsigned c) { s.insert(c); });
+    cmwq::detail::os::for_each_allowed_cpu([&](unsigned c) { s.insert(c); });
     return s;
 }
 

@@ -3,9 +3,7 @@
 // Fibers for the model backend: stacks that are switched by hand, all of them on one OS thread.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -175,5 +173,3 @@ private:
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

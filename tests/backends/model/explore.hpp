@@ -4,12 +4,9 @@
 // first and exhaustively within bounds (fewest preemptions first), then at random beyond them.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_body.hpp>
-#include <cmwq/detail/sync/model_options.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <model/body.hpp>
+#include <model/options.hpp>
 
 #include <bit>
 #include <chrono>
@@ -496,5 +493,3 @@ inline result explore(options o, std::function<void()> body) {
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

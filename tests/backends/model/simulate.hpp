@@ -5,12 +5,9 @@
 // on all CPUs at once; everything else takes none. Atomics are plain variables here.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_body.hpp>
-#include <cmwq/detail/sync/model_options.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <model/body.hpp>
+#include <model/options.hpp>
 
 #include <algorithm>
 #include <list>
@@ -332,5 +329,3 @@ inline simulated simulate(simulation o, std::function<void()> body) {
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

@@ -4,7 +4,7 @@
 // each file that includes <cmwq/blocking_region.hpp> alone would have them.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

@@ -4,11 +4,12 @@
 // variables whose races are found.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_thread.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/plain_mutex.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+#include <model/carrier.hpp>
 
 #include <csignal>
 #include <cstddef>
@@ -240,5 +241,3 @@ private:
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

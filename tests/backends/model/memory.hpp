@@ -9,11 +9,8 @@
 // acquire and release do. There are no fences.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_core.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <model/core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -146,5 +143,3 @@ inline bool compare_exchange(world& w, object& o, std::uint64_t& expected, std::
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

@@ -3,34 +3,9 @@
 // atomic<T> without default memory orders: every operation says which order it needs. Integers, enums and pointers.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-#include <cmwq/detail/sync/model_atomic.hpp>
-#else
-
-#include <atomic>
-
-#if CMWQ_SYNC == 1
-#include <cmwq/detail/sync/fault_atomic.hpp>
-#endif
+#include <cmwq/detail/base/memory_order.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-#if CMWQ_SYNC == 1
-template <class T>
-using plain_atomic = fault::shaky_atomic<T>;
-#else
-template <class T>
-using plain_atomic = std::atomic<T>;
-#endif
-
-using memory_order = std::memory_order;
-inline constexpr memory_order relaxed = std::memory_order_relaxed;
-inline constexpr memory_order acquire = std::memory_order_acquire;
-inline constexpr memory_order release = std::memory_order_release;
-inline constexpr memory_order acq_rel = std::memory_order_acq_rel;
-inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
 
 template <class T>
 class atomic {
@@ -55,18 +30,7 @@ public:
     T fetch_and(T m, memory_order o) noexcept { return v_.fetch_and(m, o); }
 
 private:
-    plain_atomic<T> v_{};
+    std::atomic<T> v_{};
 };
 
-/// A hint to the processor that the calling thread waits for another one.
-inline void cpu_relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield" ::: "memory");
-#endif
-}
-
 } // namespace cmwq::inline CMWQ_NS::detail
-
-#endif

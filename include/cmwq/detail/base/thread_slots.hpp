@@ -3,7 +3,7 @@
 // What the library keeps per thread, the same for all backends.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The model backend of detail/sync/atomic.hpp. Outside a run, and in simulations, an atomic is a plain variable; in a
-// searched execution every operation on it is a step of the schedule.
+// Outside of a run, and in simulations, an atomic is a plain variable; in a searched execution every operation on it is a
+// step of the schedule.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_memory.hpp>
+#include <cmwq/detail/base/memory_order.hpp>
+#include <model/memory.hpp>
 
 #include <type_traits>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-using memory_order = std::memory_order;
-inline constexpr memory_order relaxed = std::memory_order_relaxed;
-inline constexpr memory_order acquire = std::memory_order_acquire;
-inline constexpr memory_order release = std::memory_order_release;
-inline constexpr memory_order acq_rel = std::memory_order_acq_rel;
-inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
 
 template <class T>
 class atomic {
@@ -144,10 +134,4 @@ private:
     mutable model::mark mark_;
 };
 
-/// Nothing: a bounded spin must be able to end without the others having moved, or what follows it would go untested.
-/// Unbounded waiting is `backoff`'s.
-inline void cpu_relax() noexcept {}
-
 } // namespace cmwq::inline CMWQ_NS::detail
-
-#endif

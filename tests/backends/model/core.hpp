@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The core of the model backend: logical threads, vector clocks, and the world that schedules them. Two worlds exist:
-// the explorer (model_explore.hpp) searches interleavings, the simulator (model_simulate.hpp) keeps virtual time. What
-// the rest of the library sees of either are the operations of detail/sync/, which ask the world at every step.
+// the explorer (explore.hpp) searches interleavings, the simulator (simulate.hpp) keeps virtual time. What
+// the library sees of either are the operations of base/ and sync/ in overlay/, which ask the world at every step.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_fiber.hpp>
-#include <cmwq/detail/sync/thread_slots.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/base/thread_slots.hpp>
+#include <model/fiber.hpp>
 
 #include <array>
 #include <cstdarg>
@@ -404,6 +401,10 @@ private:
     static inline std::uint32_t last_run_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+/// The CPUs of the machine that the run takes place on.
+[[nodiscard]] inline unsigned nr_cpus() noexcept {
+    world* w = world::current();
+    return w != nullptr ? w->around().cpus : 1;
+}
 
-#endif
+} // namespace cmwq::inline CMWQ_NS::detail::model

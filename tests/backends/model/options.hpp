@@ -7,11 +7,8 @@
 // search which the schedule names, with a trace of its operations. CMWQ_MODEL_TRACE=1 traces simulations.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 2
-
-#include <cmwq/detail/sync/model_core.hpp>
+#include <cmwq/detail/base/config.hpp>
+#include <model/core.hpp>
 
 #include <cstdlib>
 
@@ -76,5 +73,3 @@ void from_environment(T& value, const char* name) {
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail::model
-
-#endif

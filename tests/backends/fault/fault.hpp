@@ -5,9 +5,7 @@
 // that its parts throw.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 1
+#include <cmwq/detail/base/config.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -174,5 +172,3 @@ inline std::int64_t ahead_after_a_jump() noexcept {
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail::fault
-
-#endif

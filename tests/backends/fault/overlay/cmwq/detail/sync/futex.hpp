@@ -1,54 +1,47 @@
 // SPDX-License-Identifier: BSL-1.0
-//
-// The futex of the fault backend: allowed to do all that futex(2) says it may.
 #pragma once
-
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 1
 
 #include <cmwq/detail/os/futex.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/detail/sync/fault.hpp>
+#include <fault/fault.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail::fault {
+namespace cmwq::inline CMWQ_NS::detail {
 
+/// Does all that futex(2) says it may.
 struct futex {
     using word = os::futex::word;
 
     static void wait(word& w, std::uint32_t seen) noexcept {
-        if (returns_early()) return;
-        step();
+        if (fault::returns_early()) return;
+        fault::step();
         os::futex::wait(w, seen);
-        step();
+        fault::step();
     }
 
     static bool wait_until(word& w, std::uint32_t seen, std::int64_t deadline) noexcept {
-        if (returns_early()) return true;
-        step();
+        if (fault::returns_early()) return true;
+        fault::step();
         // The system sleeps by its own clock, and wakes who sleeps at once when that jumps. Here nobody would: so it is
         // slept in short pieces, each of which ends like a spurious wake-up.
-        std::int64_t until = deadline - ahead();
-        if (clock_may_jump()) {
+        std::int64_t until = deadline - fault::ahead();
+        if (fault::clock_may_jump()) {
             constexpr std::int64_t piece = 2'000'000;
-            until = std::min(until, steady_now() - ahead() + piece);
+            until = std::min(until, steady_now() - fault::ahead() + piece);
         }
         os::futex::wait_until(w, seen, std::max<std::int64_t>(until, 1));
         return steady_now() < deadline;
     }
 
     static void wake_one(word& w) noexcept {
-        step();
+        fault::step();
         os::futex::wake_one(w);
-        if (!wakes_twice()) return;
-        step();
+        if (!fault::wakes_twice()) return;
+        fault::step();
         os::futex::wake_one(w);
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::fault
-
-#endif
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compile-time configuration that every other header builds upon: the synchronisation backend and the inline
-// namespace that carries its name, the thread-safety annotations, assertions.
+// Compile-time configuration that every other header builds upon: the inline namespace, the thread-safety annotations,
+// assertions.
 #pragma once
+
+#include <cmwq/detail/base/backend.hpp>
 
 #include <cstdio>
 #include <cstdlib>
-
-// CMWQ_SYNC selects what the synchronisation floor (detail/sync/) is made of. It is part of the inline namespace, so
-// two object files that were built with different backends do not link together by accident.
-//   0  std    the real thing: std::atomic, futexes, POSIX threads (default)
-//   1  fault  the same with faults thrown in, all of which the real thing may show some day (tests only)
-//   2  model  a deterministic scheduler that searches interleavings (tests only)
-#ifndef CMWQ_SYNC
-#define CMWQ_SYNC 0
-#endif
-
-#if CMWQ_SYNC == 0
-#define CMWQ_NS v0_std
-#elif CMWQ_SYNC == 1
-#define CMWQ_NS v0_fault
-#elif CMWQ_SYNC == 2
-#define CMWQ_NS v0_model
-#else
-#error "CMWQ_SYNC must be 0 (std), 1 (fault) or 2 (model)"
-#endif
 
 // Clang's thread safety analysis; g++ does not know the attributes.
 #if defined(__clang__)

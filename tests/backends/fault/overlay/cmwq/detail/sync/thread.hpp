@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: BSL-1.0
-//
-// The thread of the fault backend: late at its work, or not to be had.
 #pragma once
 
-#include <cmwq/detail/config.hpp>
-
-#if CMWQ_SYNC == 1
-
 #include <cmwq/detail/os/thread.hpp>
-#include <cmwq/detail/sync/fault.hpp>
+#include <fault/fault.hpp>
 
 #include <cerrno>
 
-namespace cmwq::inline CMWQ_NS::detail::fault {
+namespace cmwq::inline CMWQ_NS::detail {
 
+/// Late at its work, or not to be had.
 class thread : public os::thread {
 public:
     int start(thread_body body, void* arg) noexcept {
-        if (refuses_thread()) return EAGAIN;
+        if (fault::refuses_thread()) return EAGAIN;
         body_ = body;
         arg_ = arg;
         const int error = os::thread::start(&late, this);
-        step();
+        fault::step();
         return error;
     }
 
 private:
     static void late(void* self) {
         const auto* const t = static_cast<thread*>(self);
-        step();
+        fault::step();
         t->body_(t->arg_);
     }
 
@@ -36,6 +31,4 @@ private:
     void* arg_ = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::fault
-
-#endif
+} // namespace cmwq::inline CMWQ_NS::detail

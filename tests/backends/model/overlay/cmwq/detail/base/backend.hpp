@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The model backend: a deterministic scheduler that searches interleavings.
+#pragma once
+
+#define CMWQ_SYNC 2
+#define CMWQ_NS v0_model

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <model/core.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+inline thread_slots& own_thread_slots() noexcept {
+    static constinit thread_slots outside;
+    model::world* w = model::world::current();
+    return w != nullptr ? w->self().slots : outside;
+}
+
+inline thread_slots& this_thread_slots() noexcept { return own_thread_slots(); } // there is one copy of the library
+
+/// The CPU that the logical thread is bound to, or was said to be on (model::set_current_cpu).
+inline unsigned current_cpu() noexcept {
+    model::world* w = model::world::current();
+    return w != nullptr ? w->self().cpu : 0;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
