@@ -37,7 +37,7 @@ namespace {
 class pinned {
 public:
     explicit pinned(unsigned cpu) {
-        cmwq::detail::for_each_allowed_cpu([this](unsigned c) { before_.insert(c); });
+        cmwq::detail::os::for_each_allowed_cpu([this](unsigned c) { before_.insert(c); });
         static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}));
     }
     ~pinned() { static_cast<void>(cmwq::detail::bind_this_thread(before_)); }
