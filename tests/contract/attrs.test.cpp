@@ -10,7 +10,7 @@
 #include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -6,7 +6,7 @@
 #include "faults.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -9,7 +9,7 @@
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/testing/manual_clock.hpp>
 
 #include <atomic>

@@ -2,7 +2,7 @@
 //
 // A rescuer finds the items of its queue among many others without looking at those again for each item. Counted, not
 // timed: the step from one item of a list to the next counts itself, in this program.
-#include <cmwq/detail/engine/pool_workqueue.hpp>
+#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 
 #include <atomic>
 #include <cstdint>

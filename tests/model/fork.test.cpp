@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "model/keyed_machine.hpp"
 
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <optional>
 

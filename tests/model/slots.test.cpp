@@ -14,7 +14,7 @@
 #include "model/keyed_machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 namespace model = cmwq::detail::model;
 using cmwq::detail::atomic;

@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "vm/machine.hpp"
 
-#include <cmwq/detail/engine/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
 #include <memory>

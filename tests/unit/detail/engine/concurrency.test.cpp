@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <cmwq/detail/engine/concurrency.hpp>
+#include <cmwq/detail/engine/pool/concurrency.hpp>
 
-#include <cmwq/detail/engine/concurrency.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/pool/concurrency.hpp> // once more: it guards itself
 
-#include <cmwq/detail/engine/busy_workers.hpp>
+#include <cmwq/detail/engine/pool/busy_workers.hpp>
 
-#include <cmwq/detail/engine/busy_workers.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/pool/busy_workers.hpp> // once more: it guards itself
 
 #include "catch.hpp"
 #include "seed.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <cmwq/detail/engine/settings.hpp>
+#include <cmwq/detail/engine/runtime/settings.hpp>
 
-#include <cmwq/detail/engine/settings.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/runtime/settings.hpp> // once more: it guards itself
 
 #include "catch.hpp"
 #include "seed.hpp"

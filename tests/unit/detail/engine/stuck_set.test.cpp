@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Which of many waits are stuck, against an oracle that goes round until nothing changes any more, on random graphs.
-#include <cmwq/detail/engine/stuck_set.hpp>
+#include <cmwq/detail/engine/report/stuck_set.hpp>
 
-#include <cmwq/detail/engine/stuck_set.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/report/stuck_set.hpp> // once more: it guards itself
 
 #include "catch.hpp"
 #include "seed.hpp"

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The other side of detail/engine_ops.hpp.
+#pragma once
+
+#include <cmwq/detail/engine/item/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/queue/flush.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/runtime/checks.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/library_copy.ipp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/policy.hpp>
+#include <cmwq/runtime.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// --- queues -----------------------------------------------------------------------------------------------------------
+
+// What waits for a queue is refused in its own items, and in all bottom halves.
+CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {
+    if (runs_item_of(q)) {
+        throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");
+    }
+    refuse_in_bottom_half(call, [&] { return " of " + describe_queue(q.name); });
+}
+
+CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
+    check_max_active(settings.max_active);
+    check_enumerator(settings.prio, priority::fifo, "the priority of a queue");
+    if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
+        throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
+                                    ": bottom halves are normal or high, not fifo");
+    }
+    runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
+    check_copy(core);
+    queue_settings s = settings;
+    attrs of_priority;
+    if (s.power_efficient && core.power_efficient()) {
+        if (s.prio == priority::high) of_priority.nice(-20);
+        if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
+        s.pool = pool_kind::attrs_keyed; // elastic: it stays managed
+        s.attributes = &of_priority;
+    }
+    auto q = std::make_unique<queue_core>(core, s);
+    if (s.rescuer && !core.is_dead()) q->make_rescuer(); // in a forked child the parent's runtime runs nothing
+    core.attach(*q, s.attributes);
+    q->take_exception_sink(settings.on_exception);
+    return q.release();
+}
+
+CMWQ_API void destroy_queue(queue_core* q) noexcept {
+    check_copy(*q);
+    if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
+        delete q;
+        return;
+    }
+    q->mark_dying();
+    q->begin_drain();
+    bool refused = false;
+    try {
+        if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
+        if (bottom_half_here() != nullptr) {
+            q->rt.timers().expedite_all(*q);
+            if (!is_empty(*q)) refuse_to_wait_for(*q, "~workqueue()");
+        }
+        wait_until_drained(*q, {.name = "~workqueue()", .may_throw = true, .of_pending = true});
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        refused = true;
+    }
+    if (refused) std::terminate(); // a destructor can neither throw nor wait for itself
+    q->rt.detach(*q);
+    q->end_rescuer();
+    q->give_back_pools();
+    delete q;
+}
+
+CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
+    check_copy(q);
+    refuse_to_wait_for(q, "shutdown()");
+    if (q.is_dead()) return 0;
+    q.mark_shut();   // first: while it only drains its own items may still queue on it
+    q.begin_drain(); // for good
+    struct dropping {
+        queue_core& q;
+        explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }
+        ~dropping() { q.end_dropping(); }
+    } const held_back(q);
+    std::size_t n = 0;
+    std::exception_ptr error; // the first one: nothing is left over for its sake
+    const auto give = [&](work_base& w) noexcept {
+        if (to.call == nullptr) return;
+        try {
+            to.call(to.context, w);
+        } catch (...) {
+            if (error == nullptr) error = std::current_exception();
+        }
+    };
+    do { // who was just queueing may still come
+        // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
+        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
+                        [&] { n += q.drop_pending(give); });
+    } while (!is_empty(q));
+    if (error != nullptr) std::rethrow_exception(error);
+    return n;
+}
+
+CMWQ_API void flush_queue(queue_core& q) {
+    check_copy(q);
+    refuse_to_wait_for(q, "flush()");
+    if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
+}
+
+CMWQ_API void drain_queue(queue_core& q) {
+    check_copy(q);
+    refuse_to_wait_for(q, "drain()");
+    if (q.is_dead()) return;
+    struct drain {
+        queue_core& q;
+        explicit drain(queue_core& queue) noexcept : q(queue) { q.begin_drain(); }
+        ~drain() { q.end_drain(); }
+    } const draining(q);
+    wait_until_drained(q, {.name = "drain()", .may_throw = true, .of_pending = true});
+}
+
+CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
+    check_copy(q);
+    if (q.fifo) {
+        throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
+                                    " runs one item at a time: its max_active is no option");
+    }
+    if (q.limit_is_fixed) {
+        throw std::logic_error("cmwq: " + describe_queue(q.name) +
+                               " belongs to the whole process: its max_active cannot be changed");
+    }
+    check_max_active(max_active);
+    if (!q.is_dead()) q.set_max_active(max_active);
+}
+
+CMWQ_API void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
+
+CMWQ_API void set_queue_min_active(queue_core& q, unsigned min_active) {
+    check_copy(q);
+    if (!q.is_dead()) q.set_min_active(min_active);
+}
+
+CMWQ_API unsigned queue_max_active(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.max_active();
+}
+
+CMWQ_API unsigned queue_min_active(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.min_active();
+}
+
+CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
+    check_copy(q);
+    if (q.is_dying()) {
+        throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
+                                    ", which is being destroyed, or was made before a fork()");
+    }
+    q.rt.apply(q, wanted);
+}
+
+CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
+    check_copy(q);
+    if (!q.is_dead()) to = q.attributes();
+}
+
+CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
+    check_copy(q);
+    return q.name;
+}
+
+CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
+    check_copy(q);
+    if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
+    return q.stats();
+}
+
+// --- queueing ---------------------------------------------------------------------------------------------------------
+
+/// Whether the caller may queue: on a draining queue only from inside one of its items, and only without delay.
+CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
+    return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
+}
+
+/// The CPU of the caller; a bottom half stays on that of its context, wherever the thread that runs it has got to.
+CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
+    const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
+    return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
+}
+
+CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+    if (q.kind != pool_kind::dispatcher) {
+        tell(q.rt.push(q, w, cpu));
+        return;
+    }
+    const int here = cpu_of_caller(q);
+    const bool elsewhere = cpu != any_cpu && cpu != here;
+    worker_pool& pool = *q.rt.push(q, w, elsewhere ? cpu : here).tell;
+    if (elsewhere) pool.kick_bottom_half();
+    else raise_bottom_half(pool);
+}
+
+CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (ns == 0) {
+        push_now(q, w, cpu);
+        return;
+    }
+    const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
+    runtime_core& rt = q.rt; // the queue may be gone as soon as the timer is armed
+    if (rt.timers().arm(q, w, where, rt.now() + ns)) rt.request_service();
+}
+
+/// Claims the item and calls `go()` if that worked. What could refuse the item comes before the claim: whoever loses to
+/// a claim relies on a run.
+template <class F>
+queue_status claim_and(work_base& w, F&& go) noexcept {
+    switch (work_access::claim(w)) {
+    case claim_result::already_pending: return queue_status::already_pending;
+    case claim_result::disabled: return queue_status::disabled;
+    case claim_result::claimed: break;
+    }
+    go();
+    return queue_status::queued;
+}
+
+CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
+    check_copy(q);
+    if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { push_now(q, w, cpu); });
+}
+
+CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
+    check_copy(q);
+    if (!admits(q, true) || node < 0 || !q.rt.has_node(node)) return queue_status::rejected;
+    return claim_and(w, [&] { tell(q.rt.push(q, w, any_cpu, node)); });
+}
+
+CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    check_copy(q);
+    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
+}
+
+// --- taking away ------------------------------------------------------------------------------------------------------
+
+/// A runtime that is not found is gone, or a copy of the library has made it that is not known here.
+CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+    if (at.runtime == nullptr && !directory::can_know(pool_id)) refuse_item_of_unknown_copy(w);
+}
+
+/// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
+/// False: nothing was pending. Waits only while another thread is between its claim and its push.
+///
+/// `how(look, armed, take)` calls `take()` and returns what that returned: whether it was there, among the timers of
+/// this runtime or in one of its pools.
+template <class How>
+bool grab_pending(work_base& w, How&& how) noexcept {
+    for (backoff b;; b.pause()) {
+        if (work_access::is_delayed(w)) {
+            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
+                const directory::look at(home);
+                if (at.dead) {
+                    work_access::abandon(w);
+                    return true;
+                }
+                check_found(at, home, w);
+                const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
+                if (at.runtime != nullptr && how(at, true, take)) return true;
+            }
+        }
+        if (!work_access::pending(w)) return false;
+        if (const std::uint64_t id = work_access::pool_id(work_access::place_of(w)); id != 0) {
+            const directory::look at(id);
+            if (at.dead) {
+                work_access::abandon(w);
+                return true;
+            }
+            check_found(at, id, w);
+            const auto take = [&] { return at.runtime->pool(id).steal(w); };
+            if (at.runtime != nullptr && how(at, false, take)) return true;
+        }
+    }
+}
+
+CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
+    return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
+}
+
+/// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
+/// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
+CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
+    const bool running_only = !by.of_pending;
+    const item_name name = name_of(w);
+    bool was_armed = false;
+    for (backoff b;; b.pause()) {
+        if (!running_only && work_access::is_delayed(w)) {
+            // An armed timer is brought forward, also one that was armed while this looked.
+            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
+                const directory::look at(home);
+                if (at.dead) return false;
+                check_found(at, home, w);
+                if (at.runtime != nullptr)
+                    was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
+            }
+        }
+        const bool pending = work_access::pending(w);
+        const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+        if (id != 0) {
+            item_waiter iw;
+            worker_pool::whereabouts found = worker_pool::whereabouts::not_here;
+            {
+                const directory::look at(id);
+                if (at.dead) return false;
+                check_found(at, id, w);
+                // [RUN-1][RUN-2] Nobody has PENDING, so what runs it is there to be seen, and most often nothing is: then
+                // no lock is taken. An instance that is pending is not waited for here.
+                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).may_run(w))) {
+                    found = at.runtime->pool(id).wait_for(w, iw, running_only);
+                }
+            }
+            if (found == worker_pool::whereabouts::in_transit) continue;
+            if (found != worker_pool::whereabouts::not_here) {
+                hand_over_bottom_halves();
+                const registered_wait registered(by, name, iw, id);
+                iw.who.wait();
+                return true;
+            }
+        }
+        if (running_only || !pending) return was_armed; // if it was, it has run since
+    }
+}
+
+CMWQ_INLINE bool runs_here(const work_base& w) noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self != nullptr && self->own_item == &w;
+}
+
+/// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
+CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
+    worker* self = this_thread_slots().current_worker;
+    while (self != nullptr && self->own_item != &w) self = self->beneath;
+    return self;
+}
+
+CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    check_copy(q);
+    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    queue_status status = queue_status::queued;
+    for (;;) {
+        const claim_result c = work_access::claim(w);
+        if (c == claim_result::disabled) return queue_status::disabled;
+        if (c == claim_result::claimed) break;
+        if (!grab_pending(w)) continue; // it has just been taken to run: claim the next instance
+        // Disabled meanwhile? Whoever does that looks for the instance until it has it, and says that it was pending.
+        status = queue_status::modified;
+        break;
+    }
+    push_or_arm(q, w, ns, cpu);
+    return status;
+}
+
+CMWQ_INLINE void refuse_to_wait_for(const work_base& w, const char* call) {
+    if (runs_here(w)) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
+    refuse_in_bottom_half(call, [&] { return " of " + describe(name_of(w)); });
+}
+
+CMWQ_API bool flush_work(work_base& w) {
+    refuse_to_wait_for(w, "flush()");
+    return wait_for_work(w, {.name = "flush()", .may_throw = true, .of_pending = true});
+}
+
+CMWQ_API bool cancel_work(work_base& w) noexcept {
+    if (!grab_pending(w)) return false;
+    work_access::clear_pending(w);
+    return true;
+}
+
+CMWQ_INLINE void raise_depth_or_throw(work_base& w) {
+    if (work_access::raise_depth(w)) return;
+    throw std::length_error("cmwq: " + describe(name_of(w)) + " is disabled 65535 times");
+}
+
+CMWQ_API bool disable_work(work_base& w) {
+    raise_depth_or_throw(w);
+    return cancel_work(w);
+}
+
+CMWQ_INLINE bool disable_and_wait(work_base& w, const char* call) {
+    refuse_to_wait_for(w, call);
+    const bool was_pending = disable_work(w);
+    try {
+        wait_for_work(w, {.name = call, .may_throw = true, .of_pending = false});
+    } catch (...) {
+        work_access::lower_depth(w);
+        throw;
+    }
+    return was_pending;
+}
+
+CMWQ_API bool disable_work_sync(work_base& w) { return disable_and_wait(w, "disable_sync()"); }
+
+CMWQ_API bool cancel_work_sync(work_base& w) {
+    const bool was_pending = disable_and_wait(w, "cancel_sync()");
+    work_access::lower_depth(w);
+    return was_pending;
+}
+
+CMWQ_API bool enable_work(work_base& w) {
+    switch (work_access::lower_depth(w)) {
+    case work_access::lowered::enabled: return true;
+    case work_access::lowered::still_disabled: return false;
+    case work_access::lowered::was_not_disabled: break;
+    }
+    throw std::logic_error("cmwq: enable() of " + describe(name_of(w)) + " without a matching disable()");
+}
+
+CMWQ_API bool work_running(const work_base& w) noexcept {
+    const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+    if (id == 0) return false;
+    const directory::look at(id);
+    if (at.dead) return false;
+    check_found(at, id, w);
+    return at.runtime != nullptr && at.runtime->pool(id).runs(w);
+}
+
+CMWQ_API void end_of_work(work_base& w) noexcept {
+    // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
+    work_access::raise_depth(w);
+#if CMWQ_ASSERTS
+    taken_from_destroyed taken(w);
+    if (grab_pending(w, taken)) {
+        taken.tell(); // first: nobody who sees the item at rest finds its queue gone before that is told
+        work_access::clear_pending(w);
+    }
+#else
+    cancel_work(w);
+#endif
+    if (worker* const self = runner_here(w); self != nullptr) {
+        self->pool.forget(*self);
+    } else {
+        wait_for_work(w, {.name = "~work()", .may_throw = false, .of_pending = false});
+    }
+}
+
+// --- this thread: bottom halves ---------------------------------------------------------------------------------------
+
+CMWQ_API void run_held_back_bottom_halves() noexcept {
+    bh_budget budget(bh_budget::limit::softirq);
+    run_raised(this_thread_slots(), budget);
+}
+
+// --- this thread ------------------------------------------------------------------------------------------------------
+
+CMWQ_API work_base* work_of_this_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self == nullptr ? nullptr : self->own_item;
+}
+
+CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front;
+}
+
+CMWQ_API bool on_rescuer_thread() noexcept {
+    const worker* self = this_thread_slots().current_worker;
+    return self != nullptr && self->is_seat;
+}
+
+CMWQ_API void describe_this_run(std::string_view what) noexcept {
+    if (worker* self = this_thread_slots().current_worker; self != nullptr) self->pool.describe(*self, what);
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

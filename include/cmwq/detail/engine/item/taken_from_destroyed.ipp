@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The report of an item that is destroyed while it is pending, in builds with assertions.
+#pragma once
+
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+
+#include <new>
+#include <optional>
+#include <string>
+
+#if CMWQ_ASSERTS
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// A pending instance of an item was taken away that is being destroyed. Often a mistake, because the item does not run any
+/// more; but not always, so it is no error.
+struct taken_from_destroyed {
+    explicit taken_from_destroyed(work_base& item) noexcept : w(item) {}
+
+    /// For `grab_pending()`. The queue stays until its name is known, and the runtime until that has been told.
+    bool operator()(const directory::look& at, bool armed, const auto& take) {
+        if (!at.runtime->has_listener()) return take();
+        bool taken = false;
+        at.runtime->with_queues_kept([&] {
+            taken = take();
+            if (!taken) return;
+            const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
+            const queue_core& q = armed ? *work_access::timer(w).queue : *pwq->queue;
+            form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";
+            number = armed ? work_access::timer(w).cpu : static_cast<int>(pwq->pool->number());
+            try {
+                queue = q.name;
+            } catch (const std::bad_alloc&) {
+                queue.clear(); // said without its name
+            }
+        });
+        if (taken) kept.emplace(at);
+        return taken;
+    }
+
+    /// Outside of the look: the listener may destroy another runtime.
+    void tell() const {
+        if (!kept.has_value()) return;
+        kept->runtime->report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
+            return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) +
+                   " (" + form + std::to_string(number) + "): it does not run";
+        });
+    }
+
+    work_base& w;
+    std::string queue;
+    const char* form = "";
+    int number = 0;
+    std::optional<directory::pin> kept;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/item/timer_service.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE void tell(pushed&& p) noexcept {
+    if (p.tell != nullptr) p.tell->after_push();
+}
+
+CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
+    {
+        const scoped_lock g(lock_);
+        if (q.is_open()) {
+            work_timer& t = work_access::timer(w);
+            t.item = &w;
+            t.queue = &q;
+            t.cpu = cpu;
+            t.deadline = deadline;
+            heap_.push(t);
+            q.armed.push_back(t);
+            t.home.store(rt_.id(), release); // [TIM-1] pairs [TIM-2]: whoever cancels finds the service
+            return &heap_.front() == &t;
+        }
+    }
+    tell(rt_.push(q, w, cpu));
+    return false;
+}
+
+CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
+    heap_.remove(t);
+    t.queue->armed.remove(t);
+    t.home.store(0, release);
+}
+
+CMWQ_INLINE pushed timer_service::fire_locked(work_timer& t) noexcept {
+    remove_locked(t);
+    return rt_.push(*t.queue, *t.item, t.cpu);
+}
+
+CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
+    const scoped_lock g(lock_);
+    work_timer& t = work_access::timer(w);
+    if (t.home.load(acquire) != rt_.id()) return false;
+    remove_locked(t);
+    return true;
+}
+
+CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
+    bool armed = false;
+    const auto fire = [&]() -> pushed {
+        const scoped_lock g(lock_);
+        work_timer& t = work_access::timer(w);
+        armed = t.home.load(acquire) == rt_.id();
+        return armed ? fire_locked(t) : pushed{};
+    };
+    tell(fire());
+    return armed;
+}
+
+CMWQ_INLINE void timer_service::expedite_all(queue_core& q) noexcept {
+    const auto fire_one = [&](bool& more) -> pushed {
+        const scoped_lock g(lock_);
+        more = !q.armed.empty();
+        return more ? fire_locked(*q.armed.front()) : pushed{};
+    };
+    for (bool more = true; more;) tell(fire_one(more));
+}
+
+CMWQ_INLINE work_base* timer_service::take_one(queue_core& q) noexcept {
+    const scoped_lock g(lock_);
+    work_timer* const t = q.armed.front();
+    if (t == nullptr) return nullptr;
+    remove_locked(*t);
+    return t->item;
+}
+
+CMWQ_INLINE std::int64_t timer_service::expire(std::int64_t now) noexcept {
+    std::int64_t next = 0;
+    const auto fire_one = [&](bool& more) -> pushed {
+        const scoped_lock g(lock_);
+        next = heap_.empty() ? 0 : heap_.front().deadline;
+        more = next != 0 && next <= now;
+        return more ? fire_locked(heap_.front()) : pushed{};
+    };
+    for (bool more = true; more;) tell(fire_one(more));
+    return next;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

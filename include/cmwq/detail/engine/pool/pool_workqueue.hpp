@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_workqueue: what one queue keeps in one pool. Its limit of active items, the items beyond it, and how many items
+// of each flush colour are under way. Everything here belongs to the pool's lock (letter L), but for the identities.
+#pragma once
+
+#include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/node_slots.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class worker_pool;
+class queue_core;
+class worker;
+
+using item_list = intrusive_list<work_base, item_tag>;
+
+class pool_workqueue;
+
+/// A flush that waits for one pwq. Lives on the flusher's stack. Letters: I set before it is registered · L pool lock
+struct color_waiter {
+    waiter* who = nullptr;         // I
+    pool_workqueue* pwq = nullptr; // I: there as long as `waits` says so
+    worker_pool* pool = nullptr;   // I: its pool
+    unsigned color = 0;            // L
+    bool waits = false;            // L: registered, and what it waits for has not happened
+    color_waiter* next = nullptr;  // L
+};
+
+/// Counts items by colour, so that a flush can tell what was queued before it from what came later.
+///
+/// Items get the colour that is open at the time; a flush closes it and waits until that colour and all older ones
+/// count zero. Colours are a ring of 16; the closed ones are oldest … open - 1. When all others are in use, flushers
+/// share the next close: they wait for a little more than they must, never for less.
+class color_ring {
+public:
+    static constexpr unsigned nr_colors = 16;
+
+    unsigned enter() noexcept {
+        ++count_[open_];
+        ++nr_entered_;
+        return open_;
+    }
+
+    void leave(unsigned color, deferred& d) noexcept {
+        CMWQ_ASSERT(count_[color] > 0);
+        ++nr_left_;
+        if (--count_[color] == 0 && color == oldest_ && color != open_) retire(d);
+    }
+
+    /// Registers `w` to be told when everything that has entered has left. False: nothing is under way.
+    bool close(color_waiter& w) noexcept {
+        if (nr_entered_ == nr_left_) return false;
+        w.who->expect();
+        w.next = nullptr;
+        w.waits = true;
+        if (count_[open_] == 0) { // nothing since the last close: wait for that one
+            w.color = (open_ + nr_colors - 1) % nr_colors;
+            append(closed_, w);
+        } else if (next(open_) != oldest_) {
+            w.color = open_;
+            append(closed_, w);
+            open_next();
+        } else {
+            w.color = undecided;
+            append(overflow_, w);
+        }
+        return true;
+    }
+
+    /// A number instead of a colour that counts items or is waited for: it stays the same, and grows with each close.
+    /// A waiter waits for items of the same number, or of a smaller one.
+    [[nodiscard]] std::uint64_t generation_of(unsigned color) const noexcept {
+        return color == undecided ? generation_ : generation_ - age(color); // it will share the next close
+    }
+    [[nodiscard]] std::uint64_t generation_of(const color_waiter& w) const noexcept { return generation_of(w.color); }
+    /// Whether `w`, which waits, waits for items of that colour, of which there are some.
+    [[nodiscard]] bool covers(const color_waiter& w, unsigned color) const noexcept {
+        return generation_of(color) <= generation_of(w);
+    }
+
+    /// `w`, which waits, does not wait any more.
+    void forget(color_waiter& w) noexcept {
+        queue& q = w.color == undecided ? overflow_ : closed_;
+        color_waiter* before = nullptr;
+        for (color_waiter* c = q.first; c != &w; c = c->next) before = c;
+        (before == nullptr ? q.first : before->next) = w.next;
+        if (q.last == &w) q.last = before;
+        w.waits = false;
+    }
+
+    [[nodiscard]] std::uint64_t nr_entered() const noexcept { return nr_entered_; }
+    [[nodiscard]] std::uint64_t nr_left() const noexcept { return nr_left_; }
+
+private:
+    struct queue {
+        color_waiter* first = nullptr;
+        color_waiter* last = nullptr;
+    };
+
+    static constexpr unsigned undecided = nr_colors; // of those who wait for a colour to be free
+
+    static unsigned next(unsigned c) noexcept { return (c + 1) % nr_colors; }
+    // How many closes ago the colour was the open one.
+    [[nodiscard]] unsigned age(unsigned c) const noexcept { return (open_ + nr_colors - c) % nr_colors; }
+
+    void open_next() noexcept {
+        open_ = next(open_);
+        ++generation_;
+    }
+
+    static void append(queue& q, color_waiter& w) noexcept {
+        (q.last == nullptr ? q.first : q.last->next) = &w;
+        q.last = &w;
+    }
+
+    // The oldest colour is empty: tell everybody who waits for it, and for those behind it that are empty too.
+    void retire(deferred& d) noexcept {
+        while (oldest_ != open_ && count_[oldest_] == 0) {
+            while (closed_.first != nullptr && closed_.first->color == oldest_) {
+                color_waiter* w = closed_.first;
+                closed_.first = w->next; // the node is gone once its owner knows
+                if (closed_.first == nullptr) closed_.last = nullptr;
+                w->waits = false;
+                d.happened(*w->who);
+            }
+            oldest_ = next(oldest_);
+            if (overflow_.first != nullptr) share_close();
+        }
+    }
+
+    void share_close() noexcept {
+        for (color_waiter* w = overflow_.first; w != nullptr; w = w->next) w->color = open_;
+        if (closed_.last == nullptr) closed_ = overflow_;
+        else {
+            closed_.last->next = overflow_.first;
+            closed_.last = overflow_.last;
+        }
+        overflow_ = {};
+        open_next();
+    }
+
+    std::uint64_t nr_entered_ = 0;
+    std::uint64_t nr_left_ = 0;
+    std::uint64_t count_[nr_colors] = {};
+    unsigned open_ = 0;
+    unsigned oldest_ = 0;
+    queue closed_;
+    queue overflow_;
+    std::uint64_t generation_ = nr_colors; // of the open colour
+};
+
+struct pwq_tag;
+struct grant_tag;
+struct rescue_tag;
+struct mayday_tag;
+struct waiting_tag;
+
+/// Letters besides those of the pool: I set before publication · WQ the queue's mutex · N the lock of `slots` ·
+/// G the lock of the graph of waits
+class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
+                                                 public list_node<slot_tag>,
+                                                 public list_node<grant_tag>,
+                                                 public list_node<rescue_tag>,
+                                                 public list_node<mayday_tag> {
+public:
+    pool_workqueue(queue_core& q, worker_pool& p, node_slots* shared_slots) noexcept
+        : queue(&q), pool(&p), slots(shared_slots) {}
+    pool_workqueue(const pool_workqueue&) = delete;
+    pool_workqueue& operator=(const pool_workqueue&) = delete;
+
+    // What queueing reads, and what else is written now and then only.
+    queue_core* const queue;  // I
+    worker_pool* const pool;  // I
+    node_slots* const slots;  // I: shared with other pwqs of the queue; null: a limit of its own, max_active
+    std::uint64_t serial = 0; // WQ: in the order of their making
+    worker* seat = nullptr;   // L: of a queue with a rescuer: under which record that runs items here
+    unsigned max_active = 0;  // L: at most so many items on the worklist or running, if it shares no slots
+    bool plugged = false;     // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
+    bool frozen = false;      // L: nothing becomes active until the thaw
+    bool held_back = false;   // L: shutdown() hands out what is inactive: nothing becomes active
+    bool detached = false;    // L: nothing is queued here any more; freed when it has drained
+    bool mayday = false;      // L: the rescuer has been called, and has not left yet: it stays
+
+    // What a worker writes for each item. In one line with the above it makes queueing a third slower.
+    alignas(cache_line) unsigned nr_active = 0; // L
+    unsigned nr_waiting = 0;                    // L: those of them on the worklist
+    item_list inactive;                         // L: the others, in order
+    enum class slot_state : unsigned char { none, waiting, granted };
+    slot_state slot = slot_state::none; // N
+    color_ring colors;                  // L: every item between its acceptance and its end
+    std::uint64_t nr_started = 0;       // L
+    std::uint64_t nr_completed = 0;     // L
+
+    intrusive_list<worker, waiting_tag> waiting; // G: those that run an item of it which waits inside of the library
+    std::uint64_t searched_by = 0;               // G: the last search that has been here,
+    std::uint64_t searched_to = 0;               // G: and for which generations of colours
+
+    [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
+};
+
+/// A run, to be asked about when no lock is held.
+struct seen_run {
+    worker* by;
+    const pool_workqueue* pwq; ///< an address to compare with
+    std::uint64_t number;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

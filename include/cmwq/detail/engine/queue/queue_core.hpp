@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queue_core: what stands behind a workqueue. Its pwqs and which of them serves which CPU, its options, and whether it
+// accepts items.
+#pragma once
+
+#include <cmwq/attrs.hpp>
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
+#include <cmwq/detail/engine/pool/rescuer.hpp>
+#include <cmwq/detail/engine/runtime/library_copy.hpp>
+#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/policy.hpp>
+#include <cmwq/runtime_options.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+class runtime_core;
+struct queue_tag;
+
+/// Which pwq serves which CPU of the runtime. Constant once it is published.
+struct pwq_map {
+    std::vector<pool_workqueue*> of_place; ///< by the place of the CPU in the runtime; each has one
+
+    [[nodiscard]] bool contains(const pool_workqueue& p) const noexcept {
+        for (const pool_workqueue* q : of_place) {
+            if (q == &p) return true;
+        }
+        return false;
+    }
+};
+
+/// What a change of attributes is going to do to a queue. All that can fail is behind it when it exists.
+class queue_plan {
+public:
+    queue_plan(queue_core& q, const attrs& a) : queue(&q), wanted(a) {}
+    queue_plan(queue_plan&&) = default;
+    queue_plan& operator=(queue_plan&&) = delete;
+    ~queue_plan(); // what has not been carried out is given back
+
+    queue_core* queue;
+    attrs wanted;
+    std::unique_ptr<pwq_map> map = std::make_unique<pwq_map>();
+    std::vector<std::unique_ptr<pool_workqueue>> fresh; ///< each keeps its pool
+    std::vector<unsigned> cpus_of_node;                 ///< how many CPUs the queue may use, by node
+    cpuset cpus;                                        ///< those that the queue may use
+    cpuset instead;                                     ///< what it uses, if none of the CPUs that it names is there
+};
+
+/// Letters: I set before publication · WQ the mutex below · T the timer lock · D the diagnosis thread · A atomic
+class queue_core final : public made_by, public list_node<queue_tag> { // made_by first: it is asked before the rest
+public:
+    queue_core(runtime_core& runtime, const queue_settings& s);
+    ~queue_core();
+    queue_core(const queue_core&) = delete;
+    queue_core& operator=(const queue_core&) = delete;
+
+    /// Why a queue does not accept items. Items of the queue itself may still queue on a draining one.
+    /// dying: its destructor has begun. dead: the parent's, in a forked child.
+    /// shut: for good, and for its own items, too.
+    static constexpr std::uint32_t draining = 1, dead = 2, dying = 4, shut = 8;
+
+    /// Last step of creation: nothing can fail any more, so the sink is this queue's now.
+    void take_exception_sink(const exception_sink& s) noexcept { on_exception = s; }
+
+    [[nodiscard]] bool is_open() const noexcept { return closed_.load(acquire) == 0; }
+    [[nodiscard]] bool is_dead() const noexcept { return (closed_.load(acquire) & dead) != 0; }
+    [[nodiscard]] bool is_shut() const noexcept { return (closed_.load(acquire) & shut) != 0; }
+    void mark_dead() noexcept {
+        closed_.fetch_or(dead, acq_rel);
+        if (its_rescuer != nullptr) its_rescuer->forget_thread();
+    }
+
+    /// Drains nest: the last one to end opens the queue again, and the destructor's never ends.
+    void begin_drain() noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (nr_drainers_++ == 0) closed_.fetch_or(draining, seq_cst);
+    }
+    void end_drain() noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (--nr_drainers_ == 0) closed_.fetch_and(~draining, seq_cst);
+    }
+
+    void mark_shut() noexcept { closed_.fetch_or(shut, acq_rel); }
+    void mark_dying() noexcept { closed_.fetch_or(dying, acq_rel); }
+    [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; }
+
+    [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+
+    // --- limits ---------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] unsigned max_active() const noexcept { return max_active_.load(relaxed); }
+    [[nodiscard]] unsigned min_active() const noexcept { return min_active_.load(relaxed); }
+    /// Concurrent callers take turns, so that all pwqs agree in the end.
+    void set_max_active(unsigned n) noexcept CMWQ_EXCLUDES(lock_);
+    /// Throws std::invalid_argument; nothing changed then.
+    void set_min_active(unsigned n) CMWQ_EXCLUDES(lock_);
+
+    // --- freezing: under the runtime's configuration lock ---------------------------------------------------------------
+
+    void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock_);
+    /// Whether items of it are active: next in line to run, or running.
+    [[nodiscard]] bool is_active() const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- rescue and shut-down -------------------------------------------------------------------------------------------
+
+    /// Before it is attached. Throws std::system_error, std::bad_alloc.
+    void make_rescuer();
+    /// It has drained: pools do not know its rescuer any more, and the thread ends.
+    void end_rescuer() noexcept CMWQ_EXCLUDES(lock_);
+    /// Around drop_pending(): nothing of the queue becomes active in between. Several at once share what there is.
+    void begin_dropping() noexcept CMWQ_EXCLUDES(lock_);
+    void end_dropping() noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes all items that have not started, one by one, and calls `to(work_base&)` for those that somebody
+    /// owns, which are free then; no lock is held. Closures are destroyed. Returns how many there were. `to` does not
+    /// throw.
+    template <class F>
+    std::size_t drop_pending(F&& to) CMWQ_EXCLUDES(lock_);
+    /// An item waits because the limit of the queue is reached: from here on somebody looks whether the others get on.
+    void note_backlog() noexcept;
+    /// The diagnosis thread: whether anything waits for the limit. If nothing of the queue has got on since the last call,
+    /// and everything that may run does, adds the runs to `runs`; throws std::bad_alloc then.
+    [[nodiscard]] bool watch_backlog(std::vector<seen_run>& runs) CMWQ_EXCLUDES(lock_);
+    /// Then: whether all of them have been blocked. Returns whether that has been so for `limit`; `passed`: since the
+    /// last call. Nanoseconds.
+    [[nodiscard]] bool note_standstill(bool stands_still, std::int64_t passed, std::int64_t limit) noexcept {
+        stuck_for_ = stands_still ? stuck_for_ + passed : 0;
+        return stuck_for_ >= limit;
+    }
+    /// To be reported once: whether this is the first call.
+    [[nodiscard]] bool first_report(event::kind what) noexcept {
+        const unsigned bit = 1u << static_cast<unsigned>(what);
+        return (reported_.fetch_or(bit, relaxed) & bit) == 0;
+    }
+
+    // --- pwqs -----------------------------------------------------------------------------------------------------------
+
+    /// per_cpu and dispatcher: one pwq for each CPU, for good. Throws std::bad_alloc.
+    void make_pwqs();
+    /// attrs_keyed, under the runtime's configuration lock, which keeps the pools of the queue from changing.
+    /// `lenient`: CPUs that cannot be had are not an error; all that there are take their place.
+    /// Throws std::invalid_argument, std::bad_alloc; nothing changed then.
+    [[nodiscard]] queue_plan plan(const attrs& wanted, bool lenient) CMWQ_EXCLUDES(lock_);
+    /// Everything queued after the return goes to the new pools. Waits for those who are just queueing.
+    void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// Frees the pwqs that were replaced and have drained, and lets the next one of an ordered queue run.
+    void reap() noexcept CMWQ_EXCLUDES(lock_);
+    /// Nobody uses the queue any more: gives back all pwqs. Waits for those who are just leaving queue().
+    void give_back_pools() noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
+
+    /// Notes that a replaced pwq has drained, for reap().
+    void ask_for_reaping() noexcept { reap_wanted_.store(true, release); }
+    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); }
+
+    /// Calls `f(pool_workqueue&)` for each in the order of their making, also for those that were replaced.
+    template <class F>
+    void for_each_pwq(F&& f) const CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) f(*p);
+    }
+    /// First `f` for each, then `g` for each, with none made or freed in between.
+    template <class F, class G>
+    void for_each_pwq_twice(F&& f, G&& g) const CMWQ_EXCLUDES(lock_) {
+        const scoped_lock guard(lock_);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) f(*p);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) g(*p);
+    }
+    [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
+
+    // --- for dump(): while the queue cannot go --------------------------------------------------------------------------
+
+    [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_place() const CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
+    void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
+
+    runtime_core& rt;                          // I
+    const std::string name;                    // I
+    const pool_kind kind;                      // I
+    const bool managed;                        // I
+    const bool fifo;                           // I
+    const priority prio;                       // I
+    const bool cpu_intensive;                  // I
+    const bool freezable;                      // I
+    bool limit_is_fixed = false;               // I: of a system queue
+    std::unique_ptr<rescuer> its_rescuer;      // I: null: it has none
+    workqueue_base* const front;               // I
+    exception_sink on_exception;               // I
+    const std::unique_ptr<grace_period> grace; // A: attrs_keyed: whoever reads `map`
+    atomic<const pwq_map*> map{nullptr};       // A: [GRACE-1] [GRACE-2]
+
+    // T: timers that belong to this queue; written for each of them, and all of the above is read for each item.
+    alignas(cache_line) intrusive_list<work_timer, timer_tag> armed;
+
+private:
+    [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
+    void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
+
+    alignas(cache_line) atomic<std::uint32_t> closed_{0};             // A: read for each item
+    atomic<bool> reap_wanted_{false};                                 // A
+    atomic<unsigned> reported_{0};                                    // A: a bit for each kind of event
+    atomic<bool> backlog_{false};                                     // A: it is watched
+    std::uint64_t completed_seen_ = 0;                                // D: by the watch of the backlog
+    std::int64_t stuck_for_ = 0;                                      // D: nanoseconds
+    atomic<unsigned> max_active_;                                     // A, written under WQ
+    atomic<unsigned> min_active_;                                     // A, written under WQ
+    alignas(cache_line) mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
+    unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
+    unsigned nr_dropping_ CMWQ_GUARDED_BY(lock_) = 0;
+    bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
+    mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);
+    std::uint64_t nr_pwqs_made_ CMWQ_GUARDED_BY(lock_) = 0;
+    queue_stats gone_ CMWQ_GUARDED_BY(lock_); // what the pwqs counted that were freed
+    attrs attrs_ CMWQ_GUARDED_BY(lock_);
+    std::vector<unsigned> cpus_of_node_ CMWQ_GUARDED_BY(lock_);
+    node_slots spanning_slots_; // of pools that span nodes
+    std::vector<std::unique_ptr<node_slots>> slots_of_nodes_ CMWQ_GUARDED_BY(lock_);
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// runtime_core: what it looks like right now, as text, after the kernel's wq_dump.
+#pragma once
+
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// printf() into a string, for columns. Lines longer than the buffer are none of ours.
+__attribute__((format(printf, 2, 3))) inline void print(std::string& to, const char* form, ...) {
+    char line[256];
+    std::va_list values;
+    va_start(values, form);
+    std::vsnprintf(line, sizeof line, form, values);
+    va_end(values);
+    to += line;
+}
+
+CMWQ_INLINE pool_summary worker_pool::summary() const noexcept {
+    const scoped_lock g(lock_);
+    return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
+}
+
+CMWQ_INLINE void dump_pool(std::string& to, std::size_t number, const worker_pool& pool,
+                           const pool_registry& registry) {
+    const pool_summary now = pool.summary();
+    const bool shared = pool.role() == pool_role::attrs_keyed;
+    pool_spec spec;
+    const unsigned users = shared ? registry.users_of(pool, spec) : 1;
+    if (users == 0 || (!shared && now.workers == 0)) return;
+    if (!shared) spec = pool.spec();
+    print(to, "pool[%02zu] ref=%3u ", number, users);
+    switch (spec.sched) {
+    case sched_class::normal: print(to, "nice=%3d", spec.nice); break;
+    case sched_class::batch: print(to, "batch, nice=%3d", spec.nice); break;
+    case sched_class::idle: to += "idle"; break;
+    case sched_class::fifo: to += "fifo"; break;
+    }
+    print(to, " idle/workers=%3zu/%3zu ", now.idle, now.workers);
+    if (shared) {
+        to += "cpus=" + spec.cpus.to_mask_string();
+        if (spec.pod != spec.cpus) to += " pod_cpus=" + spec.pod.to_mask_string();
+        if (spec.managed) to += " elastic";
+    } else {
+        print(to, "cpu=%3u", pool.number());
+    }
+    if (now.refused.sched != 0) to += " (scheduling class refused)";
+    if (now.refused.nice != 0) to += " (nice value refused)";
+    if (now.refused.cpus != 0) to += " (binding refused)";
+    to += '\n';
+}
+
+CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
+    switch (q.kind) {
+    case pool_kind::per_cpu: return "percpu";
+    case pool_kind::attrs_keyed: return q.fifo ? "ordered" : q.managed ? "elastic" : "unbound";
+    case pool_kind::dispatcher: break;
+    }
+    return "bh";
+}
+
+CMWQ_INLINE std::string runtime_core::dump() const {
+    std::string text;
+    if (dead_.load(relaxed)) return text; // locks may be held by threads that do not exist here
+    const cpuset unbound = unbound_cpus();
+    text += describe(topology_of_machine(), unbound, default_scope());
+    text += "\nUnbound CPUs: " + unbound.to_string() + "\n\nWorker Pools\n============\n";
+    const auto number = [this](const worker_pool& p) { return static_cast<std::size_t>(p.id() - first_pool_id_); };
+    for_each_pool([&](const worker_pool& p) { dump_pool(text, number(p), p, registry_); });
+
+    text += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
+    for (const auto& s : slots_) print(text, " %3u", s->cpu);
+    text += "]\n";
+    std::string limits, waiting; // the latter before the lock: that of the graph comes first
+    for (const told_wait& w : wait_graph::get().waits_of(*this)) {
+        waiting += describe_wait(w);
+        print(waiting, ", for %lld ms\n", static_cast<long long>((steady_now() - w.since) / 1'000'000));
+    }
+    const scoped_lock g(queues_lock_);
+    for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
+        print(text, "%-24.24s %-8s%s   ", q->name.c_str(), kind_of(*q), q->keyed() && q->is_strict() ? ",S" : "  ");
+        for (const pool_workqueue* p : q->pwqs_by_place()) {
+            print(text, " %3zu", number(*p->pool));
+        }
+        text += '\n';
+        if (q->keyed()) q->dump_limits(limits);
+    }
+    text +=
+        "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
+        "pools that span nodes]\n" +
+        limits;
+    text += "\nWaiting items\n=============\n" + waiting;
+    return text;
+}
+
+CMWQ_INLINE std::vector<const pool_workqueue*> queue_core::pwqs_by_place() const {
+    const scoped_lock g(lock_);
+    const pwq_map& m = *map.load(relaxed); // changed under the lock only
+    return {m.of_place.begin(), m.of_place.end()};
+}
+
+CMWQ_INLINE bool queue_core::is_strict() const noexcept {
+    const scoped_lock g(lock_);
+    return attrs_.strict();
+}
+
+CMWQ_INLINE void queue_core::dump_limits(std::string& to) const {
+    const scoped_lock g(lock_);
+    print(to, "%-24.24s %6u %4u", name.c_str(), min_active(), max_active());
+    for (const auto& slots : slots_of_nodes_) print(to, " %3u/%3u", slots->in_use(), slots->max());
+    print(to, " %3u/%3u\n", spanning_slots_.in_use(), spanning_slots_.max());
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The graph of waits, and what pools tell about those who wait in them.
+//
+// While the lock of the graph is held nobody who is registered goes on: its thread sleeps, or waits for the lock to leave
+// the graph. So a run whose thread is registered does not end, and an edge to such a run, seen under the lock of its
+// pool, lasts as long as both stay registered. A search holds the lock all the time; wait_look.ipp tells how a look does
+// with less.
+#pragma once
+
+#include <cmwq/detail/engine/pool/worker_pool.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/report/wait_look.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// --- the pool ---------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void worker_pool::stop_waiting(item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    if (!iw.waits) return;
+    item_waiter** link = iw.runner != nullptr ? &iw.runner->waiters : &item_waiters_;
+    while (*link != &iw) link = &(*link)->next;
+    *link = iw.next;
+    iw.waits = false;
+}
+
+CMWQ_INLINE void worker_pool::stop_waiting(color_waiter& cw) noexcept {
+    const scoped_lock g(lock_);
+    if (cw.waits) cw.pwq->colors.forget(cw);
+}
+
+CMWQ_INLINE worker* worker_pool::draining_worker_locked() noexcept {
+    if (role_ != pool_role::bottom_half || busy_.front()->current_pwq == nullptr) return nullptr;
+    return busy_.front();
+}
+
+CMWQ_INLINE worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    if (!iw.waits) return {};
+    if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
+    const work_base& w = *iw.item; // pending, and listed here
+    pool_workqueue& pwq = *work_access::pwq(w);
+    switch (work_access::place_of(w) & place::list_mask) {
+    case place::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
+    case place::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
+    default: return {.before = draining_worker_locked(), .queue = pwq.queue};
+    }
+}
+
+CMWQ_INLINE worker_pool::awaited_rest worker_pool::look_at(const color_waiter& cw) noexcept {
+    const scoped_lock g(lock_);
+    if (!cw.waits) return {};
+    pool_workqueue& pwq = *cw.pwq;
+    const work_base* const first = pwq.inactive.front(); // the oldest: if it is too young, then all of them are
+    return {.pwq = &pwq,
+            .generation = pwq.colors.generation_of(cw),
+            .inactive = first != nullptr && pwq.colors.covers(cw, place::color_of(work_access::place_of(*first))),
+            .slots = pwq.slots};
+}
+
+CMWQ_INLINE worker* worker_pool::run_awaited_by(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    return iw.waits ? iw.runner : nullptr;
+}
+
+template <class F>
+void worker_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
+    const scoped_lock g(lock_);
+    if (!cw.waits) return;
+    pool_workqueue& pwq = *cw.pwq;
+    const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
+    if (to <= from) return;
+    pwq.searched_by = search;
+    pwq.searched_to = to;
+    for (worker* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
+        const std::uint64_t its = pwq.colors.generation_of(k->current_color);
+        if (its > from && its <= to) f(*k);
+    }
+}
+
+CMWQ_INLINE std::size_t worker_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
+    const scoped_lock g(lock_);
+    const bool drains = draining_worker_locked() == &k;
+    const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);
+    if (n > room) return n;
+    const auto note = [&to](const pool_workqueue& pwq, unsigned color) {
+        *to++ = {&pwq, pwq.colors.generation_of(color), pwq.colors.nr_left(), 0};
+    };
+    const auto note_all = [&](item_list& list) {
+        for (work_base* w = list.front(); w != nullptr; w = list.next(*w)) {
+            note(*work_access::pwq(*w), place::color_of(work_access::place_of(*w)));
+        }
+    };
+    note(*k.current_pwq, k.current_color);
+    note_all(k.scheduled);
+    if (drains) note_all(worklist_);
+    return n;
+}
+
+CMWQ_INLINE worker_pool::active_items worker_pool::count_active(const pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d); // a slot that was granted just now makes something active
+    kick_locked(d);
+    return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
+}
+
+// --- one wait ---------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw,
+                                             std::uint64_t pool_id)
+    : by_(by), self_(own_run()), who_(name_of_run(self_)), item_(item), iw_(&iw), pool_id_(pool_id) {
+    enter();
+}
+
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
+    : by_(by), self_(n == 0 ? nullptr : own_run()), who_(name_of_run(self_)), queue_(&q), nodes_(nodes), nr_nodes_(n) {
+    enter();
+}
+
+// Check and registration are one step: of those who close a cycle together, the last one sees it.
+CMWQ_INLINE void registered_wait::enter() {
+    if (self_ == nullptr) return;
+    check_rescue();
+    std::vector<told_wait> cycle;
+    bool closes = false;
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
+    graph.enlist_locked(*this);
+    if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
+        closes = true;
+        try {
+            cycle = graph.tell_cycle_locked(*last);
+        } catch (const std::bad_alloc&) {
+            cycle.clear(); // said in fewer words
+        }
+        if (!by_.may_throw) {
+            for (registered_wait* r = last; r != nullptr; r = r->from_) r->reported_ = true;
+        }
+    }
+    if (closes && by_.may_throw) graph.delist_locked(*this);
+    else graph.ask_for_look_locked(*this);
+    graph.lock_.unlock();
+    if (!closes) return;
+    if (!by_.may_throw) {
+        self_->pool.runtime().report(event::kind::deadlock, 0, current_cpu(), [&] { return describe_cycle(cycle); });
+        return;
+    }
+    stop_waiting();
+    throw_deadlock(describe_cycle(cycle));
+}
+
+// Who is to go on without memory must not wait for somebody who needs it.
+CMWQ_INLINE void registered_wait::check_rescue() noexcept {
+    queue_core& mine = *self_->current_pwq->queue;
+    if (mine.its_rescuer == nullptr || !by_.of_pending) return;
+    const auto depends_on = [](const queue_core* q) {
+        return q != nullptr && q->its_rescuer == nullptr && q->kind != pool_kind::dispatcher; // which needs no thread
+    };
+    bool depends = false;
+    std::string other;
+    try {
+        if (queue_ != nullptr) {
+            depends = depends_on(queue_);
+            if (depends) other = queue_->name;
+        } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
+            at.runtime->with_queues_kept([&] {
+                const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
+                depends = depends_on(q);
+                if (depends) other = q->name;
+            });
+        }
+    } catch (const std::bad_alloc&) { // what could be told would have no names
+        return;
+    }
+    if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
+    mine.rt.report(event::kind::flush_dependency, 0, current_cpu(), [&] {
+        return "cmwq: " + describe(who_) + " of " + describe_queue(mine.name) + ", which has a rescuer, waits in " +
+               by_.name + " for " + (queue_ == nullptr ? describe(item_) + " of " : std::string()) +
+               describe_queue(other) + ", which has none: if no thread can be made, both stand still";
+    });
+}
+
+// Nobody has been told yet that this thread sleeps, so it can leave at any moment.
+CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
+    for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->stop_waiting(nodes_[i]);
+    if (iw_ == nullptr) return;
+    const directory::pin at(pool_id_);
+    if (at.runtime != nullptr) at.runtime->pool(pool_id_).stop_waiting(*iw_);
+}
+
+CMWQ_INLINE registered_wait::~registered_wait() {
+    if (self_ == nullptr) return;
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
+    graph.delist_locked(*this);
+    graph.lock_.unlock();
+}
+
+// --- the graph --------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
+    for (;;) {
+        wait_graph& g = get();
+        g.lock_.lock();
+        if (g.merged_into_.load(relaxed) == nullptr) return g;
+        g.lock_.unlock();
+    }
+}
+
+// The one at the lower address stays, so that all who merge agree. As plain mutexes: of that rank nobody else takes two.
+CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
+    for (;;) {
+        wait_graph *to = &root_of(a), *from = &root_of(b);
+        if (to == from) return;
+        if (from < to) std::swap(to, from);
+        mutex &first = to->lock_, &second = from->lock_;
+        first.lock();
+        second.lock();
+        const bool are_roots = to->merged_into_.load(relaxed) == nullptr && from->merged_into_.load(relaxed) == nullptr;
+        if (are_roots) {
+            while (registered_wait* const r = from->waits_.back()) { // the oldest first
+                from->waits_.remove(*r);
+                r->seen_by_ = 0;
+                to->waits_.push_front(*r);
+            }
+            // What has been marked by searches of either is not by the next one. A look that goes on comes to nothing.
+            to->search_ = std::max(to->search_, from->search_);
+            from->look_ = 0;
+            from->next_to_see_ = nullptr;
+            from->merged_into_.store(to, release); // [COPY-2]
+        }
+        second.unlock();
+        first.unlock();
+        if (are_roots) return;
+    }
+}
+
+CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
+    return &r.self_->pool.runtime() == &rt;
+}
+
+CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
+    r.since_ = steady_now();
+    waits_.push_front(r);
+    for (worker* k = r.self_; k != nullptr; k = k->beneath) {
+        k->waits = &r;
+        if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // does not change before it is delisted
+    }
+}
+
+CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
+    if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
+    if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
+    waits_.remove(r);
+    for (worker* k = r.self_; k != nullptr; k = k->beneath) {
+        k->waits = nullptr;
+        if (k->current_pwq != nullptr) k->current_pwq->waiting.remove(*k);
+    }
+}
+
+CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
+    diagnosis_thread& looks = r.self_->pool.runtime().diagnosis();
+    looks.look_at_waits_by(std::max(r.since_ + patience, looks.no_look_before));
+}
+
+template <class F>
+void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept {
+    for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->for_each_waiting_run(r.nodes_[i], search, f);
+    if (r.iw_ == nullptr) return;
+    const directory::pin at(r.pool_id_); // what it waits for may have happened, and the runtime be on its way
+    if (at.runtime == nullptr) return;
+    worker* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
+    if (k != nullptr && k->waits != nullptr) f(*k);
+}
+
+// Follows runs that wait for runs, until one comes back to where it began. Nobody but those runs could break such a
+// cycle, and none of them will. Returns the last wait, from which `from_` leads back.
+CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& start) noexcept {
+    const std::uint64_t search = ++search_;
+    registered_wait* found = nullptr;
+    registered_wait* todo = &start;
+    while (todo != nullptr && found == nullptr) {
+        registered_wait& r = *todo;
+        todo = r.link_;
+        for_each_waiting_run_locked(r, search, [&](worker& k) {
+            registered_wait* const next = k.waits;
+            if (next == &start) found = &r;
+            if (next == &start || next->mark_ == search) return;
+            next->mark_ = search;
+            next->from_ = &r;
+            next->link_ = todo;
+            todo = next;
+        });
+    }
+    start.link_ = nullptr;
+    return found;
+}
+
+// --- telling ----------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE told_wait wait_graph::tell_locked(const registered_wait& r) {
+    told_wait w;
+    w.who = r.who_;
+    w.queue = r.self_->current_pwq->queue->name;
+    w.call = r.by_.name;
+    w.item = r.item_;
+    if (r.queue_ != nullptr) w.awaited_queue = r.queue_->name;
+    w.since = r.since_;
+    return w;
+}
+
+CMWQ_INLINE std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& last) const {
+    std::vector<told_wait> cycle;
+    for (const registered_wait* r = &last; r != nullptr; r = r->from_) cycle.push_back(tell_locked(*r));
+    std::ranges::reverse(cycle);
+    return cycle;
+}
+
+CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
+    std::vector<told_wait> all;
+    lock_.lock();
+    if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
+        lock_.unlock();
+        return instead->waits_of(rt);
+    }
+    try {
+        for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
+            if (belongs_to(*r, rt)) all.push_back(tell_locked(*r));
+        }
+    } catch (...) {
+        lock_.unlock();
+        throw;
+    }
+    lock_.unlock();
+    return all;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// directory: all runtimes of the process, by the ids of their pools. An item remembers the pool that it was in last; the
+// directory tells whether that pool still exists, and keeps it while somebody looks.
+#pragma once
+
+#include <cmwq/detail/ds/grace_counts.hpp>
+#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/runtime/library_copy.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+#include <cmwq/detail/topo/hwloc_call.hpp>
+
+#include <cstdint>
+#include <new>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// Held while an object is made that a process has once (global.hpp): a lock for all that have the same rank.
+template <lock_rank Rank>
+inline constinit ranked_mutex<Rank> making_lock;
+
+/// There from the start and never destroyed: items may be destroyed after everything else. Nothing of it is made by the
+/// first thread that needs it, so that a fork() in the middle of that leaves nothing half-way.
+class directory {
+public:
+    constexpr directory() noexcept {}
+    directory(const directory&) = delete;
+    directory& operator=(const directory&) = delete;
+
+    static constexpr directory& get() noexcept { return the_one_; }
+
+    /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
+    /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
+    std::uint64_t reserve_ids() noexcept {
+        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * runtime_core::nr_pool_ids;
+    }
+    /// Whether none of their runtimes has got the same ids.
+    [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
+        return !has_issued(other.first_number() * runtime_core::nr_pool_ids) &&
+               !other.has_issued(first_number() * runtime_core::nr_pool_ids);
+    }
+    /// Whether the id is, or was, that of a pool of this copy.
+    [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
+        // A read-modify-write, because who has found no runtime for an id that it has read is about to end the program: it
+        // sees the count that the maker of the id has raised before, also where the id came by a relaxed load.
+        return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
+    }
+
+    void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
+        watch_forks();
+        const scoped_lock g(lock_);
+        rt.next_listed.store(first_.load(relaxed), relaxed);
+        first_.store(&rt, seq_cst); // who finds it finds the rest of it: [GRACE-1]
+    }
+
+    /// Returns when nobody looks at the runtime's pools any more.
+    void remove(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
+        {
+            const scoped_lock g(lock_);
+            atomic<runtime_core*>* link = &first_;
+            while (link->load(relaxed) != &rt) link = &link->load(relaxed)->next_listed;
+            link->store(rt.next_listed.load(relaxed), seq_cst); // [GRACE-2]; whoever is at `rt` still finds the rest
+            readers_.wait();
+        }
+        for (backoff b; rt.pins.load(acquire) != 0;) b.pause(); // [PIN-1] pairs the release in ~pin
+    }
+
+    /// The runtime that a pool id belongs to, kept for the life of this object, in which its thread runs no code of the
+    /// user's. Takes no lock. `runtime` is null if it is gone; `dead`: it was the parent's, and this is a forked child.
+    class look {
+    public:
+        explicit look(std::uint64_t pool_id) noexcept {
+            if (find(get(), pool_id)) return;
+            any_other_copy([&](const library_copy& c) { return find(*c.runtimes, pool_id); });
+        }
+        look(const look&) = delete;
+        look& operator=(const look&) = delete;
+
+        runtime_core* runtime = nullptr;
+        bool dead = false;
+
+    private:
+        bool find(directory& d, std::uint64_t pool_id) noexcept {
+            reader_.enter(d.readers_, current_cpu() % nr_stripes);
+            for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
+                if (!r->owns(pool_id)) continue; // [GRACE-1]
+                dead = r->is_dead();
+                if (!dead) runtime = r;
+                return true;
+            }
+            reader_.leave();
+            return false;
+        }
+
+        grace_counts::reader reader_;
+    };
+
+    /// Whether a pool of that id can be known here: otherwise a copy has issued it that this one has not met.
+    [[nodiscard]] static bool can_know(std::uint64_t pool_id) noexcept {
+        return get().has_issued(pool_id) ||
+               any_other_copy([&](const library_copy& c) { return c.runtimes->has_issued(pool_id); });
+    }
+
+    /// The same for as long as one likes, items included.
+    class pin {
+    public:
+        explicit pin(std::uint64_t pool_id) noexcept {
+            const look at(pool_id);
+            dead = at.dead;
+            if (at.runtime != nullptr) keep(*at.runtime);
+        }
+        explicit pin(const look& at) noexcept : dead(at.dead) {
+            if (at.runtime != nullptr) keep(*at.runtime);
+        }
+        ~pin() {
+            if (runtime != nullptr) runtime->pins.fetch_sub(1, release); // [PIN-1]
+        }
+        pin(const pin&) = delete;
+        pin& operator=(const pin&) = delete;
+
+        runtime_core* runtime = nullptr;
+        bool dead = false;
+
+    private:
+        // Relaxed: remove() sees it, because the look that is going on ends later.
+        void keep(runtime_core& rt) noexcept {
+            runtime = &rt;
+            rt.pins.fetch_add(1, relaxed);
+        }
+    };
+
+    /// Incremented in each forked child: what was made before belongs to the parent.
+    [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); }
+
+    /// From here on the handlers of fork() are there. Called before main() is, or a plugin is loaded; again by the first
+    /// runtime, which a static object may have made still earlier. Under no lock: until then a fork() would leave a child
+    /// with one that nobody opens.
+    bool watch_forks() noexcept {
+        if (!watched_.load(relaxed) && !watched_.exchange(true, relaxed)) {
+            at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+        }
+        return true;
+    }
+
+private:
+    static constexpr unsigned nr_stripes = 32;
+
+    // Not zero.
+    [[nodiscard]] std::uint64_t first_number() const noexcept {
+        return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 33 | 1;
+    }
+
+    template <class F>
+    void for_each(F&& f) noexcept {
+        for (runtime_core* r = first_.load(relaxed); r != nullptr; r = r->next_listed.load(relaxed)) f(*r);
+    }
+
+    static void before_fork() noexcept CMWQ_NO_TSA {
+        hwloc_call::before_fork(); // no lock is held, for which a thread in hwloc might wait
+        directory& d = get();
+        d.lock_.lock();
+        d.for_each([](runtime_core& r) {
+            if (!r.is_dead()) r.lock_for_fork();
+        });
+    }
+
+    static void after_fork_in_parent() noexcept CMWQ_NO_TSA {
+        directory& d = get();
+        d.for_each([](runtime_core& r) {
+            if (!r.is_dead()) r.unlock_after_fork();
+        });
+        d.lock_.unlock();
+        hwloc_call::after_fork_in_parent();
+    }
+
+    static void after_fork_in_child() noexcept CMWQ_NO_TSA {
+        directory& d = get();
+        d.for_each([](runtime_core& r) {
+            if (r.is_dead()) return;
+            r.mark_dead();
+            r.unlock_after_fork();
+        });
+        d.readers_.forget_readers();
+        wait_graph::of_this_copy().forget_all();
+        new (&making_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
+        new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
+        d.generation_.fetch_add(1, release);
+        d.lock_.unlock();
+        hwloc_call::after_fork_in_child();
+        thread_slots& slots = own_thread_slots();
+        slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
+    }
+
+    static directory the_one_;
+
+    // Innermost, but for the fork handlers, which take the runtimes' queue lists behind it.
+    ranked_mutex<lock_rank::directory> lock_;
+    atomic<runtime_core*> first_{nullptr}; // of a list by `next_listed`; written under the lock
+    mutable atomic<std::uint64_t> nr_runtimes_made_{0};
+    atomic<unsigned> generation_{0};
+    atomic<bool> watched_{false};
+    static grace_counts::stripe stripes_[nr_stripes];
+    grace_counts readers_{stripes_, nr_stripes};
+};
+
+inline constinit grace_counts::stripe directory::stripes_[nr_stripes];
+inline constinit directory directory::the_one_;
+
+/// Before main(), or when a shared object with this code is loaded.
+inline const bool forks_are_watched = directory::get().watch_forks();
+
+} // namespace cmwq::inline CMWQ_NS::detail
