@@ -7,7 +7,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class worker_pool;
+class item_pool;
 
 /// Somebody who sleeps until a number of things have happened. Lives on that thread's stack.
 class waiter {
@@ -49,7 +49,7 @@ public:
             wake_ = nullptr;
             p->unpark();
         }
-        if (tell_ != nullptr) tell_pool();
+        if (notify_ != nullptr) notify_pool();
         while (done_ != nullptr) {
             waiter* w = done_;
             done_ = w->next_done; // the waiter is gone after the signal
@@ -60,9 +60,9 @@ public:
     /// One wake-up a scope is enough: the woken worker wakes the next if there is more to do.
     void wake(parker& p) noexcept { wake_ = &p; }
     /// Another pool got something to do.
-    void tell(worker_pool& p) noexcept {
-        if (tell_ != nullptr && tell_ != &p) tell_pool(); // rare, and allowed at any time
-        tell_ = &p;
+    void notify(item_pool& p) noexcept {
+        if (notify_ != nullptr && notify_ != &p) notify_pool(); // rare, and allowed at any time
+        notify_ = &p;
     }
     void happened(waiter& w) noexcept {
         if (!w.happened()) return;
@@ -71,10 +71,10 @@ public:
     }
 
 private:
-    void tell_pool() noexcept; // in worker_pool.ipp
+    void notify_pool() noexcept; // in item_pool.ipp
 
     parker* wake_ = nullptr;
-    worker_pool* tell_ = nullptr;
+    item_pool* notify_ = nullptr;
     waiter* done_ = nullptr;
 };
 

@@ -10,7 +10,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 class pool_workqueue;
-class worker_pool;
+class item_pool;
 struct slot_tag;
 
 /// A queue has one of these for each NUMA node, and one for the pools that span nodes. A pwq that needs a slot and gets
@@ -28,14 +28,14 @@ public:
     /// A slot for `p`, which nobody has granted one yet. False: it waits for one.
     [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
     /// Returns a slot. It may have gone to another pwq: then its pool is to be told, as after a push.
-    [[nodiscard]] worker_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
+    [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
         // [NODE-1] counted down, then the look at who waits; pairs [NODE-2], noted as waiting, then the look at the
         // count. All seq_cst: the slot is seen by the one, or the waiter by the other.
         nr_.fetch_sub(1, seq_cst);
         return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant();
     }
     /// If a slot is free and somebody waits: as above. Call until it returns null after the limit has risen.
-    [[nodiscard]] worker_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] item_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
     /// `p` was taken out of the inbox of grants: it may wait again.
     void grant_received(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
     /// `p` has nothing inactive any more: it does not wait.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/node_slots.hpp>
-#include <cmwq/detail/engine/pool/worker_pool.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -21,7 +21,7 @@ CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     return true;
 }
 
-CMWQ_INLINE worker_pool* node_slots::grant() noexcept {
+CMWQ_INLINE item_pool* node_slots::grant() noexcept {
     const scoped_lock g(lock_);
     if (waiting_.empty() || !try_take()) return nullptr;
     pool_workqueue& p = *waiting_.pop_front();

@@ -2,46 +2,62 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/pool_registry.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
 
 #include <memory>
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-CMWQ_INLINE worker_pool& pool_registry::get(pool_spec spec) {
+CMWQ_INLINE rescuable_pool& pool_registry::get(pool_spec spec) {
     const std::size_t hash = spec.hash();
     const scoped_lock g(lock_);
     record*& bucket = buckets_[hash % nr_buckets];
     for (record* r = bucket; r != nullptr; r = r->next) {
-        if (r->hash != hash || r->pool.spec() != spec) continue;
+        if (r->hash != hash || r->pool->spec() != spec) continue;
         ++r->users;
-        return r->pool;
+        return *r->pool;
     }
-    if (free_ == nullptr) {
-        const auto n = records_.size();
-        free_ = &records_.append(std::make_unique<record>(rt_, rt_.id_of_shared_pool(n), static_cast<unsigned>(n)));
-    }
-    record& r = *free_;
-    const cpuset watchers = rt_.places_of(spec.managed ? rt_.watchers_of(spec) : cpuset{});
-    r.pool.configure(std::move(spec), watchers);
-    try {
-        watch(r.pool);
-    } catch (...) {
-        stop_watching(r.pool);
-        throw;
-    }
-    // In its last life it may have ended before its sentinels fell asleep, and now none of them is armed for it.
-    r.pool.disarmed();
-    free_ = r.next;
+    const bool managed = spec.managed;
+    record& r = unused_record_locked(managed);
+    if (managed) configure_managed(static_cast<managed_pool&>(*r.pool), std::move(spec));
+    else static_cast<unmanaged_pool&>(*r.pool).configure(std::move(spec));
+    free_[managed] = r.next;
     r.hash = hash;
     r.users = 1;
     r.next = bucket;
     bucket = &r;
-    return r.pool;
+    return *r.pool;
 }
 
-CMWQ_INLINE void pool_registry::put(worker_pool& pool) noexcept {
+CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool managed) {
+    record*& free = free_[managed];
+    if (free != nullptr) return *free;
+    const auto n = records_.size();
+    const auto number = static_cast<unsigned>(n);
+    auto r = std::make_unique<record>();
+    if (managed) r->pool = std::make_unique<managed_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
+    else r->pool = std::make_unique<unmanaged_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
+    free = &records_.append(std::move(r));
+    return *free;
+}
+
+CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&& spec) {
+    const cpuset watchers = env_.cpus.indices_of(env_.cpus.watchers_of(spec));
+    pool.configure(std::move(spec), watchers);
+    try {
+        pool.for_each_watcher(managed_workers::watchers::all, [&](unsigned index) {
+            env_.pools.sentinel_at(index).watch(pool, pool.spec().pod.contains(env_.cpus.number_of(index)));
+        });
+    } catch (...) {
+        stop_watching(pool);
+        throw;
+    }
+    // In its last life it may have ended before its sentinels fell asleep, and now none of them is armed for it.
+    pool.disarmed();
+}
+
+CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
     {
         const scoped_lock g(lock_);
         record& r = records_[pool.number()];
@@ -52,10 +68,10 @@ CMWQ_INLINE void pool_registry::put(worker_pool& pool) noexcept {
         r.next = unused_;
         unused_ = &r;
     }
-    rt_.request_cleaning();
+    env_.requests.request_cleaning();
 }
 
-CMWQ_INLINE unsigned pool_registry::users_of(const worker_pool& pool, pool_spec& spec) const {
+CMWQ_INLINE unsigned pool_registry::users_of(const rescuable_pool& pool, pool_spec& spec) const {
     const scoped_lock g(lock_); // without a user the record may serve another pool as soon as this is dropped
     const unsigned users = records_[pool.number()].users;
     if (users != 0) spec = pool.spec();
@@ -71,8 +87,8 @@ CMWQ_INLINE void pool_registry::end_unused() noexcept {
             if (r == nullptr) break;
             unused_ = r->next;
         }
-        stop_watching(r->pool);
-        r->pool.end_threads();
+        stop_watching(*r->pool);
+        r->pool->end_threads();
         const scoped_lock g(lock_);
         r->next = ending_;
         ending_ = r;
@@ -84,25 +100,22 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
     const scoped_lock g(lock_);
     for (record** link = &ending_; *link != nullptr;) {
         record& r = **link;
-        if (!r.pool.has_ended()) {
+        if (!r.pool->has_ended()) {
             link = &r.next;
             continue;
         }
         *link = r.next;
-        r.next = free_;
-        free_ = &r;
+        record*& free = free_[r.pool->spec().managed];
+        r.next = free;
+        free = &r;
     }
 }
 
-CMWQ_INLINE void pool_registry::watch(worker_pool& pool) {
-    pool.for_each_watcher(worker_pool::watchers::all, [&](unsigned place) {
-        rt_.sentinel_at(place).watch(pool, pool.spec().pod.contains(rt_.cpu_at(place)));
-    });
-}
-
-CMWQ_INLINE void pool_registry::stop_watching(worker_pool& pool) noexcept {
-    pool.for_each_watcher(worker_pool::watchers::all,
-                          [&](unsigned place) { rt_.sentinel_at(place).stop_watching(pool); });
+CMWQ_INLINE void pool_registry::stop_watching(rescuable_pool& pool) noexcept {
+    if (!pool.spec().managed) return;
+    auto& watched = static_cast<managed_pool&>(pool);
+    watched.for_each_watcher(managed_workers::watchers::all,
+                             [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(watched); });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -12,7 +12,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class worker_pool;
+class item_pool;
+class rescuable_pool;
 class queue_core;
 class worker;
 
@@ -24,7 +25,7 @@ class pool_workqueue;
 struct color_waiter {
     waiter* who = nullptr;         // I
     pool_workqueue* pwq = nullptr; // I: there as long as `waits` says so
-    worker_pool* pool = nullptr;   // I: its pool
+    item_pool* pool = nullptr;   // I: its pool
     unsigned color = 0;            // L
     bool waits = false;            // L: registered, and what it waits for has not happened
     color_waiter* next = nullptr;  // L
@@ -167,17 +168,18 @@ class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<rescue_tag>,
                                                  public list_node<mayday_tag> {
 public:
-    pool_workqueue(queue_core& q, worker_pool& p, node_slots* shared_slots) noexcept
+    pool_workqueue(queue_core& q, item_pool& p, node_slots* shared_slots) noexcept
         : queue(&q), pool(&p), slots(shared_slots) {}
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
     // What queueing reads, and what else is written now and then only.
     queue_core* const queue;  // I
-    worker_pool* const pool;  // I
+    item_pool* const pool;    // I
     node_slots* const slots;  // I: shared with other pwqs of the queue; null: a limit of its own, max_active
     std::uint64_t serial = 0; // WQ: in the order of their making
     worker* seat = nullptr;   // L: of a queue with a rescuer: under which record that runs items here
+    rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
     unsigned max_active = 0;  // L: at most so many items on the worklist or running, if it shares no slots
     bool plugged = false;     // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
     bool frozen = false;      // L: nothing becomes active until the thaw

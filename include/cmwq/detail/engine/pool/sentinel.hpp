@@ -14,8 +14,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class runtime_core;
-class worker_pool;
+struct pool_env;
+class managed_workers;
 
 /// It is in the idle class while it watches. When the runtime has been quiet for a moment the service thread takes it out
 /// of that class, where that is allowed: a thread in it must be given a CPU to die, and so must its process.
@@ -23,7 +23,7 @@ class worker_pool;
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {
 public:
-    sentinel(runtime_core& rt, unsigned cpu) : rt_(rt), cpu_(cpu), cpus_{cpu} {}
+    sentinel(const pool_env& env, unsigned cpu) : env_(env), cpu_(cpu), cpus_{cpu} {}
     ~sentinel();
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
@@ -31,8 +31,8 @@ public:
     /// From here on it looks after that pool, too, whose workers may run on its CPU. Throws std::bad_alloc. One thread
     /// at a time. `in_pod`: the pool is there for this CPU; otherwise its workers only may run here. A pool that nobody
     /// watches any more may be looked at a last time; its record does not go.
-    void watch(worker_pool& pool, bool in_pod);
-    void stop_watching(worker_pool& pool) noexcept;
+    void watch(managed_workers& pool, bool in_pod);
+    void stop_watching(managed_workers& pool) noexcept;
 
     /// Any thread: something is pending behind a running worker of this CPU. One load while it is armed.
     void arm() noexcept {
@@ -54,7 +54,7 @@ public:
 
 private:
     struct watched {
-        atomic<worker_pool*> pool{nullptr}; // A: null: the entry is free
+        atomic<managed_workers*> pool{nullptr}; // A: null: the entry is free
         atomic<bool> in_pod{true};          // A
         watched* next = nullptr;            // I
         bool insist = false;                // S
@@ -65,11 +65,11 @@ private:
     static void thread_main(void* self);
     void watch_cpu() noexcept;
     void guard_cpu() noexcept;
-    void settle() noexcept;
+    void rebind_if_moved() noexcept;
     [[nodiscard]] bool disarm() noexcept;
     void nap(std::int64_t nanoseconds) noexcept;
 
-    runtime_core& rt_;                  // I
+    const pool_env& env_;               // I
     const unsigned cpu_;                // I
     const cpuset cpus_;                 // I
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/pool/managed_workers.hpp>
 #include <cmwq/detail/engine/pool/sentinel.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ CMWQ_INLINE sentinel::~sentinel() {
     while (w != nullptr) delete std::exchange(w, w->next);
 }
 
-CMWQ_INLINE void sentinel::watch(worker_pool& pool, bool in_pod) {
+CMWQ_INLINE void sentinel::watch(managed_workers& pool, bool in_pod) {
     watched* w = watched_.load(relaxed);
     while (w != nullptr && w->pool.load(relaxed) != nullptr) w = w->next;
     if (w == nullptr) {
@@ -28,7 +28,7 @@ CMWQ_INLINE void sentinel::watch(worker_pool& pool, bool in_pod) {
     w->pool.store(&pool, release); // [WATCH-1]
 }
 
-CMWQ_INLINE void sentinel::stop_watching(worker_pool& pool) noexcept {
+CMWQ_INLINE void sentinel::stop_watching(managed_workers& pool) noexcept {
     // [WATCH-1] Acquire: others add to the list just now, under a lock that this caller does not hold.
     for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
         if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
@@ -38,7 +38,7 @@ CMWQ_INLINE void sentinel::stop_watching(worker_pool& pool) noexcept {
 CMWQ_INLINE int sentinel::start() noexcept {
     // Until it says otherwise: on a busy CPU it may be long before an idle-class thread says anything.
     works_.store(true, relaxed);
-    const int error = rt_.start_thread(thread_, &sentinel::thread_main, this);
+    const int error = env_.threads.start(thread_, &sentinel::thread_main, this);
     if (error != 0) works_.store(false, relaxed);
     return error;
 }
@@ -51,15 +51,15 @@ CMWQ_INLINE void sentinel::tell_to_end() noexcept {
 CMWQ_INLINE void sentinel::thread_main(void* self) { static_cast<sentinel*>(self)->watch_cpu(); }
 
 CMWQ_INLINE void sentinel::watch_cpu() noexcept {
-    thread_attributes a{.own = rt_.own()};
-    binding_ = rt_.binding();
+    thread_attributes a{.own = env_.threads.own()};
+    binding_ = env_.cpus.binding();
     a.cpus = &cpus_;
     a.sched = sched_class::idle;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:S", cpu_);
     prepare_for_idle_class();
     const thread_refusals refused = apply_to_this_thread(a);
-    if (refused.sched != 0) rt_.report_no_sentinel(cpu_, refused.sched);
-    else rt_.report_refusals(refused, a);
+    if (refused.sched != 0) env_.events.no_sentinel(cpu_, refused.sched);
+    else env_.events.thread_refusals_of(refused, a);
     // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
     if (refused.sched != 0 || refused.cpus != 0) {
         works_.store(false, relaxed);
@@ -83,8 +83,8 @@ CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
 }
 
 // Its CPU may have gone and come back: it watches that one. While there is none it looks after its pools from another.
-CMWQ_INLINE void sentinel::settle() noexcept {
-    const unsigned binding = rt_.binding();
+CMWQ_INLINE void sentinel::rebind_if_moved() noexcept {
+    const unsigned binding = env_.cpus.binding();
     if (binding == binding_ && (current_cpu() == cpu_ || !works())) return;
     binding_ = binding;
     works_.store(bind_this_thread(cpus_) == 0, relaxed);
@@ -100,15 +100,15 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     std::int64_t nap_length = shortest_nap;
     int fruitless = 0;
     while (!stop_.load(acquire)) {
-        settle();
+        rebind_if_moved();
         bool pending = false, no_spare = false, hold = false, in_vain = true;
         int nr_running = 0;                                                          // in the pools that share a quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            const worker_pool* pool = w->pool.load(acquire);
-            if (pool != nullptr && pool->role() == pool_role::attrs_keyed) nr_running += pool->nr_running();
+            const managed_workers* pool = w->pool.load(acquire);
+            if (pool != nullptr && !pool->is_per_cpu()) nr_running += pool->nr_running();
         }
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            worker_pool* pool = w->pool.load(acquire);
+            managed_workers* pool = w->pool.load(acquire);
             if (pool == nullptr) continue;
             w->completed = pool->nr_completed();
             const finding f = pool->look_for_blocked(detector::sentinel, w->insist);
@@ -120,7 +120,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             const bool could_help = f == finding::running && !w->in_pod.load(relaxed);
             w->idle_looks = could_help ? w->idle_looks + 1 : 0;
             if (w->idle_looks > patience) {
-                const bool lent = rt_.quota_admits(nr_running) && pool->lend_cpu();
+                const bool lent = env_.cpus.quota_admits(nr_running) && pool->lend_cpu();
                 w->idle_looks = lent ? 0 : patience; // otherwise as soon as it may
                 if (lent) {
                     in_vain = false;
@@ -128,7 +128,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
                 }
             }
             // A worker of a bound pool that is found running is about to leave this CPU; those of others may be anywhere.
-            const bool elsewhere = f == finding::running && pool->role() == pool_role::attrs_keyed;
+            const bool elsewhere = f == finding::running && !pool->is_per_cpu();
             if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) in_vain = false;
         }
         if (!in_vain) nap_length = shortest_nap;
@@ -142,7 +142,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             nap(moment);
             // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
             for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
-                worker_pool* pool = w->pool.load(acquire);
+                managed_workers* pool = w->pool.load(acquire);
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
             }
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
@@ -162,15 +162,15 @@ CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
-            if (worker_pool* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool);
+            if (managed_workers* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool);
         }
         return found;
     };
     armed_.disarm(); // [ARM-2]
     // [ARM-3] Its own flag first: whoever finds a pool's flag unset after this arms this sentinel again; who finds it
     // set has made pending before what is seen below.
-    any([](worker_pool& pool) { return pool.disarmed(), false; });
-    if (!any([](worker_pool& pool) { return pool.pending(); })) return true;
+    any([](managed_workers& pool) { return pool.disarmed(), false; });
+    if (!any([](managed_workers& pool) { return pool.pending(); })) return true;
     armed_.stay_armed();
     return false;
 }

@@ -14,7 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class worker_pool;
+class item_pool;
 struct idle_tag;
 struct busy_tag;
 
@@ -53,14 +53,14 @@ class worker final : public blocking_observer,
                      public list_node<busy_tag>,
                      public list_node<waiting_tag> {
 public:
-    worker(worker_pool& p, unsigned number, bool of_rescuer = false) noexcept
+    worker(item_pool& p, unsigned number, bool of_rescuer = false) noexcept
         : pool(p), id(number), is_seat(of_rescuer) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
-    worker_pool& pool;          // I
+    item_pool& pool;          // I
     const unsigned id;          // I: numbered per pool
     const bool is_seat;         // I: under this record rescuers run items; it never counts
     worker* next = nullptr;     // I: the pool's list of all records
@@ -93,13 +93,13 @@ public:
     bool retiring = false;                  // L: told to end, or has no thread
     std::int64_t idle_since = 0;            // L: runtime clock
     bool idle_outside = false;              // L: on which of the stacks of the idle ones
-    worker* beneath = nullptr;              // K: bottom half: the worker that the thread is otherwise, if any
-    std::int64_t go_home_at = 0;            // S: away from its CPUs: when it tries again to get there; steady clock
+    worker* interrupted = nullptr;          // K: bottom half: the record that the thread runs an item under otherwise
+    std::int64_t rebind_at = 0;             // S: away from its CPUs: when it tries again to get there; steady clock
     unsigned binding = 0;                   // S: the runtime's when it bound itself
     registered_wait* waits = nullptr;       // G: what its item waits for inside of the library
     char description[32] = {};              // L: what the item says that it does; NUL-terminated
     work_base* cursor = nullptr;            // L: of a seat: the items up to here are of other queues; null: look at all
-    worker* next_attending = nullptr;       // L: of a seat: the next one whose rescuer is in this pool
+    worker* next_cursor = nullptr;          // L: the next record with a cursor
 
     std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or not to be known
     std::int64_t own_time = 0; // L: nanoseconds that it was idle or waited for the pool's lock, as far as that is over

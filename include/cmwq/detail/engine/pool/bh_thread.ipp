@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/pool/bh_thread.hpp>
+#include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
+#include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdio>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE void bh_thread::notify() noexcept {
+    sleep_.unpark(); // a permit, also for a thread that does not exist yet
+    if (exists_.load(acquire)) return;
+    // Each asks: the first one may have been stopped before it told the staff thread.
+    if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
+    env_.requests.wake_staff();
+}
+
+CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
+    if (!wanted()) return 0;
+    if (!thread_.joinable()) {
+        if (const int error = env_.threads.start(thread_, &bh_thread::thread_main, this); error != 0) return error;
+        env_.threads.thread_started();
+        exists_.store(true, release);
+    }
+    wanted_.store(false, relaxed);
+    return 0;
+}
+
+CMWQ_INLINE void bh_thread::tell_to_end() noexcept {
+    stop_.store(true, release);
+    sleep_.unpark();
+}
+
+CMWQ_INLINE void bh_thread::join() noexcept {
+    if (!thread_.joinable()) return;
+    thread_.join();
+    env_.threads.thread_ended();
+}
+
+CMWQ_INLINE void bh_thread::thread_main(void* self) { static_cast<bh_thread*>(self)->serve(); }
+
+CMWQ_INLINE void bh_thread::serve() noexcept {
+    thread_attributes a{.own = env_.threads.own()};
+    unsigned binding = env_.cpus.binding();
+    if (env_.cpus.binds_threads()) a.cpus = &cpus_;
+    std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);
+    env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    while (!stop_.load(acquire)) {
+        sleep_.park();
+        // Its CPU may have gone, and come back.
+        if (env_.cpus.binds_threads() && (current_cpu() != cpu_ || binding != env_.cpus.binding())) {
+            binding = env_.cpus.binding();
+            static_cast<void>(bind_this_thread(cpus_));
+        }
+        // One round of each in turn. A drain that leaves something behind kicks this thread: the permit leads to the
+        // next ones.
+        run_bottom_halves(high_, bh_budget::limit::turn);
+        run_bottom_halves(normal_, bh_budget::limit::turn);
+    }
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

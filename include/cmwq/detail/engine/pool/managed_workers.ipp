@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// managed_workers: counting the workers that run, and replacing those that block.
+#pragma once
+
+#include <cmwq/detail/engine/pool/managed_workers.hpp>
+#include <cmwq/detail/engine/pool/sentinel.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <bit>
+#include <memory>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number,
+                                             serves what)
+    : rescuable_pool(env, id, number, what),
+      near_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)),
+      far_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)) {}
+
+CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watching) {
+    cpuset near;
+    for (const unsigned index : watching) {
+        if (spec.pod.contains(env_.cpus.number_of(index))) near.insert(index);
+    }
+    if (near.empty()) near = watching;
+    const cpuset far = watching - near;
+    const scoped_lock g(lock_);
+    set_spec_locked(spec); // what it was is freed after the lock
+    width_.store(spec_.width, relaxed);
+    reach_.store(env_.cpus.width_of(spec_.cpus), relaxed);
+    limit_.store(spec_.width, relaxed);
+    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+        std::uint64_t words[2] = {};
+        for (unsigned bit = 0; bit < 64; ++bit) {
+            if (near.contains(i + bit)) words[0] |= std::uint64_t{1} << bit;
+            if (far.contains(i + bit)) words[1] |= std::uint64_t{1} << bit;
+        }
+        near_[i / 64].store(words[0], relaxed);
+        far_[i / 64].store(words[1], relaxed);
+    }
+}
+
+template <class F>
+void managed_workers::for_each_watcher(watchers which, F&& f) const {
+    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+        std::uint64_t word = which != watchers::far ? near_[i / 64].load(relaxed) : 0;
+        if (which != watchers::near) word |= far_[i / 64].load(relaxed);
+        for (; word != 0; word &= word - 1) {
+            f(i + static_cast<unsigned>(std::countr_zero(word)));
+        }
+    }
+}
+
+// --- for the loop of a worker -----------------------------------------------------------------------------------------
+
+CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
+    return {.pending = static_cast<unsigned>(worklist_.size()),
+            .managed = is_associated(),
+            .width = width_.load(relaxed),
+            .running = nr_running_.load(seq_cst), // [IDLE-1]
+            .active = static_cast<int>(busy_.size()),
+            .limit = limit_.load(relaxed),
+            .idle = static_cast<int>(idle_.size()),
+            .managing = creating_,
+            .overdue = overdue_.load(relaxed)};
+}
+
+CMWQ_INLINE void managed_workers::work_begins_locked(worker& self) noexcept {
+    counting_.add(self);
+    count(self);
+}
+
+CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
+    counting_.remove(self);
+    uncount(self);
+}
+
+CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
+    if (overdue_.load(relaxed)) overdue_.store(false, relaxed);
+    self.cpu_intensive = self.current_pwq->queue->cpu_intensive;
+    if (self.cpu_intensive) uncount(self);
+}
+
+// Waiting for the lock is no block of the item's. If learn_limit() took it for one, many workers would be kept because
+// many workers are in each other's way.
+CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
+    self.finishing.store(true, relaxed);
+    if (!lock_.try_lock()) {
+        const std::int64_t began = steady_now();
+        lock_.lock();
+        self.own_time += steady_now() - began;
+    }
+    self.finishing.store(false, relaxed);
+}
+
+CMWQ_INLINE void managed_workers::idle_begins_locked(worker& self) noexcept { self.idle_began = steady_now(); }
+
+CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
+    // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
+    // are seq_cst, so one of the two sees the other.
+    const int width = width_.load(relaxed);
+    if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
+        detectors_needed(); // it waits behind running workers, which may block, or behind many blocked ones
+        return;
+    }
+    if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind();
+    else ask_for_worker();
+}
+
+// --- counting ---------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
+    if (w.is_seat) return;              // otherwise also without its CPU: so the count is right when it is back
+    if (w.counted.load(relaxed)) return; // others only ever clear it
+    nr_running_.fetch_add(1, seq_cst);   // first, so that nobody can count down what was not counted up
+    w.counted.store(true, release);
+}
+
+// Whoever wins the flag counts down, and owes a look at what is pending: [IDLE-2].
+CMWQ_INLINE bool managed_workers::uncount(worker& w) noexcept {
+    if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
+    nr_running_.fetch_sub(1, seq_cst);
+    return true;
+}
+
+// --- detectors --------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void managed_workers::detectors_needed() noexcept {
+    if (!is_associated()) return; // nobody waits for a block to be noticed
+    // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
+    // caller's business, who may be queueing: they can be many.
+    if (const arming::ticket t = armed_.arm(); t != arming::none) {
+        for_each_watcher(watchers::near, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+        armed_.answer(t);
+    }
+    env_.requests.arm_monitor();
+}
+
+CMWQ_INLINE void managed_workers::arm_far_watchers() const noexcept {
+    for_each_watcher(watchers::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+}
+
+CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
+    bool works = false;
+    for_each_watcher(watchers::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });
+    return works;
+}
+
+CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
+    int seen = limit_.load(relaxed);
+    while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
+}
+
+// A CPU idles although something is pending: one more worker than were active is the least that it needs.
+CMWQ_INLINE bool managed_workers::start_spare() noexcept {
+    raise_limit(nr_busy_.load(relaxed) + 1);
+    worker* idle = next_idle_.load(seq_cst);
+    if (idle == nullptr) {
+        ask_for_worker();
+        return false;
+    }
+    spare_wakeups_.fetch_add(1, relaxed);
+    idle->sleep.unpark();
+    return true;
+}
+
+CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    associated_.store(with_its_cpu, relaxed);
+    drain_locked(d);
+    notify_locked(d); // what waited behind a running worker waits no more
+}
+
+// --- detectors --------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist) noexcept {
+    if (!pending()) return finding::nothing_pending;
+    const int width = width_.load(relaxed);
+    if (is_associated()) {
+        atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
+        int running = 0;
+        counting_.for_each([&](worker& w) {
+            if (!w.counted.load(acquire)) return true;
+            // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
+            if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
+            if (uncount(w)) found.fetch_add(1, relaxed);
+            return true;
+        });
+        // Enough of them run, or somebody has just started.
+        if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
+        if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
+    }
+    return start_spare() ? finding::replaced : finding::no_spare;
+}
+
+CMWQ_INLINE bool managed_workers::lend_cpu() noexcept {
+    if (nr_running_.load(relaxed) >= reach_.load(relaxed)) return false;
+    start_spare();
+    return true;
+}
+
+CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
+    if (!uncount(self)) return;
+    const int width = width_.load(relaxed);
+    if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return;
+    by_guard_.fetch_add(1, relaxed);
+    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
+    else detectors_needed(); // the sentinel sees whether the CPU stays idle
+}
+
+CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {
+    if (!self.cpu_intensive) count(self);
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/pool/rescuable_pool.hpp>
+#include <cmwq/detail/engine/pool/rescuer.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <memory>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
+    {
+        const scoped_lock g(lock_);
+        pwq.seat = seats_.pop_front();
+        if (pwq.seat != nullptr) {
+            rescuable_.push_back(pwq);
+            has_rescuable_.store(true, relaxed);
+        }
+    }
+    pwq.rescued_in = this;
+    if (pwq.seat != nullptr) return;
+    auto seat = std::make_unique<worker>(*this, 0, true);
+    const scoped_lock g(lock_);
+    pwq.seat = seat.release();
+    add_record_locked(*pwq.seat);
+    rescuable_.push_back(pwq);
+    has_rescuable_.store(true, relaxed);
+}
+
+CMWQ_INLINE void rescuable_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.seat == nullptr) return;
+    rescuable_.remove(pwq);
+    has_rescuable_.store(!rescuable_.empty(), relaxed);
+    seats_.push_front(*pwq.seat);
+    pwq.seat = nullptr;
+}
+
+CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
+    const scoped_lock g(lock_);
+    end_rescuable_locked(pwq);
+}
+
+CMWQ_INLINE bool rescuable_pool::may_be_freed(pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d); // it may have a grant that comes too late
+    notify_locked(d);
+    if (!pwq.detached || !pwq.drained() || pwq.mayday) return false;
+    end_rescuable_locked(pwq);
+    return true;
+}
+
+CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
+    constexpr std::int64_t patience = 10'000'000;
+    if (!lacks_workers()) return; // only a hint: this is the thread that looks again
+    deferred d;
+    if (!lock_for_service()) return;
+    const scoped_lock g(lock_, adopt_lock);
+    drain_locked(d);
+    if (!needs_rescue_locked()) {
+        short_since_ = 0;
+        // Enough run, but a pool that has learned to want more would ask for a worker: at once, and again each time that
+        // this comes after a failure to make one. They are watched instead, and who blocks is replaced at a tick.
+        if (short_of_threads_.load(relaxed) && idle_.empty() && !worklist_.empty()) watch_for_blocks();
+        else notify_locked(d);
+        return;
+    }
+    // Who makes one may be in the middle of it for long. And who was to do so may be so for another pool.
+    if (const std::int64_t since = creating_since_.load(relaxed); short_since_ == 0)
+        short_since_ = since != 0 ? since : now;
+    if (now - short_since_ < patience) return;
+    for (pool_workqueue* p = rescuable_.front(); p != nullptr; p = rescuable_.next(*p)) {
+        if (p->nr_waiting == 0 || p->mayday) continue;
+        p->mayday = true;
+        p->queue->its_rescuer->call(*p);
+    }
+}
+
+// Something waits, nobody is there to take it, and nobody runs who will take it soon.
+CMWQ_INLINE bool rescuable_pool::needs_rescue_locked() const noexcept {
+    if (!lacks_workers() || !idle_.empty() || worklist_.empty()) return false;
+    return lacks_running_workers();
+}
+
+// The next item of `pwq` on the worklist. Those of other queues before it were looked at already: they stay.
+CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept {
+    if (work_base* again = seat.scheduled.pop_front(); again != nullptr) return again;
+    work_base* w = seat.cursor != nullptr ? worklist_.next(*seat.cursor) : worklist_.front();
+    while (w != nullptr && pwq.nr_waiting != 0) {
+        work_base* const next = worklist_.next(*w);
+        if (work_access::pwq(*w) == &pwq) {
+            if (unlist_to_run_locked(*w)) return w;
+        } else {
+            seat.cursor = w;
+        }
+        w = next;
+    }
+    return nullptr;
+}
+
+CMWQ_INLINE void rescuable_pool::report_rescue_locked(queue_core& q) noexcept {
+    lock_.unlock();
+    env_.events.rescued(q);
+    lock_.lock();
+}
+
+CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
+    constexpr int batch = 16; // in one pool, while others wait
+    worker& self = *pwq.seat;
+    self.probe.open_own(false);
+    self.binding = env_.cpus.binding() + 1; // another one than it is: it binds itself before its first item
+    self.go_home_at = 0;
+    this_thread_slots() = {.observer = &self, .current_worker = &self};
+    bool again = false;
+    {
+        deferred d;
+        const scoped_lock g(lock_);
+        self.cursor = nullptr;
+        self.next_cursor = cursors_;
+        cursors_ = &self;
+        busy_.push_back(self);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        for (int n = 0;; ++n) {
+            drain_locked(d);
+            if (self.scheduled.empty()) { // what waits for this run can be run by nobody else
+                if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
+                if (again = n >= batch && by.is_awaited(); again) break;
+            }
+            if (pwq.queue->first_report(event::kind::rescued)) {
+                report_rescue_locked(*pwq.queue);
+                continue;
+            }
+            work_base* const w = take_for_rescue_locked(self, pwq);
+            if (w == nullptr) break;
+            nr_rescued_.fetch_add(1, relaxed);
+            run_rescued_locked(self, *w, d);
+        }
+        busy_.remove(self);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        worker** link = &cursors_;
+        while (*link != &self) link = &(*link)->next_cursor;
+        *link = self.next_cursor;
+        publish_pending_locked();
+        notify_locked(d);
+        if (again) {
+            by.call(pwq); // behind the others
+        } else {
+            pwq.mayday = false; // from here on it may go
+            if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
+        }
+    }
+    this_thread_slots() = {};
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

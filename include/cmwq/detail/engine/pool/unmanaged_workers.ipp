@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/pool/unmanaged_workers.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+// A producer may have been stopped between its push and its notification.
+CMWQ_INLINE monitor_findings unmanaged_workers::look_after(std::int64_t /*passed*/) noexcept {
+    if (!pending()) return {};
+    worker* const idle = next_idle_.load(seq_cst);
+    if (idle == nullptr) {
+        ask_for_worker();
+        return {.pending = true};
+    }
+    idle->sleep.unpark();
+    return {.pending = true, .eventful = true};
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

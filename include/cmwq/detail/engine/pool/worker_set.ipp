@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/pool/worker_set.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE void worker_set::thread_main(void* self) {
+    auto& w = *static_cast<worker*>(self);
+    static_cast<worker_set&>(w.pool).serve(w);
+}
+
+CMWQ_INLINE void worker_set::set_spec_locked(pool_spec& spec) noexcept {
+    std::swap(spec_, spec);
+    low_priority_.store(spec_.sched == sched_class::idle || spec_.nice > 0, relaxed);
+    stopping_ = false;
+}
+
+CMWQ_INLINE pool_summary worker_set::summary() const noexcept {
+    const scoped_lock g(lock_);
+    return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
+}
+
+// --- creating workers -------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_workers) noexcept {
+    auto room = run_table::make_room(nr_workers); // what it is exchanged for goes after the lock
+    const scoped_lock g(lock_);
+    running_.move_to(room);
+}
+
+// Drops the lock while the thread is created. False: that cannot be done.
+CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
+    if (stopping_) return false;
+    creating_ = true;
+    creating_since_.store(steady_now(), relaxed);
+    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // which sees if it takes long
+    worker* w = retired_.pop_front();
+    const unsigned number = w != nullptr ? w->id : nr_records_++;
+    if (w != nullptr) w->retiring = false;
+    const bool crowded = running_.is_small_for(nr_records_);
+    lock_.unlock();
+    if (crowded) make_room_for_runs(number);
+
+    const bool fresh = w == nullptr;
+    const bool admitted = env_.threads.admit_worker();
+    int error = admitted ? ENOMEM : 0;
+    if (fresh && admitted && reserve_record(number + 1)) w = new (std::nothrow) worker(*this, number);
+    if (w != nullptr && admitted) error = env_.threads.start(w->os_thread, &worker_set::thread_main, w);
+    const bool created = admitted && error == 0;
+    if (created) env_.threads.thread_started(); // only threads that exist are counted
+    else if (admitted) env_.threads.dismiss_worker();
+
+    lock_.lock();
+    creating_ = false;
+    creating_since_.store(0, relaxed);
+    if (created) {
+        ++nr_live_;
+        short_of_threads_.store(false, relaxed);
+        short_since_ = 0; // the next shortage is another one
+        retry_pause_ = 0;
+        retry_at_.store(0, relaxed);
+        if (fresh) add_record_locked(*w);
+        enter_idle_locked(*w, true); // its thread may be parked already: whoever needs it wakes it
+        if (stopping_) {             // the pool has begun to end meanwhile
+            retire_locked(*w);
+            w->sleep.unpark();
+        }
+        return true;
+    }
+    if (fresh) {
+        --nr_records_;
+        delete w;
+    } else {
+        w->retiring = true;
+        retired_.push_front(*w);
+    }
+    creation_failed_locked(admitted, error);
+    return false;
+}
+
+// What is refused may stay so for hours: the pauses between attempts grow, but a thread that is possible again is soon
+// there.
+CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) noexcept {
+    constexpr std::int64_t first_pause = 1'000'000, longest_pause = 100'000'000;
+    retry_pause_ = std::clamp(2 * retry_pause_, first_pause, longest_pause);
+    retry_at_.store(steady_now() + retry_pause_, relaxed);
+    if (short_of_threads_.exchange(true, relaxed)) return;
+    lock_.unlock();
+    const unsigned cpu = spec_.pod.next(0);
+    if (admitted) env_.events.no_thread(cpu, error);
+    else env_.events.thread_limit(cpu);
+    lock_.lock();
+}
+
+CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
+    const pool_snapshot s = current_snapshot_locked();
+    if (s.pending == 0) return;
+    if (!need_more_worker(s)) watch_for_blocks();
+    else if (!idle_.empty()) d.wake(idle_.front()->sleep);
+    else ask_for_worker();
+}
+
+CMWQ_INLINE void worker_set::ask_for_worker() noexcept {
+    if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
+        env_.requests.arm_monitor(); // which asks at a tick after that
+        return;
+    }
+    // [ASK-1] seq_cst: something was made pending, then the look at the flag; pairs take_request(), behind which the staff
+    // thread looks at what is pending. It is told in either case: the thread that has set the flag may have been stopped
+    // before it got to that.
+    if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
+    env_.requests.wake_staff();
+    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // which sees if that takes long
+}
+
+CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
+    deferred d;
+    if (!lock_for_service()) {
+        wanted_.store(true, seq_cst);
+        env_.requests.arm_monitor(); // which asks again at a tick
+        return true;
+    }
+    const scoped_lock g(lock_, adopt_lock);
+    drain_locked(d);
+    const pool_snapshot s = current_snapshot_locked();
+    if (stopping_) return true;
+    if (!need_more_worker(s)) {
+        short_since_ = 0;
+        if (s.pending > 0) watch_for_blocks();
+        return true;
+    }
+    if (need_to_create_worker(s) && !create_worker_locked()) {
+        env_.requests.arm_monitor(); // which tries again at a tick
+        return false;
+    }
+    if (!idle_.empty()) {
+        short_since_ = 0; // the next shortage is another one
+        d.wake(idle_.front()->sleep);
+    }
+    return true;
+}
+
+// At the limit of threads an idle pool gives up a worker, so that a busy pool can have one.
+CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
+    worker* w = nullptr;
+    {
+        deferred d;
+        if (!lock_for_service()) return false;
+        const scoped_lock g(lock_, adopt_lock);
+        // Before any look at the inbox: a notification would ask for a worker, and two pools would do so by turns for ever.
+        if (idle_.empty() || stopping_) return false;
+        drain_locked(d);
+        notify_locked(d);
+        if (!worklist_.empty()) return false;
+        if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
+        w = idle_.coldest();
+        retire_locked(*w);
+        if (idle_.empty()) short_of_threads_.store(true, relaxed); // until it creates one
+        drain_locked(d); // a producer that has read next_idle_ before may wake the worker that goes
+        notify_locked(d);
+    }
+    w->sleep.unpark();
+    return true;
+}
+
+// A retired worker takes no item any more and does not count. Nobody waits for it: its end is up to the scheduler, and to
+// destructors of thread_local objects. The caller drains and notifies, if items can still come, and wakes the worker.
+CMWQ_INLINE void worker_set::retire_locked(worker& w) noexcept {
+    leave_idle_locked(w);
+    w.retiring = true;
+    env_.threads.worker_ended();
+}
+
+CMWQ_INLINE bool worker_set::thread_is_gone(worker& w) noexcept {
+    if (!lock_for_service()) return false;
+    const scoped_lock g(lock_, adopt_lock);
+    --nr_live_;
+    retired_.push_front(w);
+    return true;
+}
+
+// --- idle workers -----------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
+    CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
+    w.idle = true;
+    w.idle_since = env_.now();
+    if (fresh) idle_.push_fresh(w);
+    else if (!spec_.pod.contains(current_cpu())) idle_.push_outside(w);
+    else idle_.push_inside(w);
+    publish_next_idle_locked();
+    if (has_surplus_locked() && cull_at_.load(relaxed) == 0) {
+        cull_at_.store(w.idle_since + env_.options.idle_timeout.count(), release);
+        env_.requests.wake_staff();
+    }
+}
+
+CMWQ_INLINE void worker_set::leave_idle_locked(worker& w) noexcept {
+    w.idle = false;
+    if (w.idle_began != 0) w.own_time += steady_now() - std::exchange(w.idle_began, 0);
+    idle_.remove(w);
+    publish_next_idle_locked();
+}
+
+CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
+    for (;;) {
+        worker* coldest = nullptr;
+        {
+            deferred d;
+            constexpr std::int64_t later = 1'000'000;
+            if (!lock_for_service()) return now + later;
+            const scoped_lock g(lock_, adopt_lock);
+            cull_at_.store(0, relaxed);
+            if (stopping_ || !has_surplus_locked()) return 0;
+            coldest = idle_.coldest();
+            const std::int64_t due = coldest->idle_since + env_.options.idle_timeout.count();
+            if (due > now) {
+                cull_at_.store(due, release);
+                return due;
+            }
+            retire_locked(*coldest);
+            drain_locked(d); // a producer that has read next_idle_ before may wake the worker that goes
+            notify_locked(d);
+        }
+        coldest->sleep.unpark(); // its record may serve another thread by now, which is woken for nothing
+    }
+}
+
+CMWQ_INLINE void worker_set::end_threads() noexcept {
+    {
+        const scoped_lock g(lock_);
+        stopping_ = true; // those that are not idle yet see it when they are
+        short_since_ = 0;
+        CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
+        while (worker* w = idle_.front()) retire_locked(*w);
+    }
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark();
+    wanted_.store(false, relaxed);
+    cull_at_.store(0, relaxed);
+}
+
+CMWQ_INLINE void worker_set::let_threads_end() noexcept {
+    // Nobody begins to make a worker any more; one that is being made is added before `creating_` ends.
+    for (backoff b;; b.pause()) {
+        const scoped_lock g(lock_);
+        if (!creating_) break;
+    }
+    if (spec_.sched != sched_class::idle) return;
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
+}
+
+CMWQ_INLINE void worker_set::join_threads() noexcept {
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
+}
+
+CMWQ_INLINE void worker_set::forget_threads() noexcept {
+    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->os_thread.forget();
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

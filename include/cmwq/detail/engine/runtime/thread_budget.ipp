@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/runtime/thread_budget.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE bool thread_budget::admit_worker() noexcept {
+    if (max_workers_ == 0) {
+        nr_workers_.fetch_add(1, relaxed);
+        return true;
+    }
+    unsigned n = nr_workers_.load(relaxed);
+    do {
+        if (n >= max_workers_) return false;
+    } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // pairs dismiss_worker()
+    return true;
+}
+
+CMWQ_INLINE void thread_budget::thread_started() noexcept {
+    const unsigned n = nr_threads_.fetch_add(1, relaxed) + 1;
+    unsigned peak = peak_threads_.load(relaxed);
+    while (peak < n && !peak_threads_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
