@@ -70,6 +70,7 @@ public:
     bool enable() { return detail::enable_work(*this); }
 
     /// Whether an instance waits to run, or a timer is armed. A snapshot.
+    // [PEND-3] pairs [PEND-2].
     [[nodiscard]] bool pending() const noexcept { return (state_.load(detail::acquire) & pending_bit) != 0; }
 
     /// Whether the item is pending or running. A snapshot.

@@ -24,7 +24,7 @@ namespace cmwq::inline CMWQ_NS::testing {
 /// Thread safety: `now()` from any thread, `advance()` from one at a time. It must outlive the runtimes that use it.
 class manual_clock final : public clock_source {
 public:
-    [[nodiscard]] std::int64_t now() const noexcept override { return now_.load(detail::acquire); }
+    [[nodiscard]] std::int64_t now() const noexcept override { return now_.load(detail::acquire); } // [ALONE]
 
     void attach(clock_listener& l) override CMWQ_EXCLUDES(lock_) {
         const detail::scoped_lock g(lock_);
@@ -36,7 +36,7 @@ public:
     }
 
     void advance(std::chrono::nanoseconds by) CMWQ_EXCLUDES(lock_) {
-        now_.fetch_add(by.count(), detail::acq_rel);
+        now_.fetch_add(by.count(), detail::acq_rel); // [ALONE]
         const detail::scoped_lock g(lock_);
         for (clock_listener* l : listeners_) l->time_passed();
     }

@@ -39,8 +39,8 @@ CMWQ_INLINE void worker_pool::become_bottom_half(bh_thread& thread, worker_pool*
     bh_thread_ = &thread;
     goes_first_ = first;
     auto* pseudo = new worker(*this, nr_records_++); // whoever drains is this one meanwhile
-    all_.store(pseudo, release);
-    busy_.push_back(*pseudo); // for good: that is where runs are looked for
+    all_.store(pseudo, release);                     // [REC-1]
+    busy_.push_back(*pseudo);                        // for good: that is where runs are looked for
 }
 
 CMWQ_INLINE void worker_pool::kick_bottom_half() noexcept {
@@ -111,8 +111,8 @@ CMWQ_INLINE void worker_pool::drain_bottom_half_locked(worker& self, bh_budget& 
         run_locked(self, *w, d);
         if ((!worklist_.empty() || !inbox_.empty()) && !budget.go_on()) break;
     }
-    draining_.store(false, seq_cst);
-    bh_thread_->kick(); // after the store, or it might find somebody draining, and go back to sleep
+    draining_.store(false, seq_cst); // [BH-2]
+    bh_thread_->kick();              // after the store, or it might find somebody draining, and go back to sleep
 }
 
 // --- the calling thread -----------------------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
 // --- the thread of a CPU ----------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void bh_thread::kick() noexcept {
-    sleep_.unpark(); // a permit, also for a thread that does not exist yet
-    if (exists_.load(acquire)) return;
-    // Each asks: the first one may have been stopped before it told the staff thread.
+    sleep_.unpark();                   // a permit, also for a thread that does not exist yet
+    if (exists_.load(acquire)) return; // [ALONE]
+    // [ALONE] Each asks: the first one may have been stopped before it notified the staff thread.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     rt_.request_staff();
 }
@@ -200,14 +200,14 @@ CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
     if (!thread_.joinable()) {
         if (const int error = rt_.start_thread(thread_, &bh_thread::thread_main, this); error != 0) return error;
         rt_.thread_started();
-        exists_.store(true, release);
+        exists_.store(true, release); // [ALONE]
     }
     wanted_.store(false, relaxed);
     return 0;
 }
 
 CMWQ_INLINE void bh_thread::tell_to_end() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
 }
 
@@ -225,7 +225,7 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
     if (rt_.binds_threads()) a.cpus = &cpus_;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);
     rt_.report_refusals(apply_to_this_thread(a), a);
-    while (!stop_.load(acquire)) {
+    while (!stop_.load(acquire)) { // [STOP]
         sleep_.park();
         // Its CPU may have gone, and come back.
         if (rt_.binds_threads() && (current_cpu() != cpu_ || binding != rt_.binding())) {

@@ -53,7 +53,7 @@ CMWQ_INLINE bool worker_pool::make_worker_locked() noexcept {
         retry_at_.store(0, relaxed);
         if (fresh) {
             w->next = all_.load(relaxed);
-            all_.store(w, release);
+            all_.store(w, release); // [REC-1]
         }
         enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
         if (stopping_) {             // the pool has begun to end meanwhile
@@ -85,8 +85,8 @@ CMWQ_INLINE bool worker_pool::make_worker_locked() noexcept {
 CMWQ_INLINE bool worker_pool::staff() noexcept {
     deferred d;
     if (!lock_for_service()) {
-        wanted_.store(true, seq_cst);
-        rt_.arm_monitor(); // which asks again at a tick
+        wanted_.store(true, seq_cst); // [UNIFORM]
+        rt_.arm_monitor();            // which asks again at a tick
         return true;
     }
     const scoped_lock g(lock_, adopt_lock);
@@ -229,7 +229,7 @@ CMWQ_INLINE std::int64_t worker_pool::cull(std::int64_t now) noexcept {
             coldest = idle_.coldest();
             const std::int64_t due = coldest->idle_since + rt_.idle_timeout();
             if (due > now) {
-                cull_at_.store(due, release);
+                cull_at_.store(due, release); // [LOCK]
                 return due;
             }
             retire_locked(*coldest);
@@ -248,7 +248,7 @@ CMWQ_INLINE void worker_pool::end_threads() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         while (worker* w = idle_.front()) retire_locked(*w);
     }
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark(); // [REC-1]
     wanted_.store(false, relaxed);
     cull_at_.store(0, relaxed);
 }
@@ -260,11 +260,11 @@ CMWQ_INLINE void worker_pool::let_threads_end() noexcept {
         if (!managing_) break;
     }
     if (spec_.sched != sched_class::idle) return;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_pool::join_threads() noexcept {
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_pool::forget_threads() noexcept {

@@ -32,7 +32,7 @@ CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
 }
 
 CMWQ_INLINE void rescuer::stop() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
     thread_.join();
 }
@@ -85,7 +85,7 @@ CMWQ_INLINE void rescuer::serve() {
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.rt.report_refusals(apply_to_this_thread(a), a);
     for (;;) {
-        const bool last = stop_.load(acquire);
+        const bool last = stop_.load(acquire); // [STOP]
         // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.
         while (pool_workqueue* pwq = next()) {
             pwq->pool->rescue(*pwq, *this);
@@ -113,7 +113,7 @@ CMWQ_INLINE void worker_pool::make_rescuable(pool_workqueue& pwq) {
     const scoped_lock g(lock_);
     seat->next = all_.load(relaxed);
     pwq.seat = seat.release();
-    all_.store(pwq.seat, release); // whoever looks for what runs here looks at seats, too
+    all_.store(pwq.seat, release); // [REC-1]; a look for a running item finds seats, too
     rescuable_.push_back(pwq);
     has_rescuable_.store(true, relaxed);
 }
