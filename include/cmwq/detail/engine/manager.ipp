@@ -171,11 +171,13 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
             sample[n++] = {w, w->own_time};
     }
-    const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i].by;
         const std::int64_t own = sample[i].own - std::exchange(w.last_own, sample[i].own);
+        // This thread may lose its CPU between the two: then one window seems longer by that, and the next one shorter. So
+        // what a window says is summed up with its sign.
+        const std::int64_t now = steady_now();
         thread_times t{};
         if (!w.probe.times(t)) continue;
         // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
@@ -188,7 +190,7 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
                 waited += queued;
-                blocked += rest > 0 ? rest : 0;
+                blocked += rest;
             }
         }
         w.last_times = t;
@@ -200,7 +202,7 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
     sum_waited_ = sum_waited_ * 0.7 + waited;
     if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
     // A margin of the order of the square root, because blocks do not come evenly.
-    const double others = width * sum_blocked_ / sum_cpu_;
+    const double others = width * std::max(sum_blocked_, 0.0) / sum_cpu_;
     // Not <cmath>, which would be a twentieth of all that <cmwq/cmwq.hpp> includes.
     int target = others < 0.02 * width
                      ? width

@@ -379,7 +379,8 @@ CMWQ_INLINE bool worker_pool::start_spare() noexcept {
 CMWQ_INLINE void worker_pool::associate(bool with_its_cpu) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    associated_.store(with_its_cpu, relaxed);
+    associated_.store(with_its_cpu, seq_cst); // [CPU-1]
+    if (!pending()) return;
     drain_locked(d);
     kick_locked(d); // what waited behind a running worker waits no more
 }

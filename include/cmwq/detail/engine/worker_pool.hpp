@@ -74,7 +74,9 @@ public:
     /// Of a pool that has users.
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     /// Whether blocked workers are replaced, and only they.
-    [[nodiscard]] bool manages() const noexcept { return managed_.load(relaxed) && associated_.load(relaxed); }
+    [[nodiscard]] bool manages() const noexcept {
+        return managed_.load(relaxed) && associated_.load(seq_cst); // [CPU-1]
+    }
     /// Calls f(place) for the CPUs whose sentinels look after this pool: those of its pod (all, if none is there), those
     /// that only could help, or both.
     enum class watchers : unsigned char { near = 1, far = 2, all = 3 };
@@ -314,8 +316,7 @@ private:
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
-        // [ARM-1], [IDLE-1], if there is a thread to arm or to wake
-        nr_pending_.store(static_cast<unsigned>(worklist_.size()), role_ == pool_role::bottom_half ? relaxed : seq_cst);
+        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], [IDLE-1]
     }
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     template <class F>
