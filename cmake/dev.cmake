@@ -55,6 +55,8 @@ if(CMWQ_TIDY)
   target_link_libraries(cmwq_tidy PRIVATE cmwq::cmwq)
 endif()
 
+include(cmake/reference.cmake)
+
 if(CMWQ_TESTS)
   add_subdirectory(tests)
 endif()

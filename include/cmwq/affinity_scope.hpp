@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// affinity_scope: how far the items of an unbound queue may be from the CPU that queued them.
+// affinity_scope: how far from the CPU that queued it an item of an unbound queue may run.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,27 +10,28 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// What makes CPUs share a pod. In every scope each CPU is in exactly one pod; <cmwq/topology.hpp> computes them.
+/// The property that the CPUs of one pod share. In every scope each CPU is in exactly one pod. `topology` computes the
+/// pods.
 enum class affinity_scope : unsigned char {
     cpu,         ///< each CPU on its own
     smt,         ///< the CPUs of a core
-    cache,       ///< those that share the last level cache
+    cache,       ///< the CPUs that share a last level cache
     cache_shard, ///< groups of about eight cores within a last level cache
-    numa,        ///< those of a NUMA node
-    system,      ///< all
-    default_,    ///< what the runtime says; without that, `default_affinity_scope`
+    numa,        ///< the CPUs of a NUMA node
+    system,      ///< all CPUs
+    default_,    ///< the default scope of the runtime
 };
 
-/// Every scope that has pods of its own, from the narrowest to the widest.
+/// All scopes that have pods of their own, from the narrowest to the widest.
 inline constexpr affinity_scope affinity_scopes[] = {affinity_scope::cpu,   affinity_scope::smt,
                                                      affinity_scope::cache, affinity_scope::cache_shard,
                                                      affinity_scope::numa,  affinity_scope::system};
 
-/// What `affinity_scope::default_` means where nobody says otherwise.
+/// The scope that `affinity_scope::default_` stands for unless a runtime has another default.
 inline constexpr affinity_scope default_affinity_scope = affinity_scope::cache_shard;
 
-/// The kernel's word for it: "cpu", "smt", "cache", "cache_shard", "numa", "system", "default". May be called from any
-/// thread. The text lives as long as the program.
+/// Returns the kernel's name of a scope: "cpu", "smt", "cache", "cache_shard", "numa", "system", "default". The text
+/// lives as long as the program. Thread safety: any thread. Errors: none.
 [[nodiscard]] constexpr std::string_view to_string(affinity_scope scope) noexcept {
     switch (scope) {
     case affinity_scope::cpu: return "cpu";
@@ -44,8 +45,8 @@ inline constexpr affinity_scope default_affinity_scope = affinity_scope::cache_s
     return "default";
 }
 
-/// The scope of that name, exactly as `to_string()` spells it; nothing for any other text. May be called from any
-/// thread.
+/// Returns the scope of a name that is spelled as by `to_string()`, or std::nullopt for any other text.
+/// Thread safety: any thread. Errors: none.
 [[nodiscard]] constexpr std::optional<affinity_scope> parse_affinity_scope(std::string_view name) noexcept {
     for (const affinity_scope scope : affinity_scopes) {
         if (to_string(scope) == name) return scope;

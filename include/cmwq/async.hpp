@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// workqueue::async(): a future of what the callable returns. Apart from workqueue.hpp because <future> is heavy.
+// The body of workqueue_base::async(). It is not in workqueue.hpp because the header `future` takes long to compile.
 #pragma once
 
 #include <cmwq/workqueue.hpp>
@@ -12,7 +12,9 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// What `queue.async(f)` calls. An exception that leaves `f` goes to the future, not to the queue's `on_exception`.
+/// Implements `workqueue_base::async()`, which calls it. An exception that leaves `f` goes to the future, not to the
+/// queue's `on_exception`. Thread safety: any thread. Blocks: no. Errors: an exception that copying or moving `f`
+/// throws, std::bad_alloc. A queue that rejects the item makes the future throw std::system_error(operation_canceled).
 template <class F>
 [[nodiscard]] auto make_async(workqueue_base& q, F&& f) {
     using result = std::invoke_result_t<std::decay_t<F>&>;

@@ -8,21 +8,23 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// While one of these lives, the calling thread runs no bottom halves. What it queues on `bh` queues is accepted, and
-/// run by this thread, in queueing order, when the outermost guard ends. For a thread that shares data with bottom
-/// halves, or holds a lock that they take.
+/// Keeps the calling thread from running bottom halves while the guard lives. Items that the thread queues on `bh`
+/// queues are accepted. The thread runs them, in queueing order, when its outermost guard ends. Use it in a thread that
+/// shares data with bottom halves, or that holds a lock which they take.
 ///
-/// Guards nest. Inside of a bottom half they change nothing: what it queues waits until it has ended anyway. Only the
-/// calling thread is held back: another one that queues on the same CPU, or the one that serves its timers, runs what
-/// is pending there, what this thread has queued included. So a guard is no lock.
+/// Guards nest. Inside of a bottom half they change nothing: items queued there wait for the end of that bottom half
+/// anyway. A guard holds back the calling thread only. Another thread that queues on the same CPU, or the thread that
+/// serves its timers, runs all items that are pending there, including those of the guarded thread. So a guard is no
+/// lock.
 ///
-/// Waiting inside of a guard (`flush()`, `drain()`, `cancel_sync()`, destructors) does not wait for its end: what the
-/// guard has held back goes to the bottom-half thread of its CPU first. A thread that gets its answer in another way,
-/// from the future of `async()` for instance, waits for itself. More than eight contexts at once (a context is a CPU
-/// and a priority) are not held back but go to those threads, too.
+/// Waiting inside of a guard (`flush()`, `drain()`, `cancel_sync()`, destructors) does not wait for the end of the
+/// guard: the items held back go to the bottom-half thread of their CPU first. A thread that waits for such an item in
+/// another way, with the future of `async()` for instance, waits for ever. A guard holds back the items of eight
+/// contexts at most (a context is a CPU and a priority). Items of any more contexts go to those threads, too.
 ///
-/// Thread safety: belongs to the thread that made it. Ordering: as `queue()`. Progress: the end runs items within the
-/// budget of `bh`, the rest goes to the thread. Blocks: no. Errors: none, never throws.
+/// Thread safety: a guard belongs to the thread that made it. Ordering: as `workqueue_base::queue()`. Progress: the end
+/// of the outermost guard runs items within the budget of `bh`; the bottom-half thread runs the rest. Blocks: no.
+/// Errors: none, never throws.
 ///
 ///     {
 ///         const cmwq::bh_disable_guard hold;
@@ -31,7 +33,9 @@ namespace cmwq::inline CMWQ_NS {
 ///     } // both run here
 class bh_disable_guard {
 public:
+    /// Begins to hold back.
     [[nodiscard]] bh_disable_guard() noexcept { ++detail::this_thread_slots().bh_depth; }
+    /// Ends that. The end of the outermost guard runs the items that were held back.
     ~bh_disable_guard() {
         detail::thread_slots& s = detail::this_thread_slots();
         if (s.bh_depth == 1 && s.nr_raised != 0) detail::run_held_back_bottom_halves();

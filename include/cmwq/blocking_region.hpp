@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Announcing that the calling work item blocks. A leaf library can include this for next to nothing.
+// blocking_region: announces that the calling work item blocks. The header is cheap to include in a leaf library.
 #pragma once
 
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -9,18 +9,21 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// What a `blocking_region` knows about the call that it surrounds.
+/// The property that a `blocking_region` states about the call which it surrounds.
 enum class block_kind : unsigned char {
-    may_block,  ///< it may return at once: counts as blocked when it lasts longer than the runtime's threshold
-    will_block, ///< it is going to sleep: counts as blocked at once
+    may_block,  ///< it may return at once: the item counts as blocked after `runtime_options::may_block_threshold`
+    will_block, ///< it is going to sleep: the item counts as blocked at once
 };
 
+/// Short for `block_kind::may_block`.
 inline constexpr block_kind may_block = block_kind::may_block;
+/// Short for `block_kind::will_block`.
 inline constexpr block_kind will_block = block_kind::will_block;
 
 namespace detail {
 
-/// Whom a blocking_region tells. The observer is the worker of the calling thread and is called only by it.
+/// Receives the calls of a blocking_region. The observer is the worker of the calling thread; only that thread calls
+/// it.
 class blocking_observer {
 public:
     virtual void begin_blocking(block_kind kind) noexcept = 0;
@@ -36,17 +39,20 @@ protected:
 
 } // namespace detail
 
-/// While one of these lives, the item that made it counts as blocked: the pool starts the next item at once, without
-/// waiting to notice by itself. When it ends the item counts as running again.
+/// Makes the calling item count as blocked while the region lives. With `will_block` the pool starts the next item at
+/// once; it does not have to notice by itself that the item blocks. When the region ends the item counts as running
+/// again.
 ///
-/// Regions nest; the outermost counts, and an inner `will_block` turns an outer `may_block` into one until the
-/// outermost ends. Outside a worker a region does nothing and costs about a nanosecond.
+/// Regions nest. The outermost one counts; an inner `will_block` turns an outer `may_block` into `will_block` until the
+/// outermost one ends. Outside of a worker a region does nothing and costs about a nanosecond. In a bottom half, which
+/// must not block, a region ends the program with a diagnosis.
 ///
-/// Thread safety: belongs to the thread that made it. Ordering: none. Blocks: no. Errors: none, never throws.
+/// Thread safety: a region belongs to the thread that made it. Ordering: none. Blocks: no. Errors: none, never throws.
 ///
 ///     { cmwq::blocking_region io; ::fdatasync(fd); }
 class blocking_region {
 public:
+    /// Begins the region.
     [[nodiscard]] explicit blocking_region(block_kind kind = will_block) noexcept
         : observer_(detail::this_thread_slots().observer) {
         if (observer_ == nullptr) return;
@@ -59,6 +65,7 @@ public:
         }
     }
 
+    /// Ends the region.
     ~blocking_region() {
         if (observer_ != nullptr && --observer_->depth == 0) observer_->end_blocking();
     }
@@ -70,7 +77,8 @@ private:
     detail::blocking_observer* observer_;
 };
 
-/// Calls `f()` inside a `blocking_region` and returns what it returns.
+/// Calls `f()` inside a `blocking_region` of the kind `will_block` and returns its result. Thread safety: any thread.
+/// Errors: an exception that `f` throws.
 ///
 ///     const int r = cmwq::blocking([&] { return ::fsync(fd); });
 template <class F>
@@ -79,7 +87,8 @@ decltype(auto) blocking(F&& f) {
     return std::forward<F>(f)();
 }
 
-/// The same with the kind said.
+/// Calls `f()` inside a `blocking_region` of the given kind and returns its result. Thread safety: any thread.
+/// Errors: an exception that `f` throws.
 template <class F>
 decltype(auto) blocking(block_kind kind, F&& f) {
     const blocking_region region{kind};

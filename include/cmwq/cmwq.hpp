@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything. A file that only queues work gets by with <cmwq/workqueue.hpp>.
+// Includes all public headers but those of testing/. A file that only queues work needs just <cmwq/workqueue.hpp>.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>

@@ -18,29 +18,32 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// A set of operating system CPU numbers. Not thread safe, as any value. Iterates in ascending order.
+/// A set of CPU numbers, as the operating system gives them. Iteration is in ascending order. Thread safety: as any
+/// value, one thread at a time while it changes.
 ///
 ///     auto some = cmwq::cpuset{0, 2} | cmwq::cpuset::range(4, 8);   // 0,2,4-7
 class cpuset {
 public:
-    /// One more than the highest number that a set can hold: what Linux itself can be built for, and then some.
+    /// One more than the highest number that a set can hold. Linux has fewer CPUs in any configuration.
     static constexpr unsigned capacity = 1u << 16;
 
+    /// Makes the empty set.
     cpuset() = default;
-    /// Errors (also of the other members that add): std::invalid_argument for a number of 65536 or more.
+    /// Makes the set of the given numbers. Errors: std::invalid_argument for a number of `capacity` or more,
+    /// std::bad_alloc.
     cpuset(std::initializer_list<unsigned> cpus) {
         for (const unsigned c : cpus) insert(c);
     }
 
-    /// The CPUs first, first + 1, …, last - 1.
+    /// Returns the set first, first + 1, …, last - 1. Errors: as the constructor.
     [[nodiscard]] static cpuset range(unsigned first, unsigned last) {
         cpuset s;
         for (unsigned c = first; c < last; ++c) s.insert(c);
         return s;
     }
 
-    /// The inverse of `to_string()`: "0-3,8" as the kernel writes it, with blanks and newlines after it at most. Nothing
-    /// is the empty set. Errors: std::invalid_argument, with the text in the message, for anything else.
+    /// Reads a text as `to_string()` writes it: "0-3,8". Blanks and newlines may follow. An empty text is the empty
+    /// set. Errors: std::invalid_argument for any other text, with the text in the message; std::bad_alloc.
     [[nodiscard]] static cpuset parse(std::string_view text) {
         const auto last = text.find_last_not_of(" \t\r\n");
         const std::string_view list = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -69,6 +72,7 @@ public:
         return s;
     }
 
+    /// Adds a number; does nothing if the set has it. Errors: as the constructor; nothing changed then.
     cpuset& insert(unsigned cpu) {
         if (cpu >= capacity) throw std::invalid_argument("cmwq::cpuset: CPU number " + std::to_string(cpu));
         if (cpu / 64 >= words_.size()) words_.resize(cpu / 64 + 1);
@@ -76,23 +80,27 @@ public:
         return *this;
     }
 
+    /// Removes a number; does nothing if the set does not have it.
     cpuset& erase(unsigned cpu) noexcept {
         if (cpu / 64 < words_.size()) words_[cpu / 64] &= ~bit(cpu);
         return *this;
     }
 
+    /// Whether the set has the number.
     [[nodiscard]] bool contains(unsigned cpu) const noexcept {
         return cpu / 64 < words_.size() && (words_[cpu / 64] & bit(cpu)) != 0;
     }
 
+    /// Returns how many numbers the set has.
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t n = 0;
         for (const std::uint64_t w : words_) n += static_cast<std::size_t>(std::popcount(w));
         return n;
     }
+    /// Whether the set has no number.
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-    /// The lowest number that is at least `from`, or `capacity` if there is none.
+    /// Returns the lowest number of the set that is at least `from`, or `capacity` if there is none.
     [[nodiscard]] unsigned next(unsigned from) const noexcept {
         for (std::size_t i = from / 64; i < words_.size(); ++i) {
             std::uint64_t w = words_[i];
@@ -102,6 +110,7 @@ public:
         return capacity;
     }
 
+    /// Returns the numbers that both sets have. Errors: std::bad_alloc.
     friend cpuset operator&(const cpuset& a, const cpuset& b) {
         cpuset r;
         for (const unsigned c : a) {
@@ -109,21 +118,24 @@ public:
         }
         return r;
     }
+    /// Returns the numbers that at least one of the sets has. Errors: std::bad_alloc.
     friend cpuset operator|(const cpuset& a, const cpuset& b) {
         cpuset r = a;
         for (const unsigned c : b) r.insert(c);
         return r;
     }
+    /// Returns the numbers that `a` has and `b` does not have. Errors: std::bad_alloc.
     friend cpuset operator-(const cpuset& a, const cpuset& b) {
         cpuset r = a;
         for (const unsigned c : b) r.erase(c);
         return r;
     }
+    /// Whether both sets have the same numbers.
     friend bool operator==(const cpuset& a, const cpuset& b) noexcept {
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
 
-    /// As the kernel writes sets: "0-3,8". The empty set is "".
+    /// Returns the set as the kernel writes lists of CPUs: "0-3,8". The empty set is "". Errors: std::bad_alloc.
     [[nodiscard]] std::string to_string() const {
         std::string text;
         for (unsigned first = next(0); first < capacity;) {
@@ -137,8 +149,8 @@ public:
         return text;
     }
 
-    /// As the kernel writes masks: eight hexadecimal digits for 32 CPUs, the highest first, with commas between:
-    /// "00000001,80000000". The empty set is "00000000".
+    /// Returns the set as the kernel writes masks: groups of eight hexadecimal digits for 32 CPUs, the highest first,
+    /// with commas between them: "00000001,80000000". The empty set is "00000000". Errors: std::bad_alloc.
     [[nodiscard]] std::string to_mask_string() const {
         unsigned highest = 0;
         for (const unsigned c : *this) highest = c;
@@ -154,25 +166,32 @@ public:
         return text;
     }
 
+    /// Iterates over the numbers of a set in ascending order. It refers to the set, which must outlive it, and is valid
+    /// as long as the set does not change.
     class iterator {
     public:
-        using iterator_category = std::forward_iterator_tag;
-        using value_type = unsigned;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const unsigned*;
-        using reference = unsigned;
+        using iterator_category = std::forward_iterator_tag; ///< several passes
+        using value_type = unsigned;                         ///< a CPU number
+        using difference_type = std::ptrdiff_t;              ///< for the standard library
+        using pointer = const unsigned*;                     ///< for the standard library
+        using reference = unsigned;                          ///< a number by value: there is no object to refer to
 
+        /// Makes an iterator of no set.
         iterator() = default;
+        /// Returns the number. Needs a position before the end.
         unsigned operator*() const noexcept { return cpu_; }
+        /// Goes to the next number. Needs a position before the end.
         iterator& operator++() noexcept {
             cpu_ = set_->next(cpu_ + 1);
             return *this;
         }
+        /// Goes to the next number and returns the position before. Needs a position before the end.
         iterator operator++(int) noexcept {
             iterator old = *this;
             ++*this;
             return old;
         }
+        /// Whether both are at the same number, or both at the end.
         bool operator==(const iterator& o) const noexcept { return cpu_ == o.cpu_; }
 
     private:
@@ -181,8 +200,10 @@ public:
         const cpuset* set_ = nullptr;
         unsigned cpu_ = capacity;
     };
-    using const_iterator = iterator;
+    using const_iterator = iterator; ///< no iterator changes the set
+    /// Returns the position of the lowest number.
     [[nodiscard]] iterator begin() const noexcept { return {this, next(0)}; }
+    /// Returns the position after the highest number.
     [[nodiscard]] iterator end() const noexcept { return {this, capacity}; }
 
 private:

@@ -50,10 +50,12 @@ std::int64_t to_ns(const D& d) noexcept {
 
 } // namespace detail
 
-/// An item that can be queued for later. All members of `work_base` apply, and know the timer. `modify()` of a queue
-/// gives it a new time; that ends the `flush()` calls in which others wait for it, with nothing run.
+/// An item that a queue can run after a delay: `workqueue_base::queue_after()`. All members of `work_base` apply and
+/// include an armed timer. `workqueue_base::modify()` gives the item a new time; that ends the `flush()` calls in which
+/// other threads wait for the pending instance, and nothing has run then.
 class delayed_work_base : public work_base {
 protected:
+    /// Makes an item that runs `run(*this)`.
     explicit delayed_work_base(function run) noexcept : work_base(run, delayed_tag{}) {}
     ~delayed_work_base() = default;
 
@@ -71,8 +73,10 @@ class delayed_work : public delayed_work_base {
     static_assert(std::is_invocable_v<F&>, "cmwq::delayed_work: the callable must be callable without arguments");
 
 public:
+    /// Takes the callable. Errors: an exception that moving it throws.
     explicit delayed_work(F f) noexcept(std::is_nothrow_move_constructible_v<F>)
         : delayed_work_base(&call), f_(std::move(f)) {}
+    /// Cancels the item and its timer, and waits for the running instance, as `work::~work()`.
     ~delayed_work() { end_of_life(); }
 
 private:

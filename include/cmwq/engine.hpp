@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The engine: what stands behind all other headers. Programs that define CMWQ_COMPILED include it in one file of their
-// own, or link the CMake target cmwq::compiled, which does; for all others <cmwq/runtime.hpp> includes it.
+// The engine: the bodies of all functions that the other headers only declare. A program that defines CMWQ_COMPILED
+// includes it in one file of its own, or links the CMake target cmwq::compiled, which has such a file. In all other
+// programs <cmwq/runtime.hpp> includes it.
 #pragma once
 
 #include <cmwq/detail/topo/topology.ipp>

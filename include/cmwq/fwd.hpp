@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Forward declarations of the public names, for headers that only mention them.
+// Forward declarations of public names, for headers that only mention them.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
+/// Concurrency-managed workqueues in user space.
 namespace cmwq::inline CMWQ_NS {
 
 struct bound;

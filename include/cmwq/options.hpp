@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options of a queue: only the fields that mean something for its policy exist.
+// The options of a queue: each policy has only the fields that mean something to it.
 #pragma once
 
 #include <cmwq/attrs.hpp>
@@ -13,13 +13,16 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// What to do with an exception that leaves a work function: a callable taking the std::exception_ptr. It is called on
-/// the worker, right after the item; it must not throw. Without one such an exception terminates the program at the
-/// throw site, as it does with std::thread.
+/// Handles the exceptions that leave a work function: holds a callable that takes the std::exception_ptr. The worker
+/// calls it right after the item; it must not throw. Without a callable such an exception terminates the program at the
+/// throw site, as it does with std::thread. Thread safety: as any value. The queue may call the callable on several
+/// threads at once.
 class exception_handler {
 public:
+    /// Makes a handler without a callable.
     exception_handler() noexcept = default;
 
+    /// Takes a callable. Errors: an exception that copying or moving it throws, std::bad_alloc.
     template <class F>
         requires(!std::same_as<std::remove_cvref_t<F>, exception_handler> &&
                  std::invocable<std::remove_cvref_t<F>&, std::exception_ptr>)
@@ -30,7 +33,9 @@ public:
         sink_.destroy = [](void* c) noexcept { delete static_cast<callable*>(c); };
     }
 
+    /// Moves: `other` has no callable afterwards.
     exception_handler(exception_handler&& other) noexcept : sink_(other.release()) {}
+    /// Destroys the callable and takes that of `other`, which has none afterwards.
     exception_handler& operator=(exception_handler&& other) noexcept {
         if (this != &other) {
             reset();
@@ -38,6 +43,7 @@ public:
         }
         return *this;
     }
+    /// Destroys the callable.
     ~exception_handler() { reset(); }
 
 private:
@@ -58,107 +64,121 @@ namespace detail {
 template <pool_kind Pool, bool Fifo, class Policy>
 struct options_for;
 
+/// The options of a queue on the pools of each CPU: `options<bound>`.
 template <class Policy>
 struct options_for<pool_kind::per_cpu, false, Policy> {
-    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// How many items of this queue may be active (started, or next in line to start) *on each CPU*. 1 … 2048; anything
-    /// else makes the constructor throw std::invalid_argument.
+    /// How many items of this queue may be active (started, or next in line to start) *on each CPU*: 1 … 2048. Any
+    /// other value makes the constructor of the queue throw std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
-    /// Which pools of each CPU run the items. What the system does not permit falls back to normal threads and is
-    /// reported once through `runtime_options::on_event`.
+    /// The pools of each CPU that run the items. Where the system does not permit their priority they have normal
+    /// threads, and the runtime reports that once through `runtime_options::on_event`. A value that is no priority
+    /// makes the constructor of the queue throw std::invalid_argument.
     cmwq::priority priority = cmwq::priority::normal;
 
-    /// Items of this queue do not count as running once they have started: others may start beside them.
+    /// Whether items of this queue stop counting as running once they have started, so that others may start beside
+    /// them.
     bool cpu_intensive = false;
 
-    /// On a runtime with `runtime_options::power_efficient` the queue is served by elastic pools, at the nice value or
-    /// scheduling class of its priority, instead of those of the caller's CPU, so that idle CPUs may stay asleep; its
-    /// limit then counts for the whole machine. On other runtimes this changes nothing.
+    /// Whether a runtime with `runtime_options::power_efficient` serves the queue by elastic pools, at the nice value
+    /// or scheduling class of its priority, instead of the pools of the caller's CPU. Idle CPUs may then stay asleep,
+    /// and `max_active` counts for the whole machine. On other runtimes this changes nothing.
     bool power_efficient = false;
 
-    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
-    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
-    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
-    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
+    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
+    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
+    /// system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
 
-    /// Receives exceptions that leave a work function. None: they terminate the program.
+    /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
 
+/// The options of a queue on attribute-keyed pools without a strict order: `options<unbound>`, `options<elastic>`.
 template <class Policy>
 struct options_for<pool_kind::attrs_keyed, false, Policy> {
-    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*. Each NUMA
-    /// node gets its share by its CPUs, rounded up and no less than `min_active`, so on several nodes the sum may be
-    /// more. 1 … 2048; anything else makes the constructor throw std::invalid_argument.
+    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*: 1 … 2048.
+    /// Each NUMA node gets a share in proportion to its CPUs, rounded up and no less than `min_active`, so on several
+    /// nodes the sum may be more. Any other value makes the constructor of the queue throw std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
-    /// What each NUMA node gets at least: chains of so many items that wait for each other always complete. The sum over
-    /// the nodes may exceed `max_active` for its sake. 1 ... `max_active`; 0: 8, or `max_active` if that is less.
+    /// How many items each NUMA node may have active at least: 1 … `max_active`; 0: 8, or `max_active` if that is less.
+    /// Chains of that many items that wait for each other always complete. The sum over the nodes may exceed
+    /// `max_active` for this. A value above `max_active` makes the constructor of the queue throw
+    /// std::invalid_argument.
     unsigned min_active = 0;
 
-    /// What the threads are and where they run.
+    /// The threads of the pools, and the CPUs on which they run. Impossible attributes make the constructor of the
+    /// queue throw std::invalid_argument.
     cmwq::attrs attrs = {};
 
-    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
-    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
-    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
-    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
+    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
+    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
+    /// system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
 
-    /// Receives exceptions that leave a work function. None: they terminate the program.
+    /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
 
+/// The options of a queue on attribute-keyed pools in strict order: `options<ordered>`.
 template <class Policy>
 struct options_for<pool_kind::attrs_keyed, true, Policy> {
-    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// What the threads are and where they run. One pool serves the queue, so the affinity scope means nothing to it.
+    /// The threads of the pool, and the CPUs on which they run. One pool serves the queue, so the affinity scope means
+    /// nothing to it. Impossible attributes make the constructor of the queue throw std::invalid_argument.
     cmwq::attrs attrs = {};
 
-    /// One thread, made in advance, that runs the items of this queue where no worker can be made: when the system
-    /// refuses threads, or at `runtime_options::max_threads`. For queues that others rely on to get on, to write memory
-    /// back for instance. It runs one item at a time, at normal priority, and steps back as soon as there are workers.
-    /// The constructor of the queue throws std::system_error if that thread cannot be made.
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
+    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
+    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
+    /// system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
 
-    /// Receives exceptions that leave a work function. None: they terminate the program.
+    /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
 
+/// The options of a queue of bottom halves: `options<bh>`.
 template <class Policy>
 struct options_for<pool_kind::dispatcher, true, Policy> {
-    /// Shown in diagnostics, whole; need not be unique. Empty: the policy's name.
+    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// Which bottom-half contexts of each CPU: `normal` or `high`, which goes first. Not `fifo`: the constructor throws
-    /// std::invalid_argument.
+    /// The bottom-half contexts of each CPU that run the items: `normal`, or `high`, which goes first. `fifo` makes the
+    /// constructor of the queue throw std::invalid_argument.
     cmwq::priority priority = cmwq::priority::normal;
 
-    /// Receives exceptions that leave a work function. None: they terminate the program.
+    /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
 
 } // namespace detail
 
-/// The options that a queue of this policy has, for designated initialisers: `{.name = "io", .max_active = 8}`.
+/// The options of a queue of this policy, for designated initialisers: `{.name = "io", .max_active = 8}`. The fields of
+/// each policy are those of `detail::options_for`.
 template <execution_policy Policy = bound>
 using options = detail::options_for<Policy::pool, Policy::fifo, Policy>;
 

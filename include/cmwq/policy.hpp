@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies: structs of compile-time answers that say how the items of a queue are executed.
+// Policies: structs of compile-time answers to the questions how the items of a queue are executed.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,11 +10,11 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// Which pools serve a queue.
+/// The kind of pools that serve a queue.
 enum class pool_kind : unsigned char {
     per_cpu,     ///< the shared pools of the CPU on which an item is queued
     attrs_keyed, ///< pools shared by all queues of equal attributes, one for each pod of their affinity scope
-    dispatcher,  ///< no threads: the thread that queues an item runs it
+    dispatcher,  ///< bottom-half contexts, without threads: the thread that queues an item runs it
 };
 
 /// The bound policy: items run on the CPU on which they were queued, where one worker at a time is runnable.
@@ -22,54 +22,69 @@ enum class pool_kind : unsigned char {
 /// - *Where does it run?* On the CPU of the caller of `queue()`, or on the one named in `queue_on()`; an item that is
 ///   still running somewhere else is run there again, by the same worker.
 /// - *How many at once?* At most `max_active` of one queue per CPU have started or wait to be started next; of all
-///   the queues of a CPU and priority, one is runnable at a time: the next starts when it blocks or ends.
+///   the queues of a CPU and priority, one is runnable at a time: the next one starts when that one blocks or ends.
 /// - *In which order?* The items of one queue start in queueing order on each CPU. There is no order between CPUs.
-/// - *May it block?* Yes, in any call. Another item is started, within microseconds as a rule; when a dozen or more are
-///   blocked already, once the CPU has stayed idle for a moment.
-/// - *Who wakes whom?* The producer wakes one idle worker if nothing runs there; a blocking worker is replaced.
+/// - *May it block?* Yes, in any call. The pool then starts another item, within microseconds as a rule; when a dozen
+///   or more items are blocked already, once the CPU has stayed idle for a moment.
+/// - *Who wakes whom?* The producer wakes one idle worker if nothing runs there. The pool replaces a blocking worker.
 /// - *What does flush mean?* Everything queued before, on any CPU, has run or was cancelled.
 /// - *What about progress?* An item may wait for up to `max_active - 1` others of its queue and CPU.
 struct bound {
+    /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "bound";
+    /// The pools that serve the queues.
     static constexpr pool_kind pool = pool_kind::per_cpu;
+    /// Pools start another item when one blocks.
     static constexpr bool concurrency_managed = true;
+    /// Items may block.
     static constexpr bool may_block = true;
+    /// Several items may run at once.
     static constexpr bool fifo = false;
+    /// The default of the option `max_active`.
     static constexpr unsigned default_max_active = 256;
 };
 
-/// The unbound policy: items run wherever the scheduler finds room, as soon as a thread is there and the limit allows.
+/// The unbound policy: items run on any CPU that the scheduler chooses, as soon as there is a thread and the limit
+/// allows.
 ///
-/// - *Where does it run?* On a thread of the pool that serves the caller's pod: the CPUs that share what the affinity
-///   scope of `attrs` says. Strict pools stay inside of the pod; the others prefer a worker that was there last.
-/// - *How many at once?* Up to `max_active` on the whole machine, shared out to its NUMA nodes.
+/// - *Where does it run?* On a thread of the pool that serves the caller's pod, which the affinity scope of `attrs`
+///   defines. Strict pools stay inside of the pod; the others prefer a worker that was there last.
+/// - *How many at once?* Up to `max_active` on the whole machine, divided among its NUMA nodes.
 /// - *In which order?* The items of one pod start in queueing order. There is no order between pods.
-/// - *May it block?* Yes. Nothing has to notice it: the next item does not wait for it.
-/// - *Who wakes whom?* The producer wakes one idle worker, and each that finds more pending wakes the next.
+/// - *May it block?* Yes. The next item does not wait for it.
+/// - *Who wakes whom?* The producer wakes one idle worker. Each worker that finds more pending items wakes the next.
 /// - *What does flush mean?* Everything queued before, in any pod, has run or was cancelled.
 /// - *What about progress?* Chains of up to `min_active` items that wait for each other always complete.
 struct unbound {
+    /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "unbound";
+    /// The pools that serve the queues.
     static constexpr pool_kind pool = pool_kind::attrs_keyed;
+    /// Pools do not watch whether items block.
     static constexpr bool concurrency_managed = false;
+    /// Items may block.
     static constexpr bool may_block = true;
+    /// Several items may run at once.
     static constexpr bool fifo = false;
+    /// The default of the option `max_active`.
     static constexpr unsigned default_max_active = 256;
 };
 
-/// The elastic policy: unbound, with concurrency management. What a thread pool should be.
+/// The elastic policy: unbound, with concurrency management.
 ///
 /// - *Where does it run?* As with `unbound`.
-/// - *How many at once?* Up to `max_active` on the whole machine have started; of them one for each CPU of the pod is
-///   runnable, and as many more as other CPUs that the queue may use would idle.
+/// - *How many at once?* Up to `max_active` on the whole machine have started. One of them is runnable for each CPU of
+///   the pod, and one more for each other CPU that the queue may use and that would idle.
 /// - *In which order?* As with `unbound`.
-/// - *May it block?* Yes, in any call, announced or not: another item is started in its place, within microseconds as
-///   a rule. When blocked ones come back, surplus workers step back at the end of their item.
-/// - *Who wakes whom?* The producer wakes a worker while fewer run than there are CPUs; a blocked one is replaced.
+/// - *May it block?* Yes, in any call, announced or not: the pool starts another item in its place, within microseconds
+///   as a rule. When blocked workers run again, surplus ones take no further item.
+/// - *Who wakes whom?* The producer wakes a worker while fewer run than there are CPUs. The pool replaces blocked ones.
 /// - *What does flush mean?* As with `unbound`.
 /// - *What about progress?* As with `unbound`.
 struct elastic : unbound {
+    /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "elastic";
+    /// Pools start another item when one blocks.
     static constexpr bool concurrency_managed = true;
 };
 
@@ -83,33 +98,43 @@ struct elastic : unbound {
 /// - *What does flush mean?* Everything queued before has run or was cancelled.
 /// - *What about progress?* An item must not wait for one that was queued behind it.
 struct ordered : unbound {
+    /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "ordered";
+    /// Items run one at a time, in queueing order.
     static constexpr bool fifo = true;
+    /// Their limit, which is fixed.
     static constexpr unsigned default_max_active = 1;
 };
 
 /// The bottom-half policy: the thread that queues an item runs it, before `queue()` returns.
 ///
 /// - *Where does it run?* In the thread that queues it, in the bottom-half context of its CPU. Inside a
-///   `bh_disable_guard` at the end of the guard; queued to another CPU, by a timer, or beyond the budget of 10 rounds
-///   or 2 ms, on a thread of that CPU.
+///   `bh_disable_guard` at the end of the guard. An item that is queued to another CPU or by a timer, or that is beyond
+///   the budget of 10 rounds or 2 ms, runs on a thread of that CPU.
 /// - *How many at once?* One for each CPU and priority.
-/// - *In which order?* Queueing order for each CPU and priority. Queueing from inside an item appends; nothing recurs.
-/// - *May it block?* No: a `blocking_region` in it ends the program with a diagnosis, waiting for items or queues
-///   throws.
-/// - *Who wakes whom?* Nobody, as a rule.
+/// - *In which order?* Queueing order for each CPU and priority. Queueing from inside an item appends: items never
+///   nest.
+/// - *May it block?* No. A `blocking_region` in it ends the program with a diagnosis. Waiting for items or
+///   queues throws std::system_error(operation_not_permitted).
+/// - *Who wakes whom?* No thread wakes another one, as a rule.
 /// - *What does flush mean?* Everything queued before, on any CPU, has run or was cancelled.
-/// - *What about progress?* An item that never ends stops its CPU's bottom halves.
+/// - *What about progress?* An item that never ends stops the bottom halves of its CPU.
 struct bh {
+    /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "bh";
+    /// The pools that serve the queues.
     static constexpr pool_kind pool = pool_kind::dispatcher;
+    /// Pools do not watch whether items block.
     static constexpr bool concurrency_managed = false;
+    /// Items must not block.
     static constexpr bool may_block = false;
+    /// Items run one at a time, in queueing order.
     static constexpr bool fifo = true;
+    /// Their limit, which is fixed.
     static constexpr unsigned default_max_active = 1;
 };
 
-/// The ceiling of `max_active`, for every policy.
+/// The highest `max_active` of any policy.
 inline constexpr unsigned max_active_ceiling = 2048;
 
 namespace detail {
@@ -126,21 +151,22 @@ concept has_all_answers = requires {
 
 } // namespace detail
 
-/// A policy answers every question, and its answers fit together.
+/// A type that answers all questions about a policy, with answers that fit together. The five policies are such types;
+/// a program may define others.
 template <class P>
 concept execution_policy =
     detail::has_all_answers<P>
     // A default limit that the constructor of the queue would refuse is no default.
     && P::default_max_active >= 1 &&
     P::default_max_active <= max_active_ceiling
-    // "In strict order" and "several at once" exclude each other.
+    // A strict order and several items at once exclude each other.
     && (!P::fifo || P::default_max_active == 1)
-    // The pools of a CPU start the next item when one blocks: that is what concurrency management is. Several items of
+    // The pools of a CPU start the next item when one blocks: this is concurrency management. Several items of
     // a queue may be active there, one behind the other, so it is no place for a strict order.
     && (P::pool != pool_kind::per_cpu || (P::concurrency_managed && P::may_block && !P::fifo))
     // One item at a time leaves nothing to manage; and threads are there so that items may block.
     && (P::pool != pool_kind::attrs_keyed || (P::may_block && !(P::fifo && P::concurrency_managed)))
-    // Without threads items run one after the other in their caller, who must not be kept waiting.
+    // Without threads items run one after the other in their caller, so they must not block it.
     && (P::pool != pool_kind::dispatcher || (P::fifo && !P::may_block && !P::concurrency_managed));
 
 static_assert(execution_policy<bound> && execution_policy<unbound> && execution_policy<elastic> &&

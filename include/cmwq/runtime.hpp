@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime: owner of the pools and their threads. The only public header that compiles the engine.
+// runtime: owner of the pools and their threads. This is the only public header that includes the engine.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -20,100 +20,111 @@ class runtime_core;
 enum class made_for : bool;
 } // namespace detail
 
-/// Owns the pools, the timers and every thread of the queues that are made on it. Most programs use `global()`, which
-/// queues take by themselves.
+/// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
+/// queues are made by default.
 ///
-/// Threads: two of its own, the service thread and the staff thread; for each CPU and priority on which an item of a
-/// bound queue was ever queued at least two workers; as many for each pool of the other queues that is used; an idle-class
-/// sentinel for each CPU where items of bound or elastic queues may run; one more for each CPU that had bottom halves left
-/// over. While nothing is pending none of them makes a system call.
+/// Threads: two of its own, the service thread and the staff thread; at least two workers for each CPU and priority on
+/// which an item of a bound queue was ever queued; at least two for each pool of the other queues that is used; an
+/// idle-class sentinel for each CPU where items of bound or elastic queues may run; one more for each CPU that had
+/// bottom halves left over. While nothing is pending none of them makes a system call.
 ///
-/// All members may be called from any thread.
+/// Thread safety: all members may be called from any thread.
 class runtime {
 public:
-    /// Errors: std::invalid_argument for impossible options, std::system_error if no thread can be made,
-    /// std::bad_alloc.
+    /// Makes a runtime and its two threads. Errors: std::invalid_argument for impossible options, std::system_error if
+    /// the system refuses a thread, std::bad_alloc.
     explicit runtime(runtime_options options = {});
-    /// Ends and joins all threads. Its queues are destroyed before, and calls that queue on them have returned. A queue
-    /// that is left terminates the program, with its name on stderr. Blocks until queues have drained that were destroyed by their own items.
+    /// Ends and joins all threads. The program must destroy the queues of the runtime before, and the calls that queue
+    /// on them must have returned. A queue that is left terminates the program, with its name on stderr; so does a call
+    /// from inside an item of the runtime. Blocks: until all threads have ended.
     ~runtime();
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
 
-    /// The process-wide runtime, made on first use with the options that `configure_global()` and the environment
-    /// variable CMWQ give it, and never destroyed. A forked child makes a new one. It may use the CPUs of the process's
-    /// main thread, whatever the first user is bound to.
+    /// Returns the process-wide runtime. The first call makes it, with the options of `configure_global()` and of the
+    /// environment variable CMWQ. It is never destroyed. A forked child makes a new one. It may use the CPUs of the
+    /// process's main thread, whatever CPUs the first caller is bound to.
     ///
-    /// CMWQ is for who starts the program, and overrides what the program says: `CMWQ=watchdog=10s,cpus=0-3+8` sets the
-    /// options of these names; see docs/tuning.md. A program with other rights than its user's (setuid) does not look at
-    /// it, nor do runtimes of a program's own. It is read at the first use: setenv() has to come before that.
-    /// Errors: as the constructor; std::invalid_argument also for a text in CMWQ that says nothing sensible. The next use
-    /// tries again.
+    /// CMWQ is for the user of the program; its options replace those of the program. `CMWQ=watchdog=10s,cpus=0-3+8`
+    /// sets the options of these names; see docs/tuning.md. The library ignores it in a program that has other rights
+    /// than its user (setuid), and for all other runtimes. The first call reads it, so setenv() has to come before
+    /// that.
+    ///
+    /// Thread safety: any thread. Blocks: while another thread makes the runtime. Errors: as the constructor, and
+    /// std::invalid_argument for a text in CMWQ that is no list of options. The next call tries again.
     [[nodiscard]] static runtime& global();
 
-    /// The options of `global()`, to be said before anything uses it: system queues and queues without a runtime do. The
-    /// last call counts. A forked child has what its parent said, and may say something else before its own first use.
-    /// Any thread. Errors: std::logic_error after the first use in this process, std::invalid_argument for options that
-    /// no machine can have, std::bad_alloc; nothing changed then. What is impossible on this machine `global()` reports.
+    /// Sets the options of `global()`. It must come before the first use of that runtime: system queues, and queues
+    /// that are made without a runtime, use it. The last call counts. A forked child has the options of its parent, and
+    /// may set others before its own first use.
+    ///
+    /// Thread safety: any thread. Errors: std::logic_error after the first use in this process, std::invalid_argument
+    /// for options that no machine can have, std::bad_alloc; nothing changed then. For options that are impossible on
+    /// this machine only, `global()` throws.
     ///
     ///     int main() { cmwq::runtime::configure_global({.power_efficient = true}); ... }
     static void configure_global(runtime_options options);
 
-    /// The CPUs that have pools.
+    /// Returns the CPUs that have pools. The reference is valid as long as the runtime.
     [[nodiscard]] const cpuset& cpus() const noexcept;
 
-    /// The CPUs on which attribute-keyed queues run their items, and the runtime its timers: at first
-    /// `runtime_options::unbound_cpus`.
+    /// Returns the CPUs on which attribute-keyed queues run their items, and the runtime its timers: at first
+    /// `runtime_options::unbound_cpus`. Errors: std::bad_alloc.
     [[nodiscard]] cpuset unbound_cpus() const;
-    /// Changes that set, and with it the pools of every such queue, as `apply()` does: nothing is lost, nothing runs
-    /// twice, order is kept. A queue of whose own CPUs none is left gets all that there are; that is reported through
-    /// `on_event`. Bound queues and bottom halves stay where they are.
-    /// Blocks: while other threads are in the middle of queueing, not for items.
-    /// Errors: std::invalid_argument if the runtime can use none of them, std::bad_alloc; nothing changed.
+    /// Sets those CPUs, and changes the pools of all such queues, as `workqueue::apply()` does: no item is lost, none
+    /// runs twice, and their order stays. A queue that keeps none of its own CPUs gets all CPUs of the new set, and the
+    /// runtime reports that through `on_event`. Bound queues and bottom halves keep their CPUs. Blocks: while other
+    /// threads are in the middle of queueing, not for items. Errors: std::invalid_argument if the runtime can use none
+    /// of the CPUs, std::bad_alloc; nothing changed then.
     void set_unbound_cpus(const cpuset& cpus);
 
-    /// What `affinity_scope::default_` stands for.
+    /// Returns the scope that `affinity_scope::default_` stands for.
     [[nodiscard]] affinity_scope default_scope() const;
-    /// Changes that, for live queues, too. Blocks and errors: as `set_unbound_cpus()`. `default_` itself is
-    /// `cache_shard`.
+    /// Sets that scope, also for live queues. `default_` itself means `cache_shard`. Blocks and errors: as
+    /// `set_unbound_cpus()`.
     void set_default_scope(affinity_scope scope);
 
-    /// The machine with its caches and NUMA nodes, as far as the runtime uses it. Read at the first call, or with the
-    /// first attribute-keyed queue. Errors: std::bad_alloc.
+    /// Returns the machine with its caches and NUMA nodes, as far as the runtime uses it. The first call, or the first
+    /// attribute-keyed queue, reads it, which takes milliseconds. Errors: std::bad_alloc.
     [[nodiscard]] const topology& machine() const;
 
-    /// Looks at once which CPUs there are, and adapts if some have come or gone: see docs/topology.md. The runtime
-    /// notices by itself, too, while it has something to do. Errors: std::bad_alloc; then it tries again later.
+    /// Checks at once which CPUs are online, and adapts the pools if that has changed: see docs/topology.md. While the
+    /// runtime has items to run it also notices changes by itself. Errors: std::bad_alloc; the runtime tries again
+    /// later then.
     void refresh_topology();
 
-    /// Stops the queues with the option `freezable`: what is active, that is, running or next in line, runs out, and
-    /// nothing else starts until the thaw; queueing goes on, in order. Returns at once. Freezes nest.
-    /// Waiting for a frozen queue (flush, drain, its destructor) waits for the thaw. Errors: none.
+    /// Stops the queues with the option `freezable`: active items, which run or are next in line, still run; no other
+    /// item starts until the thaw. Queueing goes on, in order. Freezes nest: each needs its `thaw()`. Waiting for a
+    /// frozen queue (flush, drain, its destructor) waits for the thaw. Blocks: no, see `wait_frozen()`. Errors: none.
     void freeze();
-    /// Whether the freezable queues are frozen and nothing of them runs any more.
+    /// Whether the freezable queues are frozen and none of their items is active any more. A snapshot.
     [[nodiscard]] bool frozen() const noexcept;
-    /// Waits for that. False if somebody has thawed them instead, or nobody has frozen them. Blocks: for the active items.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of a freezable queue,
-    /// std::system_error(operation_not_permitted) from inside a bottom half.
+    /// Waits until `frozen()`, and returns true. Returns false if no freeze is in effect, also when a thaw ends the
+    /// freeze during the wait. Blocks: for the active items. Errors: std::system_error(resource_deadlock_would_occur)
+    /// from inside an item of a freezable queue, std::system_error(operation_not_permitted) from inside a bottom half.
     bool wait_frozen();
-    /// The same for so long at most; false if that was not enough.
+    /// Waits until `frozen()`, for `time` at most. Returns false also if that time was too short. Otherwise as
+    /// `wait_frozen()`.
     template <detail::duration_like Duration>
     bool wait_frozen_for(const Duration& time) {
         return wait_frozen_for_ns(detail::to_ns(time));
     }
-    /// Takes back one `freeze()`; the last one lets the items run, in the order in which they were queued.
-    /// Errors: std::logic_error without a matching `freeze()`; nothing changed.
+    /// Takes back one `freeze()`. The last thaw lets the items run, in the order in which they were queued.
+    /// Errors: std::logic_error without a matching `freeze()`; nothing changed then.
     void thaw();
 
-    /// Counters over all queues, taken pool by pool.
+    /// Returns counters over all queues. They are read pool by pool, so they are no snapshot of one moment. Errors:
+    /// none.
     [[nodiscard]] runtime_stats stats() const noexcept;
 
-    /// What there is right now, for people to read: the pods of all affinity scopes, the pools with what the system
-    /// refused to their threads, which pool serves which CPU of which queue, and the limits of the attribute-keyed
-    /// queues by node. The form is that of the kernel's wq_dump and may change. Errors: std::bad_alloc.
+    /// Returns the present state as a text for people: the pods of all affinity scopes; the pools, with the priorities
+    /// and CPUs that the system refused to their threads; the pool that serves each CPU of each queue; the limits of
+    /// the attribute-keyed queues by node. The form is that of the kernel's wq_dump and may change. Errors:
+    /// std::bad_alloc.
     [[nodiscard]] std::string dump() const;
 
-    [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; } ///< for the engine
+    /// For the engine only.
+    [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; }
 
 private:
     runtime(runtime_options options, detail::made_for whom);
@@ -123,15 +134,17 @@ private:
     std::unique_ptr<detail::runtime_core> core_;
 };
 
-/// Freezes the freezable queues of a runtime, and waits until they are frozen; its end thaws them. While one of these
-/// lives none of their items runs, so that its owner may call `fork()`: no item holds a lock or has half-written
-/// something that the child needs. What the child inherits of the runtime does nothing there, as after any `fork()`.
+/// Keeps the freezable queues of a runtime frozen while it lives. None of their items runs then, so that its owner may
+/// call `fork()`: no item holds a lock, or has half-written data, that the child needs. The child inherits a runtime
+/// that does nothing there, as after any `fork()`. Thread safety: as `runtime::freeze()` and `runtime::thaw()`.
 ///
 ///     { cmwq::freeze_guard still{rt}; pid = ::fork(); }
 class freeze_guard {
 public:
-    /// Errors: as `runtime::wait_frozen()`; not frozen then.
+    /// Freezes, and waits until the queues are frozen. Blocks: for the active items. Errors: as
+    /// `runtime::wait_frozen()`; not frozen then.
     [[nodiscard]] explicit freeze_guard(runtime& rt);
+    /// Thaws.
     ~freeze_guard();
     freeze_guard(const freeze_guard&) = delete;
     freeze_guard& operator=(const freeze_guard&) = delete;

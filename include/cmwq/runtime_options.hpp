@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a runtime is made of: tunables, and the parts of the outside world that a program may replace.
+// The options of a runtime: tunables, and the parts of the outside world that a program may replace.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -15,52 +15,58 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// Something that a program should know, and that happened at a distance from any call that could have reported it.
-/// Without `runtime_options::on_event` the kinds that tell of a program that hangs are printed to the standard error.
+/// A fact that a program should know, and that no call of the program could report. Without `runtime_options::on_event`
+/// the runtime prints the kinds that mean a lack of progress to the standard error.
 struct event {
+    /// The kinds of events.
     enum class kind : unsigned char {
-        // What the system refuses: each kind once per runtime.
-        priority_refused, ///< high or fifo workers run as normal ones: permission is missing
+        // Refusals of the system, and limits: the runtime reports each kind once.
+        priority_refused, ///< threads did not get their class or nice value: permission is missing
         binding_refused,  ///< a worker could not be bound to its CPU
-        sentinel_refused, ///< SCHED_IDLE is not available: blocked workers are noticed by the monitor, in milliseconds
-        no_thread,        ///< a worker could not be made; the staff thread goes on trying
-        cpus_unavailable, ///< a queue lost all CPUs that its attributes name, and uses others
-        bh_blocked,       ///< the item of a bottom-half queue waited for something; noticed in builds with assertions
-        thread_limit,     ///< `max_threads` is reached: who needs one more worker waits for it
+        sentinel_refused, ///< SCHED_IDLE is not available: the monitor notices blocked workers, in milliseconds
+        no_thread,        ///< the system refused a thread; the staff thread tries again
+        cpus_unavailable, ///< a queue lost all CPUs that its attributes name; it uses others
+        bh_blocked,       ///< an item of a bottom-half queue blocked; noticed in builds with assertions
+        thread_limit,     ///< `max_threads` is reached: pools that need another worker have to wait
 
-        // What does not get on. Printed if nobody is told.
-        stalled,          ///< a pool has started nothing for the time of the watchdog; what its workers do. Each time
-        saturated,        ///< all that a queue's limit lets run is blocked, and more waits. Once for each queue
-        deadlock,         ///< items wait for each other; which ones. Each time
+        // Lack of progress. Printed without `on_event`.
+        stalled,          ///< a pool has started no item for the time of the watchdog. Each time
+        saturated,        ///< all items that a queue's limit admits are blocked, and others wait. Once for each queue
+        deadlock,         ///< items wait for each other; names them. Each time
         flush_dependency, ///< an item of a queue with a rescuer waits for a queue that has none. Once for each queue
 
-        // What should be known.
+        // Other facts.
         rescued,                ///< a rescuer has begun to run the items of its queue. Once for each queue
         cpu_hog,                ///< an item has kept its CPU for too long, as often as `cpu_hog_warning_threshold` says
         destroyed_while_queued, ///< an item was destroyed while it was queued; noticed in builds with assertions
     };
-    kind what;
-    int error;           ///< errno of the refusal; 0: none
-    unsigned cpu;        ///< where
-    std::string message; ///< a sentence for people
+    kind what;           ///< the kind of this event
+    int error;           ///< errno of a refusal; 0: none
+    unsigned cpu;        ///< the CPU concerned, or one of them; 0 if there is none
+    std::string message; ///< a sentence for people; empty if there was no memory for it
 };
 
-/// Told by a clock_source that its time has changed.
+/// Receives the notice of a clock_source that its time has changed. A runtime adds one to its clock.
 class clock_listener {
 public:
+    /// The time of the clock has changed. The clock calls it on any thread. Returns when the runtime has queued the
+    /// items of the timers that are due.
     virtual void time_passed() noexcept = 0;
 
 protected:
     ~clock_listener() = default;
 };
 
-/// The clock of timers and idle timeouts. A runtime without one uses CLOCK_MONOTONIC. The source outlives the runtime.
+/// A clock of timers and idle timeouts. A runtime without one uses CLOCK_MONOTONIC. The source must outlive the
+/// runtime.
 class clock_source {
 public:
-    /// Nanoseconds since any fixed moment; never goes back. Any thread.
+    /// Returns the nanoseconds since any fixed moment. It never goes back. Thread safety: any thread.
     [[nodiscard]] virtual std::int64_t now() const noexcept = 0;
-    /// After `attach()` the listener is told of every change, until `detach()` has returned.
+    /// Adds a listener: the clock calls its `time_passed()` after every change until `detach()` has returned. The
+    /// constructor of the runtime calls it. Errors: any exception; it leaves that constructor.
     virtual void attach(clock_listener& l) = 0;
+    /// Removes a listener. No call of its `time_passed()` runs when this returns.
     virtual void detach(clock_listener& l) noexcept = 0;
 
 protected:
@@ -70,86 +76,88 @@ protected:
 /// Starts the threads of a runtime. The source outlives the runtime.
 class thread_source {
 public:
-    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread. It may
-    /// take its time: timers fire meanwhile, and rescuers are called. What needs another thread may wait for it.
+    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread. It
+    /// may take its time: timers fire meanwhile, and rescuers are called. Pools that need another thread may wait for
+    /// it.
     virtual int start(detail::thread& t, detail::thread_body body, void* arg) noexcept = 0;
 
 protected:
     ~thread_source() = default;
 };
 
-/// How a runtime behaves. All values are read once, by its constructor.
+/// The options of a runtime. Its constructor reads them once. A negative time makes it throw std::invalid_argument.
 struct runtime_options {
-    /// The CPUs that get pools. Empty: those that the constructing thread may use (on a worker: that its runtime was
-    /// allowed to use). CPUs that it may not use make the
-    /// constructor throw std::invalid_argument.
+    /// The CPUs that get pools. Empty: the CPUs that the constructing thread may use (on a worker thread: those that
+    /// its runtime may use). CPUs that it may not use make the constructor throw std::invalid_argument.
     cpuset cpus = {};
 
     /// The CPUs on which attribute-keyed queues run their items, and the runtime its timers. Empty: all of `cpus` but
-    /// those that the kernel isolates ("isolcpus="). May be changed later. A set that has no CPU in common with `cpus`
-    /// makes the constructor throw std::invalid_argument.
+    /// those that the kernel isolates ("isolcpus="). `runtime::set_unbound_cpus()` changes it later. A set that has no
+    /// CPU in common with `cpus` makes the constructor throw std::invalid_argument.
     cpuset unbound_cpus = {};
 
-    /// What `affinity_scope::default_` stands for. May be changed later.
+    /// The scope that `affinity_scope::default_` stands for. `runtime::set_default_scope()` changes it later.
     affinity_scope default_scope = affinity_scope::cache_shard;
 
-    /// How many cores a pod of the scope `cache_shard` is to have: a last level cache is divided into pods of about that
-    /// size. Zero makes the constructor throw std::invalid_argument. With a `machine` the default stands for what that
-    /// one says.
+    /// The number of cores in a pod of the scope `cache_shard`: a last level cache is divided into pods of about that
+    /// size. Zero makes the constructor throw std::invalid_argument. With a `machine` the default value stands for
+    /// `topology::cache_shard_size()` of that machine.
     unsigned cache_shard_size = topology::default_cache_shard_size;
 
-    /// Whether queues with the option `power_efficient` are served by elastic pools instead of bound ones.
+    /// Whether elastic pools serve the queues with the option `power_efficient`, instead of bound ones.
     bool power_efficient = false;
 
-    /// The machine; none: this one, as hwloc finds it. With one that is only simulated threads are not bound to CPUs,
-    /// and there are no sentinels. One that does not have all CPUs of the runtime makes the constructor throw
+    /// The machine. None: this machine, as hwloc describes it. With a simulated machine threads are not bound to CPUs,
+    /// and there are no sentinels. A machine that lacks a CPU of the runtime makes the constructor throw
     /// std::invalid_argument.
     std::optional<topology> machine = {};
 
-    /// How many workers there may be, over all pools; 0: as many as the limits of the queues and the system admit. Who
-    /// needs one more gets one that is idle in another pool. Otherwise items wait, which is reported once, and those of
-    /// queues with a rescuer are run by it. Less than twice the number of pools in use leaves pools without a spare
-    /// worker. Rescuers, sentinels, the threads of bottom halves, and the runtime's own two do not count, nor
-    /// does a worker that has been told to end.
+    /// The highest number of workers over all pools; 0: as many as the limits of the queues and the system admit. At
+    /// the limit, an idle pool gives up a worker to a pool that needs one more. If no worker is idle, items wait, which
+    /// the runtime reports once, and rescuers run the items of the queues that have one. Less than twice the number of
+    /// pools in use leaves pools without a spare worker. Rescuers, sentinels, the threads of bottom halves, the two
+    /// threads of the runtime itself, and workers that are to end do not count.
     unsigned max_threads = 0;
 
-    /// How long a worker beyond those that a pool keeps may be idle before its thread ends.
+    /// The time that a surplus worker, beyond those that a pool keeps, may be idle before its thread ends.
     std::chrono::nanoseconds idle_timeout = std::chrono::seconds{300};
 
-    /// A `may_block` region counts as blocked once it has lasted so long. Zero: at once.
+    /// The time after which a `blocking_region` of the kind `may_block` counts as blocked. Zero: at once.
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 
-    /// How long an item may compute without a pause, in CPU time. After that it does not count as running, others may
-    /// start beside it, and its function may be reported, see below. Zero: as long as it likes.
+    /// The CPU time for which an item may compute without a pause. After that it does not count as running, others may
+    /// start beside it, and the runtime may report its function, see `cpu_hog_warning_threshold`. Zero: no limit.
     std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};
 
-    /// At how many such times a function is reported, as `event::kind::cpu_hog`; and then at twice as many, and so on.
-    /// Zero: never; they are counted all the same.
+    /// The number of times that a function has to exceed `cpu_hog_threshold` before the runtime reports it, as
+    /// `event::kind::cpu_hog`. It reports the function again at twice as many times, and so on. Zero: never;
+    /// `runtime_stats::cpu_hogs` counts all the same.
     unsigned cpu_hog_warning_threshold = 4;
 
-    /// How long a bound or elastic pool may start nothing although an item could start, because others keep its CPUs
-    /// busy. Then one more starts beside them, and another one after as much time again. Zero: it waits for the others.
+    /// The time for which a bound or elastic pool may start no item because running items keep its CPUs busy, although
+    /// another item waits that could start. After that the pool starts one item beside them, and another one after as
+    /// much time again. Zero: items wait for the running ones.
     std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
-    /// A pool in which items wait, and that has started none for so long, is reported as `event::kind::stalled`; a queue
-    /// at its limit, all of whose items have been blocked for a third of it, as `saturated`. Time in which the process
-    /// could not run does not count. Zero: nobody looks.
+    /// The time after which the runtime reports a pool in which items wait and that has started none, as
+    /// `event::kind::stalled`. After a third of it the runtime reports a queue at its limit all of whose active items
+    /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
-    /// Whether an idle-class thread watches each CPU for workers that block unannounced. Without it the monitor notices
-    /// them, in milliseconds instead of microseconds.
+    /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block unannounced. Without it the
+    /// monitor notices them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
-    /// Called for every `event`, on a thread of the runtime or one that runs its bottom halves, without any lock held; for
-    /// events of different kinds also at the same time. It must not throw; while it runs, timers and the making of
-    /// workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a thread that does nothing
-    /// but look for them.
+    /// Receives every `event`. The runtime calls it on one of its threads, or on a thread that runs its bottom halves,
+    /// without any lock held; for events of different kinds also at the same time. It must not throw. While it runs,
+    /// timers and the start of workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a
+    /// thread that does nothing but detect them.
     std::function<void(const event&)> on_event = {};
 
-    /// The clock of timers and idle timeouts; null: CLOCK_MONOTONIC.
+    /// The clock of timers and idle timeouts. Null: CLOCK_MONOTONIC. It must outlive the runtime.
     clock_source* clock = nullptr;
 
-    /// Who starts threads; null: the system.
+    /// Starts the threads of the runtime. Null: the system does. It must outlive the runtime.
     thread_source* threads = nullptr;
 };
 

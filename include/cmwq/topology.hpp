@@ -22,41 +22,42 @@
 
 namespace cmwq::inline CMWQ_NS {
 
-/// A machine as the library sees it. An immutable value: copies share what is behind them, and all members may be
-/// called from any thread at any time. Making one may throw std::bad_alloc besides what is said below.
+/// A machine as the library sees it. An immutable value: copies share their data. Thread safety: all members may be
+/// called from any thread. Errors: all functions that make a topology may also throw std::bad_alloc.
 ///
-/// `system()`, `synthetic()` and `from_xml()` are compiled where <cmwq/runtime.hpp> is included.
+/// `system()`, `synthetic()` and `from_xml()` are part of the engine: a program that uses them includes
+/// `cmwq/runtime.hpp` in one file at least.
 class topology {
 public:
     /// CPUs that belong together in one scope.
     struct pod {
-        cpuset cpus;
-        int node; ///< the NUMA node of all its CPUs; -1 if they are of several, and for the scope `system`
+        cpuset cpus; ///< its CPUs, at least one
+        int node;    ///< the NUMA node of all its CPUs; -1 if they are of several, and for the scope `system`
     };
 
-    /// How many cores a cache shard is to have unless somebody says otherwise.
+    /// The default number of cores in a cache shard.
     static constexpr unsigned default_cache_shard_size = 8;
 
-    /// This machine: the CPUs that the calling thread may use, which are online ones. Without what hwloc knows about
-    /// them, as `flat()`. May be called from any thread; takes milliseconds, and reads files.
-    /// Errors: std::bad_alloc.
+    /// Returns this machine, with the CPUs that the calling thread may use, which are online ones. If hwloc knows
+    /// nothing about them, the result is that of `flat()`. Thread safety: any thread. Blocks: for milliseconds; it
+    /// reads files. Errors: std::bad_alloc.
     [[nodiscard]] static topology system();
-    /// The same for those CPUs of this machine, whether the calling thread may use them or not. One that is not online
-    /// is a core and a cache of its own, on the lowest node.
-    /// Errors: std::invalid_argument for the empty set, std::bad_alloc.
+    /// Returns this machine, with the given CPUs, also those that the calling thread may not use. A CPU that is not
+    /// online is a core and a cache of its own, on the lowest node. Otherwise as `system()`. Errors:
+    /// std::invalid_argument for the empty set, std::bad_alloc.
     [[nodiscard]] static topology system(const cpuset& cpus);
 
-    /// A machine that a text describes in hwloc's syntax: "pack:2 numa:1 l3:2 core:4 pu:2". Errors:
-    /// std::invalid_argument with the text in the message if it is no such description, or one of more CPUs than a
+    /// Returns the machine of a description in hwloc's syntax: "pack:2 numa:1 l3:2 core:4 pu:2". Errors:
+    /// std::invalid_argument, with the text in the message, if it is no such description, or one of more CPUs than a
     /// `cpuset` can hold.
     [[nodiscard]] static topology synthetic(std::string_view description);
 
-    /// A machine that was recorded with `lstopo file.xml`. Errors, with the path in the message: std::system_error if
-    /// the file cannot be read, std::invalid_argument if it is something else.
+    /// Returns the machine that `lstopo file.xml` recorded. Blocks: it reads the file. Errors, with the path in the
+    /// message: std::system_error if the file cannot be read, std::invalid_argument if it is no such record.
     [[nodiscard]] static topology from_xml(const std::string& path);
 
-    /// A machine of which only the CPUs are known: each is a core of its own, all share one cache, and node 0.
-    /// Errors: std::invalid_argument for the empty set.
+    /// Returns a machine of which only the CPUs are known: each is a core of its own, and all share one cache and node
+    /// 0. Errors: std::invalid_argument for the empty set.
     [[nodiscard]] static topology flat(const cpuset& cpus) {
         std::vector<detail::cpu_place> places;
         for (const unsigned c : cpus) places.push_back({c, c, 0, 0});
@@ -64,8 +65,8 @@ public:
         return topology(std::move(places), default_cache_shard_size, false);
     }
 
-    /// The same machine with those of its CPUs that are in `allowed`. What is left of a cache is a cache, and its
-    /// shards are computed anew. Errors: std::invalid_argument if nothing is left.
+    /// Returns this machine with those of its CPUs that are in `allowed`. The CPUs left of a cache are a cache, with
+    /// new shards. Errors: std::invalid_argument if no CPU is left.
     [[nodiscard]] topology restricted(const cpuset& allowed) const {
         std::vector<detail::cpu_place> places;
         for (const detail::cpu_place& p : machine_->places) {
@@ -78,30 +79,31 @@ public:
         return topology(std::move(places), machine_->shard_size, machine_->simulated);
     }
 
-    /// The same machine with cache shards of about that many cores. Errors: std::invalid_argument for 0.
+    /// Returns this machine with cache shards of about that many cores. Errors: std::invalid_argument for 0.
     [[nodiscard]] topology with_cache_shard_size(unsigned cores) const {
         if (cores == 0) throw std::invalid_argument("cmwq: cache_shard_size is 0, it must be 1 or more");
         return topology(machine_->places, cores, machine_->simulated);
     }
+    /// Returns the number of cores that a cache shard has, about.
     [[nodiscard]] unsigned cache_shard_size() const noexcept { return machine_->shard_size; }
 
-    /// At least one.
+    /// Returns the CPUs, at least one. The reference is valid as long as any copy of this topology.
     [[nodiscard]] const cpuset& cpus() const noexcept { return machine_->cpus; }
 
-    /// Whether the CPUs are those of another machine, real or not: made by `synthetic()` or `from_xml()`.
+    /// Whether `synthetic()` or `from_xml()` made it, so that the CPUs are not those of this machine.
     [[nodiscard]] bool simulated() const noexcept { return machine_->simulated; }
 
-    /// How many NUMA nodes have CPUs here. Nodes go by the operating system's numbers, which may have holes; nodes
-    /// with nothing but memory do not count.
+    /// Returns how many NUMA nodes have CPUs here. Nodes have the numbers of the operating system, which may have gaps.
+    /// Nodes that only have memory do not count.
     [[nodiscard]] unsigned nr_nodes() const noexcept {
         return static_cast<unsigned>(pods(affinity_scope::numa).size());
     }
-    /// -1 for a CPU that is not here.
+    /// Returns the NUMA node of a CPU, or -1 for a CPU that is not here.
     [[nodiscard]] int node_of(unsigned cpu) const noexcept {
         const scope_pods& numa = of(affinity_scope::numa);
         return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : -1;
     }
-    /// Empty for a node that has no CPUs here.
+    /// Returns the CPUs of a NUMA node; the empty set for a node that has none here. Errors: std::bad_alloc.
     [[nodiscard]] cpuset cpus_of_node(int node) const {
         for (const pod& p : pods(affinity_scope::numa)) {
             if (p.node == node) return p.cpus;
@@ -113,11 +115,12 @@ public:
         return std::ranges::any_of(pods(affinity_scope::numa), [&](const pod& p) { return p.node == node; });
     }
 
-    /// All pods of a scope, in the order of their lowest CPUs. Every CPU is in exactly one. `default_` is
-    /// `default_affinity_scope`. Valid as long as any copy of this topology.
+    /// Returns all pods of a scope, in the order of their lowest CPUs. Every CPU is in exactly one pod. `default_`
+    /// means `default_affinity_scope`. The span is valid as long as any copy of this topology.
     [[nodiscard]] std::span<const pod> pods(affinity_scope scope) const noexcept { return of(scope).pods; }
 
-    /// The index into `pods(scope)`. Errors: std::out_of_range for a CPU that is not here.
+    /// Returns the index into `pods(scope)` of the pod that has the CPU. Errors: std::out_of_range for a CPU that is
+    /// not here.
     [[nodiscard]] unsigned pod_of(affinity_scope scope, unsigned cpu) const {
         if (!cpus().contains(cpu)) throw std::out_of_range("cmwq: the topology has no CPU " + std::to_string(cpu));
         return of(scope).pod_of[cpu];
@@ -126,7 +129,7 @@ public:
 private:
     struct scope_pods {
         std::vector<pod> pods;
-        std::vector<unsigned> pod_of; // by CPU number; nothing where there is no such CPU
+        std::vector<unsigned> pod_of; // by CPU number; meaningless where there is no such CPU
     };
     struct machine {
         std::vector<detail::cpu_place> places; // ascending, each CPU once
@@ -177,8 +180,9 @@ private:
     std::shared_ptr<const machine> machine_;
 };
 
-/// The section "Affinity Scopes" of the kernel's wq_dump, for the scopes given, with "(default)" beside
-/// `default_scope`, and `unbound_cpus` as the CPUs of unbound items. May be called from any thread.
+/// Returns a text for people: the section "Affinity Scopes" of the kernel's wq_dump, for the given scopes, with
+/// "(default)" beside `default_scope`, and `unbound_cpus` as the CPUs of unbound items. Thread safety: any thread.
+/// Errors: std::bad_alloc.
 [[nodiscard]] inline std::string describe(const topology& t, const cpuset& unbound_cpus, affinity_scope default_scope,
                                           std::span<const affinity_scope> scopes = affinity_scopes) {
     if (default_scope == affinity_scope::default_) default_scope = default_affinity_scope;
@@ -203,7 +207,8 @@ private:
     return text;
 }
 
-/// The same of a machine that keeps unbound items off none of its CPUs.
+/// Returns that text for a machine all of whose CPUs may run unbound items. Thread safety: any thread. Errors:
+/// std::bad_alloc.
 [[nodiscard]] inline std::string describe(const topology& t, affinity_scope default_scope = affinity_scope::default_,
                                           std::span<const affinity_scope> scopes = affinity_scopes) {
     return describe(t, t.cpus(), default_scope, scopes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Work items: pinned objects that carry everything a queue needs, so that queueing never allocates.
+// Work items: objects that never move and hold everything that a queue needs, so that queueing never allocates.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -24,71 +24,84 @@ using item_node = list_node<item_tag>;
 
 } // namespace detail
 
-/// A work item: a function that runs on a worker once for each time it was made pending. 48 bytes, neither copied nor
-/// moved. What to run comes from a derived class: `work<F>`, `work_member<&C::f>`, `delayed_work<F>`.
+/// A work item: a function that runs on a worker once for each time that it was made pending. It has 48 bytes, and
+/// cannot be copied or moved. The function comes from a derived class: `work<F>`, `work_member<&C::f>`,
+/// `delayed_work<F>`.
 ///
-/// An item never runs twice at the same time on one queue, nor on bound queues of one runtime and priority, and every
-/// successful `queue()` is followed by a run that sees what was written before the call; several calls before that run
-/// are one run. Queued on another queue while it runs, it may run in both.
+/// An item never runs twice at the same time on one queue, nor on bound queues of one runtime and priority. After every
+/// successful `workqueue_base::queue()` comes a run that sees everything written before the call; several calls before
+/// that run are one run. An item that is queued on another queue while it runs may run on both at the same time.
 ///
-/// All members may be called from any thread, concurrently, also from work functions. None of them allocates.
+/// Thread safety: all members may be called from any thread, concurrently, also from work functions. None of them
+/// allocates.
 class work_base : private detail::item_node {
 public:
     work_base(const work_base&) = delete;
     work_base& operator=(const work_base&) = delete;
 
-    /// Waits until the instance queued last has run: if the item is pending, for that run; else, if it runs, for the
-    /// end of this run. A pending instance that somebody cancels, or gives a new time by `modify()`, ends the wait, too:
-    /// nothing has run then. An armed timer is brought forward: the item is queued at once.
+    /// Waits until the instance queued last has run. If the item is pending, waits for the end of that run; else, if it
+    /// runs, for the end of this run. A `cancel()` of the pending instance, or a `workqueue_base::modify()`, ends the
+    /// wait, too; nothing has run then. If a timer is armed, queues the item at once.
     ///
-    /// Returns whether there was anything to wait for. Ordering: the run happens before the return. Blocks: yes.
+    /// Returns whether the item was pending or running. Ordering: the run happens before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
     /// std::system_error(operation_not_permitted) from inside a bottom half.
     bool flush() { return detail::flush_work(*this); }
 
-    /// Takes a pending instance away, armed timers included; does not wait for a running one. Returns whether there
-    /// was one. Blocks: only while another thread is in the middle of queueing this item.
+    /// Cancels a pending instance, armed timers included. Does not wait for a running one. Returns whether there was a
+    /// pending one. Blocks: only while another thread is in the middle of queueing this item. Errors: none, never
+    /// throws.
     bool cancel() noexcept { return detail::cancel_work(*this); }
 
-    /// `cancel()`, then waits for the running instance. While inside, nobody can queue the item (they get
-    /// `disabled`), so on return it is neither pending nor running, unless somebody queued it since. Returns whether an
-    /// instance was pending. Ordering: a run that had begun happens before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
+    /// Cancels a pending instance as `cancel()`, then waits for the running one. During the call queueing the item
+    /// returns `disabled`, so on return the item is neither pending nor running, unless another thread has queued it
+    /// since. Returns whether an instance was pending. Ordering: a run that had begun happens before the return.
+    /// Blocks: yes. Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
     /// std::system_error(operation_not_permitted) from inside a bottom half, std::length_error at a disable depth of
-    /// 65535, of which it needs one; nothing was changed then.
+    /// 65535, because it needs one level; nothing changed then.
     bool cancel_sync() { return detail::cancel_work_sync(*this); }
 
-    /// Counts up a depth; while it is not zero, nobody can queue the item. Takes a pending instance away, as `cancel()`
-    /// does, and returns whether there was one. Errors: std::length_error at a depth of 65535; nothing changed.
+    /// Adds one to the disable depth. While the depth is not zero, queueing the item returns `disabled`. Cancels a
+    /// pending instance as `cancel()`, and returns whether there was one. Blocks: as `cancel()`. Errors:
+    /// std::length_error at a depth of 65535; nothing changed then.
     bool disable() { return detail::disable_work(*this); }
 
-    /// `disable()`, then waits for the running instance. Blocks: yes. Errors: as `disable()` and `cancel_sync()`.
+    /// Disables as `disable()`, then waits for the running instance. Ordering: as `cancel_sync()`. Blocks: yes. Errors:
+    /// as `disable()` and `cancel_sync()`.
     bool disable_sync() { return detail::disable_work_sync(*this); }
 
-    /// Counts the depth down; true if the item can be queued again. Does not queue it.
-    /// Errors: std::logic_error without a matching `disable()`; nothing changed.
+    /// Subtracts one from the disable depth. Returns whether the item can be queued again. Does not queue it. Blocks:
+    /// no. Errors: std::logic_error without a matching `disable()`; nothing changed then.
     bool enable() { return detail::enable_work(*this); }
 
     /// Whether an instance waits to run, or a timer is armed. A snapshot.
+    // [PEND-3] pairs [PEND-2].
     [[nodiscard]] bool pending() const noexcept { return (state_.load(detail::acquire) & pending_bit) != 0; }
 
     /// Whether the item is pending or running. A snapshot.
     [[nodiscard]] bool busy() const noexcept { return pending() || detail::work_running(*this); }
 
 protected:
+    /// The function of an item, which gets the item.
     using function = void (*)(work_base&);
 
+    /// Makes an item that runs `run(*this)`.
     explicit work_base(function run) noexcept : run_(run) {}
     ~work_base() = default;
 
+    /// For `delayed_work_base`.
     struct delayed_tag {};
+    /// For `delayed_work_base`.
     work_base(function run, delayed_tag) noexcept : state_(delayed_bit), run_(run) {}
+    /// For the closures of `workqueue_base::post()`.
     struct self_owned_tag {};
+    /// For the closures of `workqueue_base::post()`.
     work_base(function run, self_owned_tag) noexcept : state_(self_owned_bit), run_(run) {}
 
-    // For the destructor of the class that holds the callable, before the callable goes: waits until nobody runs it.
-    // An item that was never queued costs two loads. PENDING first: an item that a timer has queued gets its place
-    // before it loses PENDING, and [PEND-2] shows it to whoever finds PENDING gone.
+    /// Cancels the item and waits for the running instance. The destructor of a derived class that holds a callable
+    /// must call it first, before the callable is destroyed. An item that was never queued costs two loads.
+    // PENDING first: an item that a timer has queued gets its place before it loses PENDING, and [PEND-2] shows the
+    // place to any thread that finds PENDING gone.
     void end_of_life() noexcept {
         if (pending() || place_.load(detail::relaxed) != 0) detail::end_of_work(*this);
     }
@@ -100,7 +113,7 @@ private:
     template <class, class>
     friend class detail::inbox;
 
-    // The state word is changed by read-modify-writes only: that is what lets a losing queue() publish [PEND-1].
+    // Only read-modify-writes change the state word, so that a losing queue() publishes its writes, too [PEND-1].
     static constexpr std::uint32_t pending_bit = 1u;
     static constexpr std::uint32_t delayed_bit = 2u;    // constant: the item is a delayed_work_base
     static constexpr std::uint32_t self_owned_bit = 4u; // constant: the item is a self_owned_work
@@ -131,10 +144,10 @@ private:
 
 } // namespace detail
 
-/// An item that holds its callable. The callable is invoked with no arguments; what it returns is dropped.
+/// An item that holds its callable. The worker calls it without arguments and ignores its result.
 ///
-/// It may destroy the item: the library does not touch an item after its function has been entered. Destroying an item
-/// otherwise cancels it and waits for the running instance (`cancel_sync()`).
+/// The callable may destroy the item: the library does not touch an item after its function has been entered.
+/// Destroying an item otherwise cancels it and waits for the running instance, as `cancel_sync()`.
 ///
 ///     cmwq::work hello{[] { greet(); }};
 ///     queue.queue(hello);
@@ -143,7 +156,9 @@ class work : public work_base {
     static_assert(std::is_invocable_v<F&>, "cmwq::work: the callable must be callable without arguments");
 
 public:
+    /// Takes the callable. Errors: an exception that moving it throws.
     explicit work(F f) noexcept(std::is_nothrow_move_constructible_v<F>) : work_base(&call), f_(std::move(f)) {}
+    /// Cancels the item and waits for the running instance, except inside its own function. Blocks: yes.
     ~work() { end_of_life(); }
 
 private:
@@ -192,7 +207,9 @@ class work_member : public work_base {
     using owner = typename detail::member_class<decltype(Member)>::type;
 
 public:
+    /// Makes an item that calls the member function of `o`, which must outlive the item.
     explicit work_member(owner& o) noexcept : work_base(&call), owner_(o) {}
+    /// Cancels the item and waits for the running instance, except inside its own function. Blocks: yes.
     ~work_member() { end_of_life(); }
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The queue. This header is all that a file needs which only queues work; exactly those translation units that also
-// include <cmwq/runtime.hpp> (or <cmwq/cmwq.hpp>) compile the engine, and a program needs one of them.
+// The queue. A file that only queues work needs just this header. Translation units that also include
+// <cmwq/runtime.hpp> (or <cmwq/cmwq.hpp>) compile the engine; a program needs one of them at least.
 #pragma once
 
 #include <cmwq/blocking_region.hpp>
@@ -50,89 +50,98 @@ concept nullary = std::invocable<std::decay_t<F>&>;
 
 } // namespace detail
 
-/// What every queue can do, whatever its policy. Functions that do not care about the policy take this.
+/// The operations of all queues, for every policy. A function that works with any policy takes a reference to this.
 ///
-/// Every member may be called from any thread, concurrently, also from work functions, unless it says otherwise.
+/// Thread safety: all members may be called from any thread, concurrently, also from work functions, unless they state
+/// otherwise.
 class workqueue_base {
 public:
     workqueue_base(const workqueue_base&) = delete;
     workqueue_base& operator=(const workqueue_base&) = delete;
 
-    /// Makes `w` pending on the calling thread's CPU, or in its pod; with `bh` it runs here, as a rule. Never allocates,
-    /// never throws. Takes no lock, but for an item that still runs in a pool which `apply()`, or a change of CPUs, has
-    /// taken from the queue since: it is put behind that run under the lock of that pool.
+    /// Makes `w` pending on the calling thread's CPU, or in its pod. On a `bh` queue it runs here, as a rule. Never
+    /// allocates. Takes no lock, with one exception: if the item still runs in a pool that `workqueue::apply()`, or a
+    /// change of CPUs, has taken from the queue since, it is put behind that run under the lock of that pool.
     ///
     /// Ordering: everything written before the call happens before the run that follows, also when the call returns
-    /// `already_pending`, whoever made it pending. Progress: lock-free but for the item itself. Blocks: no.
+    /// `already_pending` because another thread made it pending. Progress: lock-free but for the item itself. Blocks:
+    /// no. Errors: none, never throws.
     queue_status queue(work_base& w) noexcept { return detail::queue_work(*core_, w, detail::any_cpu); }
 
-    /// The same on the CPU with this operating system number; with the attribute-keyed policies in its pod, which is a
-    /// hint. `rejected` if the runtime does not use that CPU. If the item is still running somewhere else it is run
-    /// there again instead: that it never runs twice at once counts for more.
+    /// Makes `w` pending on the CPU with this operating system number. With the attribute-keyed policies it is queued
+    /// in the pod of that CPU, which is a hint. Returns `rejected` if the runtime does not use that CPU. If the item
+    /// still runs on another CPU it runs there again instead, because it must not run twice at once. Otherwise as
+    /// `queue()`.
     queue_status queue_on(unsigned cpu, work_base& w) noexcept {
         return cpu > cpu_ceiling ? queue_status::rejected : detail::queue_work(*core_, w, static_cast<int>(cpu));
     }
 
-    /// Makes `w` pending now and runs it after `delay`, no earlier; then it is queued on the CPU of the timer's choice,
-    /// which is that of the caller of this function. A delay of zero or less queues at once. The item belongs to this
-    /// queue as soon as its timer is armed: `drain()` and the destructor know it.
+    /// Makes `w` pending now and arms its timer. The item is queued no earlier than after `delay`, on the CPU of the
+    /// caller of this function. A delay of zero or less queues at once; the longest delay is 73 years. The item belongs
+    /// to this queue as soon as its timer is armed: `workqueue::drain()` and the destructor include it. Ordering
+    /// and errors: as `queue()`. Blocks: no, but it takes the lock of the timers.
     template <detail::duration_like Duration>
     queue_status queue_after(const Duration& delay, delayed_work_base& w) noexcept {
         return detail::queue_work_after(*core_, w, detail::to_ns(delay), detail::any_cpu);
     }
 
-    /// The same for a named CPU.
+    /// Makes `w` pending now and queues it after `delay` as `queue_on()`. Otherwise as `queue_after()`.
     template <detail::duration_like Duration>
     queue_status queue_after_on(unsigned cpu, const Duration& delay, delayed_work_base& w) noexcept {
         return cpu > cpu_ceiling ? queue_status::rejected
                                  : detail::queue_work_after(*core_, w, detail::to_ns(delay), static_cast<int>(cpu));
     }
 
-    /// Gives `w` a new time on this queue, whether or not, and wherever, it is pending: `modified` if it was, `queued`
-    /// if not. A delay of zero or less queues at once. `disabled` and `rejected` leave it as it was.
-    /// What was pending is taken away first, as by `cancel()`: a `flush()` of the item, or of the queue that had it, in
-    /// which another thread waits for that instance, returns, and nothing has run.
-    /// Blocks: only while another thread is in the middle of queueing this item.
+    /// Gives `w` a new time on this queue. Returns `modified` if it was pending, on any queue, and `queued` if it was
+    /// not. A delay of zero or less queues at once. `disabled` and `rejected` leave the item unchanged.
+    ///
+    /// The pending instance is cancelled first, as by `work_base::cancel()`: a flush of the item, or of the queue that
+    /// had it, in which another thread waits for that instance, returns, and nothing has run. Ordering: as `queue()`.
+    /// Blocks: only while another thread is in the middle of queueing this item. Errors: none, never throws.
     template <detail::duration_like Duration>
     queue_status modify(const Duration& delay, delayed_work_base& w) noexcept {
         return detail::modify_work(*core_, w, detail::to_ns(delay), detail::any_cpu);
     }
 
-    /// Runs a copy of the callable once; it owns itself. Allocates once. `rejected`: it was destroyed without running.
-    /// Errors: what copying it throws, std::bad_alloc. A callable whose destructor throws, after its run or instead of it,
-    /// ends the program: `on_exception` is for work functions.
+    /// Runs a copy of the callable once, as `queue()`, and destroys it after its run. Allocates once. With any result
+    /// but `queued` the copy has been destroyed without a run. Errors: an exception that copying the callable throws,
+    /// std::bad_alloc; nothing is queued then. A callable whose destructor throws ends the program: `on_exception` is
+    /// for work functions.
     template <detail::nullary F>
     queue_status post(F&& f) {
         return post_to(detail::any_cpu, std::forward<F>(f));
     }
 
-    /// The same on a named CPU.
+    /// Runs a copy of the callable once, on the given CPU as `queue_on()`. Otherwise as `post()`.
     template <detail::nullary F>
     queue_status post_on(unsigned cpu, F&& f) {
         return cpu > cpu_ceiling ? queue_status::rejected : post_to(static_cast<int>(cpu), std::forward<F>(f));
     }
 
-    /// Runs the callable and gives a std::future of what it returns or throws. Needs <cmwq/async.hpp>. A queue that
-    /// rejects it makes the future throw std::system_error(operation_canceled). Its destructor must not throw either.
+    /// Runs a copy of the callable once and returns a std::future of its result or exception. Needs the header
+    /// `cmwq/async.hpp`. A queue that rejects the callable makes the future throw
+    /// std::system_error(operation_canceled). Errors: as `post()`.
     template <detail::nullary F>
     [[nodiscard]] auto async(F&& f) {
         return make_async(*this, std::forward<F>(f)); // found by argument-dependent lookup in <cmwq/async.hpp>
     }
 
-    /// Changes the limit of active items, per CPU or of the whole machine as the policy says, at once: raising it starts
-    /// waiting items, lowering it stops none. `min_active` is lowered with it.
-    /// Errors: std::invalid_argument outside 1 … 2048, and on ordered and bottom-half queues, whose limit is part of
-    /// their promise; std::logic_error on a system queue, whose limit is everybody's; nothing changed.
+    /// Sets the limit of active items, per CPU or for the whole machine, depending on the policy. It takes effect at
+    /// once: a higher limit starts waiting items, a lower one stops none. A `min_active` above it is lowered, too.
+    /// Errors: std::invalid_argument outside 1 … 2048, and on ordered and bottom-half queues, whose limit is fixed;
+    /// std::logic_error on a system queue, whose limit all parts of the program share; nothing changed then.
     void set_max_active(unsigned max_active) { detail::set_queue_max_active(*core_, max_active); }
+    /// Returns the limit of active items.
     [[nodiscard]] unsigned max_active() const noexcept { return detail::queue_max_active(*core_); }
 
-    /// The whole name, as given.
+    /// Returns the whole name, as given. The text is valid as long as the queue.
     [[nodiscard]] std::string_view name() const noexcept { return detail::queue_name(*core_); }
 
-    /// Counters, taken CPU by CPU.
+    /// Returns the counters of the queue. They are read CPU by CPU, so they are no snapshot of one moment.
     [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
 
 protected:
+    /// Makes a queue on `rt`; null: on the process-wide runtime.
     template <class Policy>
     workqueue_base(runtime* rt, const Policy& /*answers*/, options<Policy>& o)
         : core_(detail::create_queue(rt, settings<Policy>(o, this))) {
@@ -140,6 +149,7 @@ protected:
     }
     ~workqueue_base() = default;
 
+    /// For the derived classes of the library.
     [[nodiscard]] detail::queue_core& core() const noexcept { return *core_; }
 
 private:
@@ -184,14 +194,15 @@ private:
     detail::queue_core* core_;
 };
 
-/// Says what `workqueue::shutdown()` does with items that have not started.
+/// The type of `cancel_pending`: `workqueue::shutdown()` cancels the items that have not started.
 struct cancel_pending_t {
     explicit cancel_pending_t() = default;
 };
+/// The argument of `workqueue::shutdown()`.
 inline constexpr cancel_pending_t cancel_pending{};
 
-/// A queue of work items, executed as `Policy` says. Cheap: threads belong to the runtime's pools, which all queues
-/// share.
+/// A queue of work items; `Policy` defines how they are executed. A queue is cheap: the threads belong to the pools of
+/// the runtime, which all queues share.
 ///
 ///     cmwq::workqueue<> events{"events"};
 ///     cmwq::workqueue<> io{rt, {.name = "io", .max_active = 8}};
@@ -203,53 +214,58 @@ class workqueue : public workqueue_base {
     static constexpr bool has_attrs = Policy::pool == pool_kind::attrs_keyed;
 
 public:
+    /// The policy of the queue.
     using policy = Policy;
 
-    /// On the process-wide runtime, which is made on first use.
-    /// Errors: std::invalid_argument, std::bad_alloc, and std::system_error if no thread can be made.
+    /// Makes a queue with this name and default options on the process-wide runtime, which is made on first use.
+    /// Errors: as `runtime::global()`, std::bad_alloc.
     template <std::convertible_to<std::string_view> Name>
     explicit workqueue(const Name& name) : workqueue(nullptr, options<Policy>{.name = name}) {}
+    /// Makes a queue with these options on the process-wide runtime, which is made on first use.
+    /// Errors: as `runtime::global()`, std::invalid_argument for impossible options, std::bad_alloc, and
+    /// std::system_error if the system refuses a thread.
     explicit workqueue(options<Policy> o) : workqueue(nullptr, std::move(o)) {}
 
-    /// On a runtime of one's own, which must outlive the queue.
+    /// Makes a queue with this name and default options on `rt`, which must outlive the queue. Errors: std::bad_alloc.
     template <std::convertible_to<std::string_view> Name>
     workqueue(runtime& rt, const Name& name) : workqueue(&rt, options<Policy>{.name = name}) {}
+    /// Makes a queue with these options on `rt`, which must outlive the queue. Errors: std::invalid_argument for
+    /// impossible options, std::bad_alloc, and std::system_error if the system refuses a thread.
     workqueue(runtime& rt, options<Policy> o) : workqueue(&rt, std::move(o)) {}
 
-    /// `drain()`, then gone: every item that was accepted runs, armed timers at once. While it waits, only items of
-    /// this queue can queue on it.
-    /// Errors: from inside an item of this queue, or one that an item of this queue waits for, it cannot wait: it says so
-    /// on stderr, with queue and item, and ends the program by std::terminate(), as std::thread does. The same in a bottom
-    /// half, unless the queue is empty.
+    /// Drains the queue as `drain()`, then destroys it: every item that was accepted runs, items with armed timers at
+    /// once. During the wait only items of this queue can queue on it. Ordering: the runs happen before the return.
+    /// Blocks: yes. Errors: a destructor that runs in an item of this queue, or in one for which an item of this queue
+    /// waits, cannot wait. It prints queue and item on stderr and ends the program by std::terminate(), as std::thread
+    /// does. A destructor in a bottom half does so, too, unless the queue is empty.
     ~workqueue() { detail::destroy_queue(&core()); }
 
-    /// Waits until everything queued on this queue before the call has run or was taken away, by a `cancel()` or a
-    /// `modify()`. What is queued meanwhile,
-    /// also by the items waited for, and timers that are armed, are not waited for. Any number of threads may flush at
-    /// once. Ordering: the runs happen before the return. Blocks: yes.
+    /// Waits until all items queued on this queue before the call have run or were cancelled, by a `cancel()` or a
+    /// `modify()`. Does not wait for armed timers, or for items queued during the call, also by the items for which it
+    /// waits. Any number of threads may flush at once. Ordering: the runs happen before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue,
     /// std::system_error(operation_not_permitted) from inside a bottom half.
     void flush() { detail::flush_queue(core()); }
 
-    /// Waits until the queue is empty. Meanwhile only its own items can queue on it, without delay; others get
-    /// `rejected`. Armed timers are brought forward: their items run now. Afterwards the queue accepts items again.
-    /// Blocks: yes, for as long as its items queue each other. Errors: as `flush()`.
+    /// Waits until the queue is empty. During the call only its own items can queue on it, without delay; other callers
+    /// get `rejected`. Items with armed timers run at once. Afterwards the queue accepts items again. Ordering: the
+    /// runs happen before the return. Blocks: yes, as long as its items queue each other. Errors: as `flush()`.
     void drain() { detail::drain_queue(core()); }
 
-    /// Ends the use of this queue without running what waits in it: what has not started, armed timers included, is
-    /// cancelled; closures that were posted are destroyed (a future of `async()` gets std::future_error,
-    /// broken_promise). Waits for the items that run, and returns how many others were dropped. From the call on every
-    /// `queue()` is `rejected`, also from the queue's own items; for good.
-    /// Blocks: for the running items. Errors: as `flush()`; nothing changed then, unless the caller is not an item of this
-    /// queue, but one that its items wait for: everything has been dropped by then, and the queue stays shut.
+    /// Ends the use of this queue: cancels the items that have not started, armed timers included, and destroys the
+    /// closures of `post()` (a future of `async()` throws std::future_error, broken_promise). Waits for the items that
+    /// run. Returns how many items it dropped. From the call on all queueing calls return `rejected`, also in the
+    /// queue's own items, for good. Ordering: the runs happen before the return. Blocks: for the running items. Errors:
+    /// as `flush()`; nothing changed then, unless the caller is an item for which an item of this queue waits:
+    /// everything has been dropped by then, and the queue stays shut.
     std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core(), {}); }
 
-    /// The same, and `f(work_base&)` gets each dropped item that is not a closure, on the calling thread, without any lock,
-    /// as soon as the item is not pending any more: `f` may destroy it, which items do that would have destroyed
-    /// themselves in their run, and whatever else it owns, or queue it on another queue. Items that wait for their turn
-    /// can still be cancelled or destroyed by anybody; `f` does not get them then, and they are not counted.
-    /// Allocates nothing. Errors: as above; what `f` throws, the first time, after all items have been handed out and the
-    /// running ones have ended. The count is lost then.
+    /// Ends the use of this queue as `shutdown(cancel_pending)`, and calls `f(work_base&)` with each dropped item that
+    /// is no closure, on the calling thread, without any lock. The item is not pending any more then. `f` may destroy
+    /// it and other things that it owns, as its own function would have done, or queue it on another queue. As long as
+    /// an item waits for its call, any thread may still cancel or destroy it; `f` does not get it then, and it is not
+    /// counted. Allocates nothing. Errors: as `shutdown(cancel_pending)`, and the first exception that `f` throws,
+    /// after all items have been handed out and the running ones have ended. The count is lost then.
     ///
     ///     queue.shutdown(cmwq::cancel_pending, [](cmwq::work_base& w) { delete static_cast<request*>(&w); });
     template <class F>
@@ -261,38 +277,38 @@ public:
                      .context = &hand_over});
     }
 
-    /// As in the base; only queues whose limit is an option have it.
+    /// Sets the limit as `workqueue_base::set_max_active()`. Only queues whose limit is an option have it.
     void set_max_active(unsigned max_active)
         requires has_limit
     {
         workqueue_base::set_max_active(max_active);
     }
 
-    /// What each NUMA node gets at least, see the option. Takes effect at once.
-    /// Errors: std::invalid_argument outside 1 ... `max_active()`; nothing changed.
+    /// Sets how many items each NUMA node may have active at least, see the option `min_active`. It takes effect at
+    /// once. Errors: std::invalid_argument outside 1 … `max_active()`; nothing changed then.
     void set_min_active(unsigned min_active)
         requires(has_attrs && has_limit)
     {
         detail::set_queue_min_active(core(), min_active);
     }
+    /// Returns how many items each NUMA node may have active at least.
     [[nodiscard]] unsigned min_active() const noexcept
         requires(has_attrs && has_limit)
     {
         return detail::queue_min_active(core());
     }
 
-    /// Changes the attributes of the live queue, all of its pools at once: what is queued from here on runs there, what
-    /// was queued before still runs where it was. Nothing is lost and nothing runs twice; an ordered queue keeps its
-    /// order across the change. Concurrent callers take turns. May be called from the queue's own items.
-    /// Blocks: while other threads are in the middle of queueing on this queue, not for items.
-    /// Errors: std::invalid_argument for impossible attributes, or if the queue is being destroyed; std::bad_alloc.
-    /// Nothing changed then.
+    /// Changes the attributes of the live queue, for all of its pools at once: items queued from here on run in the new
+    /// pools, items queued before still run in the old ones. No item is lost, and none runs twice; an ordered queue
+    /// keeps its order across the change. Concurrent callers take turns. The queue's own items may call it. Blocks:
+    /// while other threads are in the middle of queueing on this queue, not for items. Errors: std::invalid_argument
+    /// for impossible attributes, or if the queue is being destroyed; std::bad_alloc. Nothing changed then.
     void apply(const attrs& wanted)
         requires has_attrs
     {
         detail::apply_to_queue(core(), wanted);
     }
-    /// The attributes as given last.
+    /// Returns the attributes that were set last. Errors: std::bad_alloc.
     [[nodiscard]] attrs attributes() const
         requires has_attrs
     {
@@ -301,8 +317,8 @@ public:
         return a;
     }
 
-    /// Makes `w` pending in a pod of this NUMA node, if the caller is not there anyway; a hint. `rejected` if the
-    /// runtime knows no such node. Otherwise as `queue()`.
+    /// Makes `w` pending in a pod of this NUMA node, or in the pod of the caller if that is on this node. The node is a
+    /// hint. Returns `rejected` if the runtime knows no such node. Otherwise as `queue()`.
     queue_status queue_on_node(int node, work_base& w) noexcept
         requires has_attrs
     {

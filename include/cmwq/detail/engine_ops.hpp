@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The API boundary between the public headers and the engine. Its functions are defined in translation units that
-// include <cmwq/runtime.hpp> (or the umbrella), or <cmwq/engine.hpp>; a program in which none does fails to link with the
-// names below.
+// include <cmwq/runtime.hpp> (or the umbrella), or <cmwq/engine.hpp>; a program in which none does fails to link with
+// the names below.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -22,34 +22,34 @@ class workqueue_base;
 class attrs;
 enum class pool_kind : unsigned char;
 
-/// What a queueing call did.
+/// The result of a queueing call.
 enum class queue_status : unsigned char {
     queued,          ///< this call made the item pending
-    already_pending, ///< it was pending before; that run sees everything written before this call
-    modified,        ///< `modify()` only: it was pending and has its new time
-    disabled,        ///< the item is disabled; nothing was done
-    rejected,        ///< the queue is draining or being destroyed, or has no such CPU; nothing was done
+    already_pending, ///< the item was pending before; its run sees everything written before this call
+    modified,        ///< `modify()` only: the item was pending and has its new time
+    disabled,        ///< the item is disabled; nothing changed
+    rejected,        ///< the queue drains, is shut down or being destroyed, or has no such CPU; nothing changed
 };
 
 /// The class of the threads that run a queue's items. The pools of different priorities share nothing.
 enum class priority : unsigned char {
-    normal, ///< as any other thread
-    high,   ///< nice -20, where permitted
-    fifo,   ///< SCHED_FIFO at its lowest priority, where permitted
+    normal, ///< threads like any other
+    high,   ///< nice -20, where the system permits it
+    fifo,   ///< SCHED_FIFO at its lowest priority, where the system permits it
 };
 
 namespace detail {
 
 class queue_core;
 
-/// A function with one word of context: what `on_exception` is made of. An empty one is "none".
+/// A function with one word of context: the content of `on_exception`. An empty one means that there is none.
 struct exception_sink {
     void (*call)(void* context, std::exception_ptr error) = nullptr;
     void* context = nullptr;
     void (*destroy)(void* context) noexcept = nullptr;
 };
 
-/// Who gets the items that shutdown() drops: a callable, or nobody.
+/// A callable that gets the items which shutdown() drops, or none.
 struct dropped_items_to {
     void (*call)(void* context, work_base& item) = nullptr;
     void* context = nullptr;
@@ -70,7 +70,7 @@ struct queue_settings {
     bool freezable;          ///< per_cpu and attrs_keyed
     const attrs* attributes; ///< attrs_keyed; else null
     exception_sink on_exception;
-    workqueue_base* front; ///< what the user holds; does not move
+    workqueue_base* front; ///< the object of the user; does not move
 };
 
 inline constexpr int any_cpu = -1;
@@ -106,7 +106,7 @@ bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
 void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
 
-// The outermost bh_disable_guard ends: runs what this thread has queued in it.
+// Called when the outermost bh_disable_guard ends: runs the items that this thread has queued in it.
 void run_held_back_bottom_halves() noexcept;
 
 // The item and the queue of the calling worker; null elsewhere.

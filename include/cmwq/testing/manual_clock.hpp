@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A clock that stands still until a test moves it.
+// manual_clock: a clock that changes only when a test advances it.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -12,31 +12,37 @@
 #include <cstdint>
 #include <vector>
 
+/// Helpers for tests of programs that use the library.
 namespace cmwq::inline CMWQ_NS::testing {
 
-/// For `runtime_options::clock`. `advance()` fires what is due before it returns: timers have queued their items, and
-/// workers that were idle for too long have ended. What it did not fire will not fire without another `advance()`, so a
-/// test can prove that something does not happen yet without sleeping.
+/// A clock for `runtime_options::clock` whose time changes only by `advance()`. When that returns, the timers that are
+/// due have queued their items, and workers that were idle for too long have ended. Other timers do not fire without
+/// another `advance()`, so a test can prove without sleeping that an item does not run yet.
 ///
 ///     cmwq::testing::manual_clock clock;
 ///     cmwq::runtime rt{{.clock = &clock}};
 ///
-/// Thread safety: `now()` from any thread, `advance()` from one at a time. It must outlive the runtimes that use it.
+/// Thread safety: any thread may call `now()`, one thread at a time `advance()`. The clock must outlive the runtimes
+/// that use it.
 class manual_clock final : public clock_source {
 public:
-    [[nodiscard]] std::int64_t now() const noexcept override { return now_.load(detail::acquire); }
+    /// Returns the time in nanoseconds. It begins at one second.
+    [[nodiscard]] std::int64_t now() const noexcept override { return now_.load(detail::acquire); } // [ALONE]
 
+    /// Adds a runtime; its constructor calls this. Errors: std::bad_alloc.
     void attach(clock_listener& l) override CMWQ_EXCLUDES(lock_) {
         const detail::scoped_lock g(lock_);
         listeners_.push_back(&l);
     }
+    /// Removes a runtime; its destructor calls this.
     void detach(clock_listener& l) noexcept override CMWQ_EXCLUDES(lock_) {
         const detail::scoped_lock g(lock_);
         std::erase(listeners_, &l);
     }
 
+    /// Adds `by` to the time, and lets the runtimes fire their timers. Blocks: while they do that. Errors: none.
     void advance(std::chrono::nanoseconds by) CMWQ_EXCLUDES(lock_) {
-        now_.fetch_add(by.count(), detail::acq_rel);
+        now_.fetch_add(by.count(), detail::acq_rel); // [ALONE]
         const detail::scoped_lock g(lock_);
         for (clock_listener* l : listeners_) l->time_passed();
     }
@@ -44,7 +50,7 @@ public:
 private:
     detail::ranked_mutex<detail::lock_rank::clock> lock_;
     std::vector<clock_listener*> listeners_ CMWQ_GUARDED_BY(lock_);
-    detail::atomic<std::int64_t> now_{1'000'000'000}; // not zero, which the engine takes for "never"
+    detail::atomic<std::int64_t> now_{1'000'000'000}; // not zero, which means "never" to the engine
 };
 
 } // namespace cmwq::inline CMWQ_NS::testing

@@ -26,18 +26,18 @@ public:
 
     /// Any thread. Unless it returns `none`, the caller has to wake the watching thread, as soon as it can.
     [[nodiscard]] ticket arm() noexcept {
-        // [ARM-1] Something was made pending, then the look at the flag; pairs [ARM-2], where the watching thread takes
-        // the flag back and then looks at what is pending. All seq_cst: one of the two sees the other.
+        // [ARM-1], [ARM-3] Something was made pending, then the look at the flag; pairs [ARM-2], where the watching
+        // thread takes the flag back and then looks at what is pending. All seq_cst: one of the two sees the other.
         ticket seen = word_.load(seq_cst);
         while (state_of(seen) == disarmed) {
             const ticket mine = (seen & ~state_mask) + one_arming + armed;
-            if (word_.compare_exchange_weak(seen, mine, seq_cst, seq_cst)) return mine;
+            if (word_.compare_exchange_weak(seen, mine, seq_cst, seq_cst)) return mine; // [ARM-1]
         }
         return state_of(seen) == answered ? none : seen;
     }
     /// All that this arming is to wake has been woken.
     void answer(ticket t) noexcept {
-        // It may be an older arming than the one of now, which is not answered by that.
+        // [ARM-1] It may be an older arming than the one of now, which is not answered by that.
         word_.compare_exchange_strong(t, t - armed + answered, seq_cst, relaxed);
     }
     /// The watching thread is awake.
@@ -46,7 +46,7 @@ public:
     }
     /// The watching thread, before its last look at what is pending.
     void disarm() noexcept {
-        if (state_of(word_.load(seq_cst)) != disarmed) word_.fetch_and(~state_mask, seq_cst); // [ARM-2]
+        if (state_of(word_.load(seq_cst)) != disarmed) word_.fetch_and(~state_mask, seq_cst); // [ARM-2], [ARM-3]
     }
     /// The watching thread has found something in that look, and stays awake.
     void stay_armed() noexcept {

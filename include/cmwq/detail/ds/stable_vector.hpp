@@ -28,7 +28,7 @@ public:
     /// `i < size()`, as this thread has seen it.
     [[nodiscard]] T& operator[](std::size_t i) const noexcept {
         const position p = find(i);
-        return *segments_[p.segment].load(acquire)[p.offset];
+        return *segments_[p.segment].load(acquire)[p.offset]; // [VEC-1]
     }
 
     /// Throws std::bad_alloc; nothing changed then.
@@ -39,7 +39,7 @@ public:
         T** segment = segments_[p.segment].load(relaxed);
         if (segment == nullptr) {
             segment = new T*[first << p.segment];
-            segments_[p.segment].store(segment, release);
+            segments_[p.segment].store(segment, release); // [VEC-1]
         }
         T* const raw = t.release();
         segment[p.offset] = raw;

@@ -39,7 +39,7 @@ public:
     /// until `close_own()`.
     bool open_own(bool keep_open) noexcept {
         const long tid = ::syscall(SYS_gettid);
-        tid_.store(tid, release);
+        tid_.store(tid, release); // [ALONE]
         // Not none: who reads of the thread that had this record before has yet to close what that one kept.
         if (!keep_open || use_.load(acquire) != use::none) return false; // [KEEP-2]
         stat_ = open_file(tid, "stat");
@@ -55,7 +55,7 @@ public:
     /// By the thread itself, before it ends: from here on it keeps nothing, and nobody takes another thread that gets its
     /// number for it. Waits for nobody: who reads just now closes the files.
     void close_own() noexcept {
-        tid_.store(0, release);
+        tid_.store(0, release); // [ALONE]
         use seen = use_.load(relaxed);
         while (seen == use::kept || seen == use::reading) {
             // [KEEP-1] acquire: what the last reader did comes before the files are closed.
@@ -90,7 +90,7 @@ public:
 
     /// Nanoseconds of CPU time since its start; about 0.3 microseconds. False: it has ended.
     [[nodiscard]] bool cpu_time(std::int64_t& out) const noexcept {
-        const long tid = tid_.load(acquire);
+        const long tid = tid_.load(acquire); // [ALONE]
         if (tid == 0) return false;
         timespec ts{};
         const auto clock =
@@ -103,7 +103,7 @@ public:
     /// How often it has given up its CPU because it had to wait; -1: nobody knows. Some 20 microseconds.
     [[nodiscard]] long nr_waits() const noexcept {
         char text[2048];
-        const int fd = open_file(tid_.load(acquire), "status");
+        const int fd = open_file(tid_.load(acquire), "status"); // [ALONE]
         const ssize_t n = fd < 0 ? -1 : ::read(fd, text, sizeof text - 1);
         if (fd >= 0) ::close(fd);
         if (n <= 0) return -1;
@@ -114,7 +114,7 @@ public:
     }
 
     /// 0: nobody knows.
-    [[nodiscard]] long tid() const noexcept { return tid_.load(acquire); }
+    [[nodiscard]] long tid() const noexcept { return tid_.load(acquire); } // [ALONE]
 
 private:
     static int open_file(long tid, const char* file) noexcept {
@@ -141,7 +141,7 @@ private:
     // an idle-class thread whose CPU has just found other work, for seconds. So a descriptor has one reader at a time;
     // who comes second opens the file again, and waits for nobody.
     bool read_into(char* text, std::size_t size, const int& kept, const char* file) const noexcept {
-        const long tid = tid_.load(acquire);
+        const long tid = tid_.load(acquire); // [ALONE]
         if (tid == 0) return false;
         use seen = use::kept;
         const bool mine = use_.compare_exchange_strong(seen, use::reading, acquire, relaxed); // [KEEP-1]

@@ -39,6 +39,7 @@ private:
     void lock_contended() noexcept {
         for (int i = 0; i < 32; ++i) {
             std::uint32_t seen = open;
+            // [MTX-1]
             if (word_.load(relaxed) == open && word_.compare_exchange_strong(seen, held, acquire, relaxed)) return;
             cpu_relax();
         }

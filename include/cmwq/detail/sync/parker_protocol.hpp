@@ -57,6 +57,7 @@ private:
     // True: a permit was there and is taken. False: the word says that the owner sleeps, or is about to.
     bool take_or_announce() noexcept {
         std::uint32_t seen = none;
+        // [PARK-2], as below.
         if (word_.compare_exchange_strong(seen, sleeping, acq_rel, acquire) || seen == sleeping) return false;
         // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: a second permit that arrives between the two steps is
         // taken together with the first, and so must be what its giver did before. seq_cst: [PARK-3].

@@ -28,10 +28,10 @@ public:
     static void before_fork() noexcept {
         constexpr std::int64_t patience = 1'000'000'000;
         const std::int64_t end = steady_now() + patience;
-        state_.fetch_add(one_fork, seq_cst); // [HWLOC-1]
-        for (backoff b; state_.load(seq_cst) % one_fork != 0 && steady_now() < end;) b.pause();
+        state_.fetch_add(one_fork, seq_cst);                                                    // [HWLOC-1]
+        for (backoff b; state_.load(seq_cst) % one_fork != 0 && steady_now() < end;) b.pause(); // [HWLOC-1]
     }
-    static void after_fork_in_parent() noexcept { state_.fetch_sub(one_fork, release); }
+    static void after_fork_in_parent() noexcept { state_.fetch_sub(one_fork, release); } // [HWLOC-1]
     /// None of the other threads is in the child.
     static void after_fork_in_child() noexcept { state_.store(0, relaxed); }
 

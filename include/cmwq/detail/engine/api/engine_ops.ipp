@@ -308,7 +308,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // An armed timer is brought forward, also one that was armed while this looked.
-            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) {
+            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
                 const directory::look at(home);
                 if (at.dead) return false;
                 check_found(at, home, w);

@@ -58,7 +58,7 @@ CMWQ_INLINE void runtime::configure_global(runtime_options options) {
     detail::check_options(options);
     std::unique_ptr<const runtime_options> now = std::make_unique<const runtime_options>(std::move(options));
     const bool in_time = detail::global_runtime.if_not_made([&] {
-        // A child of fork() finds the one or the other.
+        // [LOCK] A child of fork() finds the one or the other.
         now.reset(detail::options_of_global_runtime.exchange(now.release(), detail::acq_rel));
     });
     if (!in_time) {

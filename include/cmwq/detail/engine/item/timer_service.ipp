@@ -32,7 +32,7 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
 CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
     heap_.remove(t);
     t.queue->armed.remove(t);
-    t.home.store(0, release);
+    t.home.store(0, release); // [ALONE]
 }
 
 CMWQ_INLINE pushed timer_service::fire_locked(work_timer& t) noexcept {
@@ -43,7 +43,7 @@ CMWQ_INLINE pushed timer_service::fire_locked(work_timer& t) noexcept {
 CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
     const scoped_lock g(lock_);
     work_timer& t = work_access::timer(w);
-    if (t.home.load(acquire) != rt_.id()) return false;
+    if (t.home.load(acquire) != rt_.id()) return false; // [LOCK]
     remove_locked(t);
     return true;
 }
@@ -53,7 +53,7 @@ CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
     const auto fire = [&]() -> pushed {
         const scoped_lock g(lock_);
         work_timer& t = work_access::timer(w);
-        armed = t.home.load(acquire) == rt_.id();
+        armed = t.home.load(acquire) == rt_.id(); // [LOCK]
         return armed ? fire_locked(t) : pushed{};
     };
     tell(fire());

@@ -52,12 +52,13 @@ struct work_access {
     /// [PEND-2] acq_rel, pairs [PEND-1]: before the call of the function, or without one after a cancel.
     static void clear_pending(work_base& w) noexcept { w.state_.fetch_and(~work_base::pending_bit, acq_rel); }
 
+    /// [PEND-3] acquire, pairs [PEND-2]: a caller that finds PENDING gone sees what came before.
     static bool pending(const work_base& w) noexcept { return (w.state_.load(acquire) & work_base::pending_bit) != 0; }
     static bool is_delayed(const work_base& w) noexcept { // a constant of the item
         return (w.state_.load(relaxed) & work_base::delayed_bit) != 0;
     }
 
-    /// False at the ceiling: nothing changed.
+    /// [UNIFORM] False at the ceiling: nothing changed.
     static bool raise_depth(work_base& w) noexcept {
         std::uint32_t seen = w.state_.load(relaxed);
         do {
@@ -68,6 +69,7 @@ struct work_access {
 
     enum class lowered : unsigned char { enabled, still_disabled, was_not_disabled };
 
+    /// [DEPTH-1] acq_rel, pairs [PEND-1]: the run that follows a later claim sees what the caller did before.
     static lowered lower_depth(work_base& w) noexcept {
         std::uint32_t seen = w.state_.load(relaxed);
         do {

@@ -28,7 +28,7 @@ public:
     void notify() noexcept;
 
     // The staff thread.
-    [[nodiscard]] bool wanted() const noexcept { return wanted_.load(acquire); }
+    [[nodiscard]] bool wanted() const noexcept { return wanted_.load(seq_cst); } // [ARM-2]
     /// Makes the thread, if it is wanted and not there. 0 or errno; then it is still wanted.
     int start_if_wanted() noexcept;
     /// ~runtime(): first all are told, then all are waited for.

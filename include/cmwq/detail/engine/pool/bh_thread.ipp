@@ -13,8 +13,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 CMWQ_INLINE void bh_thread::notify() noexcept {
     sleep_.unpark(); // a permit, also for a thread that does not exist yet
-    if (exists_.load(acquire)) return;
-    // Each asks: the first one may have been stopped before it told the staff thread.
+    if (exists_.load(acquire)) return; // [ALONE]
+    // [ALONE] Each asks: the first one may have been stopped before it notified the staff thread.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     env_.requests.wake_staff();
 }
@@ -24,14 +24,14 @@ CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
     if (!thread_.joinable()) {
         if (const int error = env_.threads.start(thread_, &bh_thread::thread_main, this); error != 0) return error;
         env_.threads.thread_started();
-        exists_.store(true, release);
+        exists_.store(true, release); // [ALONE]
     }
     wanted_.store(false, relaxed);
     return 0;
 }
 
 CMWQ_INLINE void bh_thread::tell_to_end() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
 }
 
@@ -49,7 +49,7 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
     if (env_.cpus.binds_threads()) a.cpus = &cpus_;
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
-    while (!stop_.load(acquire)) {
+    while (!stop_.load(acquire)) { // [STOP]
         sleep_.park();
         // Its CPU may have gone, and come back.
         if (env_.cpus.binds_threads() && (current_cpu() != cpu_ || binding != env_.cpus.binding())) {

@@ -78,7 +78,7 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
         run_locked(self, *w, d);
         if ((!worklist_.empty() || !inbox_.empty()) && !budget.go_on()) break;
     }
-    draining_.store(false, seq_cst);
+    draining_.store(false, seq_cst); // [BH-2]
     thread_.notify(); // after the store, or it might find somebody draining, and go back to sleep
 }
 

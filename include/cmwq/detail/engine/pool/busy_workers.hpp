@@ -38,7 +38,7 @@ public:
     void add(Worker& w) noexcept {
         const std::size_t n = size_.load(relaxed);
         w.busy_place = n;
-        at(n).store(&w, release);
+        at(n).store(&w, release);    // [BUSY-1]
         size_.store(n + 1, release); // [BUSY-1]
     }
 
@@ -47,8 +47,8 @@ public:
         Worker& moved = *at(last).load(relaxed);
         // [BUSY-2] Down first, then the array gets shorter: a walk from the end down finds it in one place at least.
         moved.busy_place = w.busy_place;
-        at(w.busy_place).store(&moved, release);
-        size_.store(last, release);
+        at(w.busy_place).store(&moved, release); // [BUSY-2]
+        size_.store(last, release);              // [BUSY-2]
     }
 
     /// Calls f(Worker&), which returns whether to go on, for each one that is in all the time; for some that have just

@@ -58,7 +58,7 @@ public:
     [[nodiscard]] bool may_run(const work_base& w) const noexcept;
     /// Whether something waits to be run. Lock-free.
     [[nodiscard]] bool pending() const noexcept {
-        return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
+        return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2], [IDLE-2]
     }
     /// A slot of `pwq`'s queue came free for it; under the lock of the slots. The caller owes a `notify()`.
     void grant(pool_workqueue& pwq) noexcept { static_cast<void>(grants_.push(pwq)); }
@@ -201,7 +201,7 @@ protected:
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
-        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], if there is a sentinel to arm
+        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], [IDLE-1]
     }
     [[nodiscard]] bool anything_listed_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return !worklist_.empty() || !inbox_.empty() || !grants_.empty();

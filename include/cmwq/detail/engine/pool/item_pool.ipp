@@ -38,8 +38,8 @@ CMWQ_INLINE void item_pool::push(work_base& w, bool was_queued_before) noexcept 
 }
 
 CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
     }
     return false;
 }
@@ -49,8 +49,8 @@ CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
 CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
         const scoped_lock g(lock_); // under which `current` is written
         return running_.find(w) != nullptr;
@@ -60,8 +60,8 @@ CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
 
 CMWQ_INLINE bool item_pool::may_run(const work_base& w) const noexcept {
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w || ++n == 64) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w || ++n == 64) return true;       // [RUN-1], [RUN-2]
     }
     return false;
 }

@@ -41,7 +41,7 @@ public:
     /// The CPU of a bound pool came or went. Without it blocked workers are not replaced: all that are pending run where
     /// they can.
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] bool is_associated() const noexcept { return associated_.load(relaxed); }
+    [[nodiscard]] bool is_associated() const noexcept { return associated_.load(seq_cst); } // [CPU-1]
 
     // --- sentinels ------------------------------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ protected:
     [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
     /// Whether items may start beside those that run.
     [[nodiscard]] bool wants_more_running() const noexcept {
-        return !is_associated() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-1]
+        return !is_associated() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-2]
     }
     [[nodiscard]] int nr_at_work() const noexcept {
         return is_associated() ? nr_running_.load(relaxed) : nr_busy_.load(relaxed);

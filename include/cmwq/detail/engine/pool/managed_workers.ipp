@@ -61,7 +61,7 @@ CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
     return {.pending = static_cast<unsigned>(worklist_.size()),
             .managed = is_associated(),
             .width = width_.load(relaxed),
-            .running = nr_running_.load(seq_cst), // [IDLE-1]
+            .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
             .active = static_cast<int>(busy_.size()),
             .limit = limit_.load(relaxed),
             .idle = static_cast<int>(idle_.size()),

@@ -53,7 +53,7 @@ CMWQ_INLINE bool worker_pool::make_worker_locked() noexcept {
         retry_at_.store(0, relaxed);
         if (fresh) {
             w->next = all_.load(relaxed);
-            all_.store(w, release);
+            all_.store(w, release); // [REC-1]
         }
         enter_idle_locked(*w, true); // its thread may be parked already: who needs it wakes it
         if (stopping_) {             // the pool has begun to end meanwhile
@@ -85,8 +85,8 @@ CMWQ_INLINE bool worker_pool::make_worker_locked() noexcept {
 CMWQ_INLINE bool worker_pool::staff() noexcept {
     deferred d;
     if (!lock_for_service()) {
-        wanted_.store(true, seq_cst);
-        rt_.arm_monitor(); // which asks again at a tick
+        wanted_.store(true, seq_cst); // [UNIFORM]
+        rt_.arm_monitor();            // which asks again at a tick
         return true;
     }
     const scoped_lock g(lock_, adopt_lock);
@@ -171,11 +171,13 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
             sample[n++] = {w, w->own_time};
     }
-    const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i].by;
         const std::int64_t own = sample[i].own - std::exchange(w.last_own, sample[i].own);
+        // This thread may lose its CPU between the two: then one window seems longer by that, and the next one shorter. So
+        // what a window says is summed up with its sign.
+        const std::int64_t now = steady_now();
         thread_times t{};
         if (!w.probe.times(t)) continue;
         // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
@@ -188,7 +190,7 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
                 waited += queued;
-                blocked += rest > 0 ? rest : 0;
+                blocked += rest;
             }
         }
         w.last_times = t;
@@ -200,7 +202,7 @@ CMWQ_INLINE void worker_pool::learn() noexcept {
     sum_waited_ = sum_waited_ * 0.7 + waited;
     if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
     // A margin of the order of the square root, because blocks do not come evenly.
-    const double others = width * sum_blocked_ / sum_cpu_;
+    const double others = width * std::max(sum_blocked_, 0.0) / sum_cpu_;
     // Not <cmath>, which would be a twentieth of all that <cmwq/cmwq.hpp> includes.
     int target = others < 0.02 * width
                      ? width
@@ -229,7 +231,7 @@ CMWQ_INLINE std::int64_t worker_pool::cull(std::int64_t now) noexcept {
             coldest = idle_.coldest();
             const std::int64_t due = coldest->idle_since + rt_.idle_timeout();
             if (due > now) {
-                cull_at_.store(due, release);
+                cull_at_.store(due, release); // [LOCK]
                 return due;
             }
             retire_locked(*coldest);
@@ -248,7 +250,7 @@ CMWQ_INLINE void worker_pool::end_threads() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         while (worker* w = idle_.front()) retire_locked(*w);
     }
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark(); // [REC-1]
     wanted_.store(false, relaxed);
     cull_at_.store(0, relaxed);
 }
@@ -260,11 +262,11 @@ CMWQ_INLINE void worker_pool::let_threads_end() noexcept {
         if (!managing_) break;
     }
     if (spec_.sched != sched_class::idle) return;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_pool::join_threads() noexcept {
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_pool::forget_threads() noexcept {

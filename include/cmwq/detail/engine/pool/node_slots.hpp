@@ -32,7 +32,7 @@ public:
         // [NODE-1] counted down, then the look at who waits; pairs [NODE-2], noted as waiting, then the look at the
         // count. All seq_cst: the slot is seen by the one, or the waiter by the other.
         nr_.fetch_sub(1, seq_cst);
-        return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant();
+        return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant(); // [NODE-1]
     }
     /// If a slot is free and somebody waits: as above. Call until it returns null after the limit has risen.
     [[nodiscard]] item_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
@@ -41,15 +41,15 @@ public:
     /// `p` has nothing inactive any more: it does not wait.
     void forget(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
 
-    void set_max(unsigned n) noexcept { max_.store(n, seq_cst); }
+    void set_max(unsigned n) noexcept { max_.store(n, seq_cst); } // [LOCK]
     [[nodiscard]] unsigned max() const noexcept { return max_.load(relaxed); }
     [[nodiscard]] unsigned in_use() const noexcept { return nr_.load(relaxed); }
 
 private:
     bool try_take() noexcept {
-        unsigned n = nr_.load(seq_cst); // [NODE-2]
-        while (n < max_.load(seq_cst)) {
-            if (nr_.compare_exchange_weak(n, n + 1, seq_cst, seq_cst)) return true;
+        unsigned n = nr_.load(seq_cst);                                             // [NODE-2]
+        while (n < max_.load(seq_cst)) {                                            // [LOCK]
+            if (nr_.compare_exchange_weak(n, n + 1, seq_cst, seq_cst)) return true; // [NODE-2]
         }
         return false;
     }

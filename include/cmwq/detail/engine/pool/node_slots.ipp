@@ -8,7 +8,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     using state = pool_workqueue::slot_state;
-    if (nr_waiting_.load(seq_cst) == 0 && try_take()) return true;
+    if (nr_waiting_.load(seq_cst) == 0 && try_take()) return true; // [HINT]
     const scoped_lock g(lock_);
     if (p.slot != state::none) return false; // its turn comes
     nr_waiting_.fetch_add(1, seq_cst);       // [NODE-2]
@@ -16,7 +16,7 @@ CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     p.slot = state::waiting;
     if (waiting_.front() != &p || !try_take()) return false;
     waiting_.remove(p);
-    nr_waiting_.fetch_sub(1, seq_cst);
+    nr_waiting_.fetch_sub(1, seq_cst); // [UNIFORM]
     p.slot = state::none;
     return true;
 }
@@ -25,7 +25,7 @@ CMWQ_INLINE item_pool* node_slots::grant() noexcept {
     const scoped_lock g(lock_);
     if (waiting_.empty() || !try_take()) return nullptr;
     pool_workqueue& p = *waiting_.pop_front();
-    nr_waiting_.fetch_sub(1, seq_cst);
+    nr_waiting_.fetch_sub(1, seq_cst); // [UNIFORM]
     p.slot = pool_workqueue::slot_state::granted;
     p.pool->grant(p);
     return p.pool;
@@ -40,7 +40,7 @@ CMWQ_INLINE void node_slots::forget(pool_workqueue& p) noexcept {
     const scoped_lock g(lock_);
     if (p.slot != pool_workqueue::slot_state::waiting) return;
     waiting_.remove(p);
-    nr_waiting_.fetch_sub(1, seq_cst);
+    nr_waiting_.fetch_sub(1, seq_cst); // [UNIFORM]
     p.slot = pool_workqueue::slot_state::none;
 }
 

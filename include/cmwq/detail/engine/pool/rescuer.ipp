@@ -24,7 +24,7 @@ CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
 }
 
 CMWQ_INLINE void rescuer::stop() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
     thread_.join();
 }
@@ -77,7 +77,7 @@ CMWQ_INLINE void rescuer::serve() {
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.env.events.thread_refusals_of(apply_to_this_thread(a), a);
     for (;;) {
-        const bool last = stop_.load(acquire);
+        const bool last = stop_.load(acquire); // [STOP]
         // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.
         while (pool_workqueue* pwq = next()) {
             pwq->rescued_in->rescue(*pwq, *this);

@@ -44,7 +44,7 @@ CMWQ_INLINE int sentinel::start() noexcept {
 }
 
 CMWQ_INLINE void sentinel::tell_to_end() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
 }
 
@@ -65,17 +65,17 @@ CMWQ_INLINE void sentinel::watch_cpu() noexcept {
         works_.store(false, relaxed);
         return;
     }
-    tid_.store(this_thread_id(), release);
-    while (!stop_.load(acquire)) {
+    tid_.store(this_thread_id(), release); // [TID-1]
+    while (!stop_.load(acquire)) {         // [STOP]
         sleep_.park();
-        if (stop_.load(acquire) || !armed_.is_armed()) continue;
+        if (stop_.load(acquire) || !armed_.is_armed()) continue; // [STOP]
         armed_.answer();
         guard_cpu();
     }
 }
 
 CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
-    const long tid = tid_.load(acquire);
+    const long tid = tid_.load(acquire); // [TID-1]
     if (tid == 0 || !may_leave_ || lifted_.load(relaxed)) return;
     may_leave_ = detail::leave_idle_class(tid) == 0;
     // After it: whenever it is out of that class, it gets to see this, and goes back if it is needed.
@@ -99,16 +99,16 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     constexpr std::int64_t moment = 100'000, shortest_nap = 1'000'000, longest_nap = 16'000'000;
     std::int64_t nap_length = shortest_nap;
     int fruitless = 0;
-    while (!stop_.load(acquire)) {
+    while (!stop_.load(acquire)) { // [STOP]
         rebind_if_moved();
         bool pending = false, no_spare = false, hold = false, in_vain = true;
         int nr_running = 0;                                                          // in the pools that share a quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            const managed_workers* pool = w->pool.load(acquire);
+            const managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
             if (pool != nullptr && !pool->is_per_cpu()) nr_running += pool->nr_running();
         }
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            managed_workers* pool = w->pool.load(acquire);
+            managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
             if (pool == nullptr) continue;
             w->completed = pool->nr_completed();
             const finding f = pool->look_for_blocked(detector::sentinel, w->insist);
@@ -141,8 +141,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         } else if (hold) {
             nap(moment);
             // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
-            for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
-                managed_workers* pool = w->pool.load(acquire);
+            for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
+                managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
             }
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
@@ -161,8 +161,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
 CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
-        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
-            if (managed_workers* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool);
+        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {                         // [WATCH-1]
+            if (managed_workers* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool); // [WATCH-1]
         }
         return found;
     };

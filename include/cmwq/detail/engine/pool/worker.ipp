@@ -236,7 +236,7 @@ CMWQ_INLINE void worker_pool::enter_idle_locked(worker& w, bool fresh) noexcept 
     else idle_.push_inside(w);
     publish_watcher_locked();
     if (too_many_workers(snapshot_locked()) && cull_at_.load(relaxed) == 0) {
-        cull_at_.store(w.idle_since + rt_.idle_timeout(), release);
+        cull_at_.store(w.idle_since + rt_.idle_timeout(), release); // [LOCK]
         rt_.request_staff();
     }
 }
@@ -288,7 +288,7 @@ CMWQ_INLINE pool_snapshot worker_pool::snapshot_locked() const noexcept {
     return {.pending = static_cast<unsigned>(worklist_.size()),
             .managed = manages(),
             .width = width_.load(relaxed),
-            .running = nr_running_.load(seq_cst), // [IDLE-1]
+            .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
             .active = static_cast<int>(busy_.size()),
             .limit = limit_.load(relaxed),
             .idle = static_cast<int>(idle_.size()),
@@ -299,16 +299,16 @@ CMWQ_INLINE pool_snapshot worker_pool::snapshot_locked() const noexcept {
 CMWQ_INLINE void worker_pool::count(worker& w) noexcept {
     if (!managed_.load(relaxed) || w.is_seat) return; // also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return;              // others only ever clear it
-    nr_running_.fetch_add(1, seq_cst);                // first, so that nobody can count down what was not counted up
-    w.counted.store(true, release);
+    nr_running_.fetch_add(1, seq_cst);                // [COUNT-1] first: nobody counts down what was not counted up
+    w.counted.store(true, release);                   // [COUNT-1]
 }
 
 CMWQ_INLINE bool worker_pool::wants_more_running() const noexcept {
     if (role_ == pool_role::bottom_half) return false;
-    return !manages() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-1]
+    return !manages() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-2]
 }
 
-// Whoever wins the flag counts down, and owes a look at what is pending: [IDLE-2].
+// [COUNT-1] The thread that wins the flag counts down. [IDLE-2] It owes a look at what is pending.
 CMWQ_INLINE bool worker_pool::uncount(worker& w) noexcept {
     if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
     nr_running_.fetch_sub(1, seq_cst);
@@ -366,7 +366,7 @@ CMWQ_INLINE void worker_pool::raise_limit(int to) noexcept {
 // A CPU idles although something is pending: one more worker than were active is the least that it needs.
 CMWQ_INLINE bool worker_pool::start_spare() noexcept {
     raise_limit(nr_busy_.load(relaxed) + 1);
-    worker* idle = watcher_.load(seq_cst);
+    worker* idle = watcher_.load(seq_cst); // [IDLE-1]
     if (idle == nullptr) {
         ask_for_worker();
         return false;
@@ -379,7 +379,8 @@ CMWQ_INLINE bool worker_pool::start_spare() noexcept {
 CMWQ_INLINE void worker_pool::associate(bool with_its_cpu) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    associated_.store(with_its_cpu, relaxed);
+    associated_.store(with_its_cpu, seq_cst); // [CPU-1]
+    if (!pending()) return;
     drain_locked(d);
     kick_locked(d); // what waited behind a running worker waits no more
 }
@@ -393,13 +394,13 @@ CMWQ_INLINE finding worker_pool::look_for_blocked(detector who, bool insist) noe
         atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
         int running = 0;
         counting_.for_each([&](worker& w) {
-            if (!w.counted.load(acquire)) return true;
+            if (!w.counted.load(acquire)) return true; // [HINT]
             // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
             if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
             if (uncount(w)) found.fetch_add(1, relaxed);
             return true;
         });
-        // Enough of them run, or somebody has just started.
+        // [UNIFORM] Enough of them run, or somebody has just started.
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
         if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
     }
@@ -415,7 +416,7 @@ CMWQ_INLINE bool worker_pool::lend_cpu() noexcept {
 CMWQ_INLINE void worker_pool::guard_blocks(worker& self) noexcept {
     if (!uncount(self)) return;
     const int width = width_.load(relaxed);
-    if (!manages() || nr_running_.load(seq_cst) >= width || !pending()) return;
+    if (!manages() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
     if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
     else arm(); // the sentinel sees whether the CPU stays idle
@@ -428,16 +429,16 @@ CMWQ_INLINE void worker_pool::guard_ends(worker& self) noexcept {
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (pool.role() == pool_role::bottom_half) bottom_half_blocks(*current_pwq->queue);
     if (kind == will_block || pool.runtime().may_block_threshold() == 0) pool.guard_blocks(*this);
-    else may_block_since.store(steady_now(), release);
+    else may_block_since.store(steady_now(), release); // [ALONE]
 }
 
 CMWQ_INLINE void worker::upgrade_blocking() noexcept {
-    may_block_since.store(0, release);
+    may_block_since.store(0, release); // [ALONE]
     pool.guard_blocks(*this);
 }
 
 CMWQ_INLINE void worker::end_blocking() noexcept {
-    may_block_since.store(0, release);
+    may_block_since.store(0, release); // [ALONE]
     pool.guard_ends(*this);
 }
 
@@ -445,7 +446,7 @@ CMWQ_INLINE void worker_pool::expire_may_block(std::int64_t threshold) noexcept 
     if (!pending()) return;
     const std::int64_t now = steady_now();
     counting_.for_each([&](worker& w) {
-        const std::int64_t since = w.may_block_since.load(acquire);
+        const std::int64_t since = w.may_block_since.load(acquire); // [ALONE]
         if (since != 0 && now - since >= threshold) guard_blocks(w);
         return true;
     });

@@ -74,7 +74,9 @@ public:
     /// Of a pool that has users.
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     /// Whether blocked workers are replaced, and only they.
-    [[nodiscard]] bool manages() const noexcept { return managed_.load(relaxed) && associated_.load(relaxed); }
+    [[nodiscard]] bool manages() const noexcept {
+        return managed_.load(relaxed) && associated_.load(seq_cst); // [CPU-1]
+    }
     /// Calls f(place) for the CPUs whose sentinels look after this pool: those of its pod (all, if none is there), those
     /// that only could help, or both.
     enum class watchers : unsigned char { near = 1, far = 2, all = 3 };
@@ -214,7 +216,7 @@ public:
     // --- concurrency management -----------------------------------------------------------------------------------------
 
     [[nodiscard]] bool pending() const noexcept {
-        return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2]
+        return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2], [IDLE-2]
     }
     /// A slot of `pwq`'s queue came free for it; under the lock of the slots. The caller tells this pool.
     void grant(pool_workqueue& pwq) noexcept { static_cast<void>(grants_.push(pwq)); }
@@ -277,7 +279,7 @@ public:
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
     /// Tells workers to end that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
+    [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); } // [LOCK]
     /// No queue is left: tells all workers to end. For good, or until `configure()`, when `has_ended()`.
     void end_threads() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether all threads of a pool are gone that have been told to end.
@@ -314,8 +316,7 @@ private:
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
-        // [ARM-1], if there is somebody to arm
-        nr_pending_.store(static_cast<unsigned>(worklist_.size()), role_ == pool_role::bottom_half ? relaxed : seq_cst);
+        nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], [IDLE-1]
     }
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     template <class F>

@@ -83,20 +83,20 @@ CMWQ_INLINE void worker_pool::after_push() noexcept {
         kick_bottom_half();
         return;
     }
+    const int width = width_.load(relaxed);
     // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
     // are seq_cst, so one of the two sees the other.
-    const int width = width_.load(relaxed);
     if (manages() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
         arm(); // it waits behind running workers, which may block, or behind many blocked ones
         return;
     }
-    if (worker* idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.remind();
+    if (worker* idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
     else ask_for_worker();
 }
 
 CMWQ_INLINE bool worker_pool::runs(const work_base& w) const noexcept {
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
     }
     return false;
 }
@@ -106,8 +106,8 @@ CMWQ_INLINE bool worker_pool::runs(const work_base& w) const noexcept {
 CMWQ_INLINE bool worker_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
         const scoped_lock g(lock_); // under which `current` is written
         return running_.find(w) != nullptr;
@@ -117,8 +117,8 @@ CMWQ_INLINE bool worker_pool::runs_now(const work_base& w) noexcept {
 
 CMWQ_INLINE bool worker_pool::may_run(const work_base& w) const noexcept {
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) {
-        if (k->current.load(acquire) == &w || ++n == 64) return true; // [RUN-1], [RUN-2]
+    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
+        if (k->current.load(acquire) == &w || ++n == 64) return true;       // [RUN-1], [RUN-2]
     }
     return false;
 }

@@ -119,6 +119,9 @@ private:
     [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});
     }
+    [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
+        return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});
+    }
     void creation_failed_locked(bool admitted, int error) noexcept CMWQ_REQUIRES(lock_);
 
     intrusive_list<worker, idle_tag> retired_ CMWQ_GUARDED_BY(lock_); // L: records without a thread

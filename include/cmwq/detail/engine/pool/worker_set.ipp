@@ -125,8 +125,8 @@ CMWQ_INLINE void worker_set::ask_for_worker() noexcept {
 CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
     deferred d;
     if (!lock_for_service()) {
-        wanted_.store(true, seq_cst);
-        env_.requests.arm_monitor(); // which asks again at a tick
+        wanted_.store(true, seq_cst); // [UNIFORM]
+        env_.requests.arm_monitor();            // which asks again at a tick
         return true;
     }
     const scoped_lock g(lock_, adopt_lock);
@@ -199,7 +199,7 @@ CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
     else idle_.push_inside(w);
     publish_next_idle_locked();
     if (has_surplus_locked() && cull_at_.load(relaxed) == 0) {
-        cull_at_.store(w.idle_since + env_.options.idle_timeout.count(), release);
+        cull_at_.store(w.idle_since + env_.options.idle_timeout.count(), release); // [LOCK]
         env_.requests.wake_staff();
     }
 }
@@ -224,7 +224,7 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
             coldest = idle_.coldest();
             const std::int64_t due = coldest->idle_since + env_.options.idle_timeout.count();
             if (due > now) {
-                cull_at_.store(due, release);
+                cull_at_.store(due, release); // [LOCK]
                 return due;
             }
             retire_locked(*coldest);
@@ -243,7 +243,7 @@ CMWQ_INLINE void worker_set::end_threads() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         while (worker* w = idle_.front()) retire_locked(*w);
     }
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark(); // [REC-1]
     wanted_.store(false, relaxed);
     cull_at_.store(0, relaxed);
 }
@@ -255,11 +255,11 @@ CMWQ_INLINE void worker_set::let_threads_end() noexcept {
         if (!creating_) break;
     }
     if (spec_.sched != sched_class::idle) return;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_set::join_threads() noexcept {
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join();
+    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join(); // [REC-1]
 }
 
 CMWQ_INLINE void worker_set::forget_threads() noexcept {

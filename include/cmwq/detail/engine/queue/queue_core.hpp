@@ -70,27 +70,27 @@ public:
     /// Last step of creation: nothing can fail any more, so the sink is this queue's now.
     void take_exception_sink(const exception_sink& s) noexcept { on_exception = s; }
 
-    [[nodiscard]] bool is_open() const noexcept { return closed_.load(acquire) == 0; }
-    [[nodiscard]] bool is_dead() const noexcept { return (closed_.load(acquire) & dead) != 0; }
-    [[nodiscard]] bool is_shut() const noexcept { return (closed_.load(acquire) & shut) != 0; }
+    [[nodiscard]] bool is_open() const noexcept { return closed_.load(acquire) == 0; }          // [OPEN]
+    [[nodiscard]] bool is_dead() const noexcept { return (closed_.load(acquire) & dead) != 0; } // [OPEN]
+    [[nodiscard]] bool is_shut() const noexcept { return (closed_.load(acquire) & shut) != 0; } // [OPEN]
     void mark_dead() noexcept {
-        closed_.fetch_or(dead, acq_rel);
+        closed_.fetch_or(dead, acq_rel); // [OPEN]
         if (its_rescuer != nullptr) its_rescuer->forget_thread();
     }
 
     /// Drains nest: the last one to end opens the queue again, and the destructor's never ends.
     void begin_drain() noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        if (nr_drainers_++ == 0) closed_.fetch_or(draining, seq_cst);
+        if (nr_drainers_++ == 0) closed_.fetch_or(draining, seq_cst); // [OPEN]
     }
     void end_drain() noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        if (--nr_drainers_ == 0) closed_.fetch_and(~draining, seq_cst);
+        if (--nr_drainers_ == 0) closed_.fetch_and(~draining, seq_cst); // [OPEN]
     }
 
-    void mark_shut() noexcept { closed_.fetch_or(shut, acq_rel); }
-    void mark_dying() noexcept { closed_.fetch_or(dying, acq_rel); }
-    [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; }
+    void mark_shut() noexcept { closed_.fetch_or(shut, acq_rel); }                                         // [OPEN]
+    void mark_dying() noexcept { closed_.fetch_or(dying, acq_rel); }                                       // [OPEN]
+    [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; } // [OPEN]
 
     [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
 
@@ -157,8 +157,8 @@ public:
     [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
 
     /// Notes that a replaced pwq has drained, for reap().
-    void ask_for_reaping() noexcept { reap_wanted_.store(true, release); }
-    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); }
+    void ask_for_reaping() noexcept { reap_wanted_.store(true, release); }                       // [LOCK]
+    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [LOCK]
 
     /// Calls `f(pool_workqueue&)` for each in the order of their making, also for those that were replaced.
     template <class F>

@@ -115,7 +115,7 @@ CMWQ_INLINE void queue_core::make_pwqs() {
         m->of_place.push_back(p);
         if (its_rescuer != nullptr) p->pool->make_rescuable(*p);
     }
-    map.store(m.release(), release);
+    map.store(m.release(), release); // [NEW]
     if (its_rescuer == nullptr) return;
     cpuset all = rt.cpus();
     its_rescuer->follow(all);

@@ -20,7 +20,7 @@ CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept 
 
 CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
     const std::int64_t interval = backlog_interval();
-    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-2]
+    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-3]
     std::int64_t none = 0;
     if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) tell(); // [WATCH-2]
 }
@@ -45,7 +45,7 @@ CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexce
     exists_.store(true, seq_cst); // [WATCH-2]
     const int error = rt_.start_thread(thread_, &diagnosis_thread::thread_main, this);
     if (error == 0) return 0;
-    exists_.store(false, seq_cst);
+    exists_.store(false, seq_cst); // [UNIFORM]
     rt_.report_no_thread(0, error);
     constexpr std::int64_t pause = 100'000'000;
     return now + pause;
@@ -53,7 +53,7 @@ CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexce
 
 CMWQ_INLINE void diagnosis_thread::stop() noexcept {
     if (!exists_.load(relaxed)) return;
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     sleep_.unpark();
     thread_.join();
 }
@@ -64,7 +64,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     thread_attributes a{.own = rt_.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
     rt_.report_refusals(apply_to_this_thread(a), a);
-    while (!stop_.load(acquire)) {
+    while (!stop_.load(acquire)) { // [STOP]
         const std::int64_t waits = wait_graph::look(rt_), backlogs = serve_backlogs();
         const std::int64_t next = sooner(waits, backlogs);
         if (next == 0) sleep_.park();
@@ -75,7 +75,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
 CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
     if (due == 0 || now < due) return due;
-    backlog_due_.store(0, seq_cst); // [WATCH-2] first: what reaches its limit during the look is due anew
+    backlog_due_.store(0, seq_cst); // [WATCH-3] first: what reaches its limit during the look is due anew
     const std::int64_t interval = backlog_interval();
     if (!rt_.watch_backlogs(interval)) return backlog_due_.load(relaxed);
     std::int64_t none = 0;

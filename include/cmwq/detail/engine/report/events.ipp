@@ -18,7 +18,7 @@ CMWQ_INLINE bool runtime_core::admit_worker() noexcept {
         unsigned n = nr_workers_.load(relaxed);
         do {
             if (n >= options_.max_threads) return false;
-        } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // pairs dismiss_worker()
+        } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // [ADMIT-1]
     } else {
         nr_workers_.fetch_add(1, relaxed);
     }

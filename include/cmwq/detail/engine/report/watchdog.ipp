@@ -128,7 +128,7 @@ CMWQ_INLINE bool worker_pool::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !manages()) return false;
     bool computing = false;
     counting_.for_each([&](worker& w) {
-        if (!w.counted.load(acquire)) {
+        if (!w.counted.load(acquire)) { // [HINT]
             w.stint.run = 0;
             return true;
         }
@@ -183,7 +183,7 @@ CMWQ_INLINE void worker_pool::look_for_overdue(std::int64_t passed, std::int64_t
     waiting_for_ = 0;              // one at a time: the next one after as much time again
     overdue_.store(true, relaxed); // [PARK-1] carries it, or the look of the service thread
     nr_overdue_.fetch_add(1, relaxed);
-    if (worker* const idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.unpark();
+    if (worker* const idle = watcher_.load(seq_cst); idle != nullptr) idle->sleep.unpark(); // [UNIFORM]
     else ask_for_worker();
 }
 
@@ -209,7 +209,7 @@ CMWQ_INLINE void runtime_core::note_hog(void (*function)(work_base&), const char
 // --- queues at their limit --------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::note_backlog() noexcept {
-    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) rt.diagnosis().watch_backlogs();
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) rt.diagnosis().watch_backlogs(); // [WATCH-3]
 }
 
 CMWQ_INLINE worker_pool::backlog worker_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
@@ -232,7 +232,7 @@ CMWQ_INLINE bool worker_pool::goes_on(const seen_run& r) const noexcept {
 }
 
 CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
-    // Taken back before the look: an item that comes to wait after the look says so again. [WATCH-2]
+    // [WATCH-3] Taken back before the look: an item that comes to wait after the look says so again.
     if (!backlog_.exchange(false, seq_cst)) return false;
     const std::uint64_t completed = stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;

@@ -266,7 +266,7 @@ CMWQ_INLINE affinity_scope runtime_core::default_scope() const {
 
 CMWQ_INLINE void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
     for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {
-        if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus));
+        if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus)); // [TID-1]
     }
 }
 
@@ -274,7 +274,7 @@ CMWQ_INLINE void runtime_core::bind_helpers(const cpuset& cpus) const noexcept {
 // the unbound CPUs for instance, its mask tells of no others, and a kernel before 6.2 forgets those that were not online
 // at the time: it is let go for a moment.
 CMWQ_INLINE cpuset runtime_core::usable_now() {
-    const long tid = staff_tid_.load(acquire);
+    const long tid = staff_tid_.load(acquire); // [TID-1]
     if (!binds_threads_ || tid == 0) return usable_;
     if (service_was_bound_) static_cast<void>(bind_thread(tid, allowed_));
     cpuset mask;

@@ -36,7 +36,7 @@ public:
     /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
     /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
     std::uint64_t reserve_ids() noexcept {
-        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * runtime_core::nr_pool_ids;
+        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * runtime_core::nr_pool_ids; // [ID-1]
     }
     /// Whether none of their runtimes has got the same ids.
     [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
@@ -45,8 +45,8 @@ public:
     }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
-        // A read-modify-write, because who has found no runtime for an id that it has read is about to end the program: it
-        // sees the count that the maker of the id has raised before, also where the id came by a relaxed load.
+        // [ID-1] A read-modify-write on both sides. A thread that has read an id and finds no runtime for it is about
+        // to end the program: it sees the count as raised for that id, even if a relaxed load has told the id.
         return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
     }
 
@@ -54,7 +54,7 @@ public:
         watch_forks();
         const scoped_lock g(lock_);
         rt.next_listed.store(first_.load(relaxed), relaxed);
-        first_.store(&rt, seq_cst); // who finds it finds the rest of it: [GRACE-1]
+        first_.store(&rt, seq_cst); // [DIR-1] a thread that finds it finds the rest of it
     }
 
     /// Returns when nobody looks at the runtime's pools any more.
@@ -86,8 +86,9 @@ public:
     private:
         bool find(directory& d, std::uint64_t pool_id) noexcept {
             reader_.enter(d.readers_, current_cpu() % nr_stripes);
+            // [GRACE-1], [DIR-1]
             for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
-                if (!r->owns(pool_id)) continue; // [GRACE-1]
+                if (!r->owns(pool_id)) continue;
                 dead = r->is_dead();
                 if (!dead) runtime = r;
                 return true;
@@ -134,7 +135,7 @@ public:
     };
 
     /// Incremented in each forked child: what was made before belongs to the parent.
-    [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); }
+    [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); } // [FORK]
 
     /// From here on the handlers of fork() are there. Called before main() is, or a plugin is loaded; again by the first
     /// runtime, which a static object may have made still earlier. Under no lock: until then a fork() would leave a child
@@ -188,7 +189,7 @@ private:
         wait_graph::of_this_copy().forget_all();
         new (&making_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
         new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
-        d.generation_.fetch_add(1, release);
+        d.generation_.fetch_add(1, release); // [FORK]
         d.lock_.unlock();
         hwloc_call::after_fork_in_child();
         thread_slots& slots = own_thread_slots();

@@ -168,7 +168,7 @@ public:
     [[nodiscard]] bool wait_frozen(std::int64_t deadline) CMWQ_EXCLUDES(config_lock_, queues_lock_, thaw_lock_);
     /// Any thread, also under locks: the last active item of a frozen pwq is done.
     void request_freeze_check() noexcept {
-        freeze_check_wanted_.store(true, release);
+        freeze_check_wanted_.store(true, release); // [LOCK]
         request_service();
     }
 
@@ -213,11 +213,11 @@ public:
     }
     /// Queues or pools have something to be freed.
     void request_cleaning() noexcept {
-        cleaning_wanted_.store(true, release);
+        cleaning_wanted_.store(true, release); // [CLEAN-1]
         request_staff();
     }
     void request_topology_check() noexcept {
-        check_wanted_.store(true, release);
+        check_wanted_.store(true, release); // [LOCK]
         request_staff();
     }
     /// As sentinel::arm(), for the monitor.
@@ -232,7 +232,7 @@ public:
     [[nodiscard]] bool admit_worker() noexcept;
     /// It is free again.
     void dismiss_worker() noexcept {
-        nr_workers_.fetch_sub(1, release); // pairs admit_worker(): who gets the place has not both in nr_threads_
+        nr_workers_.fetch_sub(1, release); // [ADMIT-1] nr_threads_ never counts the next one beside this one
     }
     /// It has been told to end.
     void worker_ended() noexcept {

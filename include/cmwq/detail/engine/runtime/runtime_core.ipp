@@ -145,7 +145,7 @@ CMWQ_INLINE runtime_core::~runtime_core() {
 }
 
 CMWQ_INLINE void runtime_core::end_helpers() noexcept {
-    stop_.store(true, release);
+    stop_.store(true, release); // [STOP]
     service_sleep_.unpark();
     staff_sleep_.unpark();
     service_.join();
@@ -270,13 +270,13 @@ CMWQ_INLINE void runtime_core::serve() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
     report_refusals(apply_to_this_thread(a), a);
-    service_tid_.store(this_thread_id(), release);
+    service_tid_.store(this_thread_id(), release); // [TID-1]
     keep_away_from_isolated_cpus(true);
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     std::int64_t next_tick = 0; // steady clock; 0: not monitoring
     tick_length_ = shortest_tick;
-    while (!stop_.load(acquire)) {
-        if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen();
+    while (!stop_.load(acquire)) {                                        // [STOP]
+        if (freeze_check_wanted_.exchange(false, acq_rel)) tell_frozen(); // [LOCK]
         std::int64_t deadline = timers_.expire(now());
         if (options_.clock != nullptr) deadline = 0; // that clock tells by itself
         if (monitoring_.is_armed()) {
@@ -347,7 +347,7 @@ CMWQ_INLINE bool runtime_core::monitor_tick(std::int64_t passed) noexcept {
     if (now >= check_due_) {
         constexpr std::int64_t interval = 100'000'000;
         check_due_ = now + interval;
-        routine_check_wanted_.store(true, release);
+        routine_check_wanted_.store(true, release); // [ALONE]
         request_staff();
     }
     quiet_ticks_ = pending || computing ? 0 : quiet_ticks_ + 1;

@@ -22,13 +22,13 @@ CMWQ_INLINE void runtime_core::keep_staff() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/staff");
     if (!leave_inherited_mask_for_.empty()) a.cpus = &leave_inherited_mask_for_;
     report_refusals(apply_to_this_thread(a), a);
-    staff_tid_.store(this_thread_id(), release);
+    staff_tid_.store(this_thread_id(), release); // [TID-1]
     keep_away_from_isolated_cpus(true);
-    while (!stop_.load(acquire)) {
+    while (!stop_.load(acquire)) {                             // [STOP]
         const std::int64_t again = reap_threads(steady_now()); // first: there may be room for new ones
         serve_requests();
         look_after_cpus();
-        if (cleaning_wanted_.exchange(false, acq_rel)) clean();
+        if (cleaning_wanted_.exchange(false, acq_rel)) clean();                  // [CLEAN-1]
         std::int64_t deadline = options_.clock == nullptr ? cull_all(now()) : 0; // another clock tells by itself
         for (const std::int64_t t : {again, diagnosis_.start_if_due(steady_now())}) deadline = sooner(deadline, t);
         if (deadline == 0) staff_sleep_.park();
@@ -122,8 +122,8 @@ CMWQ_INLINE void runtime_core::clean() noexcept {
 // while there is something to do the monitor runs, and asks for a look from time to time.
 CMWQ_INLINE void runtime_core::look_after_cpus() noexcept {
     constexpr std::int64_t interval = 100'000'000;
-    const bool routine = routine_check_wanted_.exchange(false, acq_rel);
-    const bool asked = check_wanted_.exchange(false, acq_rel);
+    const bool routine = routine_check_wanted_.exchange(false, acq_rel); // [ALONE]
+    const bool asked = check_wanted_.exchange(false, acq_rel);           // [LOCK]
     if (!asked && !routine) return;
     const std::int64_t now = steady_now();
     if (!asked && now - checked_at_ < interval) return;

@@ -37,7 +37,7 @@ public:
     [[nodiscard]] bool admit_worker() noexcept;
     /// Gives that place back.
     void dismiss_worker() noexcept {
-        nr_workers_.fetch_sub(1, release); // pairs admit_worker(): the next owner of the place sees nr_threads_ updated
+        nr_workers_.fetch_sub(1, release); // [ADMIT-1] nr_threads_ never counts the next one beside this one
     }
     /// A worker has been told to end.
     void worker_ended() noexcept {
