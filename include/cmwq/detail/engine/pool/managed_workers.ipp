@@ -116,11 +116,11 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
     if (w.is_seat) return;              // otherwise also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return; // others only ever clear it
-    nr_running_.fetch_add(1, seq_cst);   // first, so that nobody can count down what was not counted up
-    w.counted.store(true, release);
+    nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] first: nobody counts down what was not counted up
+    w.counted.store(true, release);      // [COUNT-1]
 }
 
-// Whoever wins the flag counts down, and owes a look at what is pending: [IDLE-2].
+// [COUNT-1] The thread that wins the flag counts down. [IDLE-2] It owes a look at what is pending.
 CMWQ_INLINE bool managed_workers::uncount(worker& w) noexcept {
     if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
     nr_running_.fetch_sub(1, seq_cst);
@@ -158,7 +158,7 @@ CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
 // A CPU idles although something is pending: one more worker than were active is the least that it needs.
 CMWQ_INLINE bool managed_workers::start_spare() noexcept {
     raise_limit(nr_busy_.load(relaxed) + 1);
-    worker* idle = next_idle_.load(seq_cst);
+    worker* idle = next_idle_.load(seq_cst); // [IDLE-1]
     if (idle == nullptr) {
         ask_for_worker();
         return false;
@@ -171,7 +171,8 @@ CMWQ_INLINE bool managed_workers::start_spare() noexcept {
 CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    associated_.store(with_its_cpu, relaxed);
+    associated_.store(with_its_cpu, seq_cst); // [CPU-1]
+    if (!pending()) return;
     drain_locked(d);
     notify_locked(d); // what waited behind a running worker waits no more
 }
@@ -185,13 +186,13 @@ CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist)
         atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
         int running = 0;
         counting_.for_each([&](worker& w) {
-            if (!w.counted.load(acquire)) return true;
+            if (!w.counted.load(acquire)) return true; // [HINT]
             // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
             if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
             if (uncount(w)) found.fetch_add(1, relaxed);
             return true;
         });
-        // Enough of them run, or somebody has just started.
+        // [UNIFORM] Enough of them run, or somebody has just started.
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
         if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
     }
@@ -207,7 +208,7 @@ CMWQ_INLINE bool managed_workers::lend_cpu() noexcept {
 CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
     if (!uncount(self)) return;
     const int width = width_.load(relaxed);
-    if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return;
+    if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
     if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
     else detectors_needed(); // the sentinel sees whether the CPU stays idle

@@ -49,7 +49,7 @@ CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexc
     if (!pending()) return;
     const std::int64_t now = steady_now();
     counting_.for_each([&](worker& w) {
-        const std::int64_t since = w.may_block_since.load(acquire);
+        const std::int64_t since = w.may_block_since.load(acquire); // [ALONE]
         if (since != 0 && now - since >= threshold) block_begins(w);
         return true;
     });
@@ -61,7 +61,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
     if (threshold == 0 || !is_associated()) return false;
     bool computing = false;
     counting_.for_each([&](worker& w) {
-        if (!w.counted.load(acquire)) {
+        if (!w.counted.load(acquire)) { // [HINT]
             w.stint.run = 0;
             return true;
         }
@@ -114,7 +114,7 @@ CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int
     waiting_for_ = 0;              // one at a time: the next one after as much time again
     overdue_.store(true, relaxed); // [PARK-1] carries it, or the look of the service thread
     nr_overdue_.fetch_add(1, relaxed);
-    if (worker* const idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.unpark();
+    if (worker* const idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.unpark(); // [UNIFORM]
     else ask_for_worker();
 }
 
@@ -141,11 +141,13 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
             sample[n++] = {w, w->own_time};
     }
-    const std::int64_t now = steady_now();
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i].by;
         const std::int64_t own = sample[i].own - std::exchange(w.last_own, sample[i].own);
+        // This thread may lose its CPU between the two: then one window seems longer by that, and the next one shorter. So
+        // what a window says is summed up with its sign.
+        const std::int64_t now = steady_now();
         thread_times t{};
         if (!w.probe.times(t)) continue;
         // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
@@ -158,7 +160,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
             if (used >= 0) { // less than before: it is another thread now
                 cpu += used;
                 waited += queued;
-                blocked += rest > 0 ? rest : 0;
+                blocked += rest;
             }
         }
         w.last_times = t;
@@ -170,7 +172,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     sum_waited_ = sum_waited_ * 0.7 + waited;
     if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
     // A margin of the order of the square root, because blocks do not come evenly.
-    const double others = width * sum_blocked_ / sum_cpu_;
+    const double others = width * std::max(sum_blocked_, 0.0) / sum_cpu_;
     // Not <cmath>, which would be a twentieth of all that <cmwq/cmwq.hpp> includes.
     int target = others < 0.02 * width
                      ? width
