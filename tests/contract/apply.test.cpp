@@ -7,6 +7,7 @@
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
+#include "simulated.hpp"
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -31,12 +32,6 @@ using cmwq::queue_status;
 using namespace cmwq_test;
 
 namespace {
-
-cmwq::runtime_options two_nodes() {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    return o;
-}
 
 /// An item that notes the nice value of its thread.
 struct noted {

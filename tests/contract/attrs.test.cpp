@@ -2,10 +2,12 @@
 //
 // What attributes mean: which pools there are, whom they serve, and what their threads are.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
+#include "simulated.hpp"
 #include "this_task.hpp"
 #include "uninterrupted.hpp"
 
@@ -40,14 +42,9 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using cmwq::queue_status;
 using namespace cmwq_test;
+using kind = cmwq::event::kind;
 
 namespace {
-
-cmwq::runtime_options simulated(std::string_view machine) {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic(machine);
-    return o;
-}
 
 template <class P>
 cmwq::options<P> with(attrs a) {
@@ -232,10 +229,9 @@ TEST_CASE("threads have the class and nice value of the process, whatever thread
 TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed_policies) {
     using P = TestType;
     using cmwq::scheduling;
-    std::atomic<bool> refused{false};
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) { refused = refused || e.what == cmwq::event::kind::priority_refused; };
-    cmwq::runtime rt{std::move(o)};
+    event_log events;
+    const auto refused = [&] { return events.count(kind::priority_refused) != 0; };
+    cmwq::runtime rt{{.on_event = events.listener()}};
     const auto class_of = [&](scheduling s) {
         cmwq::workqueue<P> q{rt, with<P>(attrs{}.scheduling(s))};
         return seen(q, sched_class_of_this_task);
@@ -243,8 +239,8 @@ TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed
     CHECK(class_of(scheduling::normal) == SCHED_OTHER);
     CHECK(class_of(scheduling::batch) == SCHED_BATCH);
     CHECK(class_of(scheduling::idle) == SCHED_IDLE);
-    CHECK_FALSE(refused);
-    CHECK(class_of(scheduling::fifo) == (refused ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
+    CHECK_FALSE(refused());
+    CHECK(class_of(scheduling::fifo) == (refused() ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
 }
 
 TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere else", "", keyed_policies) {
@@ -597,15 +593,8 @@ TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothi
 TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that there are, is told of, and returns", "",
                         keyed_policies) {
     using P = TestType;
-    std::atomic<int> told{0};
-    std::string message; // written before `told`
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) {
-        if (e.what != cmwq::event::kind::cpus_unavailable) return;
-        message = e.message;
-        ++told;
-    };
-    cmwq::runtime rt{std::move(o)};
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     if (rt.cpus().size() < 2) return; // nothing to lose
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({first}))};
@@ -613,13 +602,13 @@ TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that ther
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, first, cpus_of_this_task) == cpuset{second});
     CHECK(q.attributes() == attrs{}.cpus({first}));
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(contains(message, "with attributes"));
+    CHECK(eventually([&] { return events.count(kind::cpus_unavailable) == 1; }));
+    CHECK(contains(events.last(kind::cpus_unavailable).message, "with attributes"));
     rt.set_unbound_cpus(rt.cpus());
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{second});
-    CHECK(told == 1); // once
+    CHECK(events.count(kind::cpus_unavailable) == 1); // once
 }
 
 // --- what the system does not permit ----------------------------------------------------------------------------------
@@ -652,23 +641,15 @@ int run_hidden(const char* test_case) {
 
 template <class P>
 void expect_refusal(const attrs& a, int refused_error) {
-    std::atomic<int> told{0}, error{0};
-    std::string message; // written before `told`
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) {
-        if (e.what != cmwq::event::kind::priority_refused) return;
-        message = e.message;
-        error = e.error;
-        ++told;
-    };
-    cmwq::runtime rt{std::move(o)};
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<P> q{rt, with<P>(a)};
     CHECK(q.attributes() == a);
     CHECK(seen(q, nice_of_this_task) == 0); // and it runs
     CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(error == refused_error);
-    CHECK(contains(message, "refused"));
+    CHECK(eventually([&] { return events.count(kind::priority_refused) == 1; }));
+    CHECK(events.last(kind::priority_refused).error == refused_error);
+    CHECK(contains(events.last(kind::priority_refused).message, "refused"));
     // Later, on a live queue, with CPUs that are permitted: those take effect all the same.
     cmwq::workqueue<P> later{rt, "later"};
     attrs b = a;
@@ -679,7 +660,7 @@ void expect_refusal(const attrs& a, int refused_error) {
     CHECK(later.attributes() == b);
     later.apply(attrs{}.nice(3));
     CHECK(seen(later, nice_of_this_task) == 3);
-    CHECK(told == 1); // once per runtime
+    CHECK(events.count(kind::priority_refused) == 1); // once per runtime
 }
 
 } // namespace
@@ -699,15 +680,11 @@ TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
     std::thread t([] {
         REQUIRE(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0);
-        std::atomic<int> told{0};
-        cmwq::runtime_options o;
-        o.on_event = [&](const cmwq::event& e) {
-            if (e.what == cmwq::event::kind::priority_refused && contains(e.message, "nice 0 refused")) ++told;
-        };
-        cmwq::runtime rt{std::move(o)};
+        event_log events;
+        cmwq::runtime rt{{.on_event = events.listener()}};
         cmwq::workqueue<TestType> q{rt, "q"};
         CHECK(seen(q, nice_of_this_task) == 10);
-        CHECK(eventually([&] { return told == 1; }));
+        CHECK(eventually([&] { return events.count(kind::priority_refused, "nice 0 refused") == 1; }));
     });
     t.join();
 }

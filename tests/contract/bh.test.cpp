@@ -3,7 +3,10 @@
 // What bottom halves promise beyond what all queues do: where items run, in which order, within which budget, and what
 // is an error inside of them. What ends the program is in tests/death/.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
+#include "pinned.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/os/cpu.hpp>
@@ -28,25 +31,11 @@
 
 using cmwq::queue_status;
 using cmwq_test::eventually;
+using cmwq_test::pinned;
 using namespace std::chrono_literals;
 using item = cmwq::work<std::function<void()>>;
 
 namespace {
-
-/// The calling thread stays on one CPU while this lives. Threads that it starts meanwhile do, too.
-class pinned {
-public:
-    explicit pinned(unsigned cpu) {
-        cmwq::detail::for_each_allowed_cpu([this](unsigned c) { before_.insert(c); });
-        static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}));
-    }
-    ~pinned() { static_cast<void>(cmwq::detail::bind_this_thread(before_)); }
-    pinned(const pinned&) = delete;
-    pinned& operator=(const pinned&) = delete;
-
-private:
-    cmwq::cpuset before_;
-};
 
 unsigned cpu_a() { return *cmwq::runtime::global().cpus().begin(); }
 unsigned cpu_b() {
@@ -790,21 +779,10 @@ TEST_CASE("bh: an empty queue may be destroyed inside of an item") {
 }
 
 TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when that is possible") {
-    struct refusing final : cmwq::thread_source {
-        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (refuse && nr_started > 1) return EAGAIN; // without the first two there is no runtime
-            ++nr_started;
-            return t.start(body, arg);
-        }
-        std::atomic<bool> refuse{true};
-        std::atomic<int> nr_started{0};
-    } threads;
-    std::atomic<int> events{0};
-    cmwq::runtime rt{{.on_event =
-                          [&](const cmwq::event& e) {
-                              if (e.what == cmwq::event::kind::no_thread) ++events;
-                          },
-                      .threads = &threads}};
+    cmwq_test::fake_threads threads;
+    cmwq_test::event_log events;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
+    threads.refuse();
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
     const unsigned a = cpu_a(), b = cpu_b();
     if (a == b) return;
@@ -812,7 +790,7 @@ TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when t
     std::atomic<int> runs{0};
     item w{[&] { ++runs; }}, v{[&] { ++runs; }};
     q.queue_on(b, w);
-    CHECK(eventually([&] { return events == 1; }));
+    CHECK(eventually([&] { return events.count(cmwq::event::kind::no_thread) == 1; }));
     CHECK(runs == 0);
     {
         const pinned there(b); // whoever queues on that CPU runs what is there
@@ -821,20 +799,15 @@ TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when t
     CHECK(runs == 2);
     q.queue_on(b, w);
     CHECK(w.pending());
-    threads.refuse = false;
+    threads.allow();
     w.flush();
     CHECK(runs == 3);
-    CHECK(events == 1);
+    CHECK(events.count(cmwq::event::kind::no_thread) == 1);
 }
 
 TEST_CASE("bh: an item that blocks unannounced is reported, once, in builds with assertions") {
-    std::atomic<int> events{0};
-    std::string message;
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what != cmwq::event::kind::bh_blocked) return;
-        message = e.message;
-        ++events;
-    }}};
+    cmwq_test::event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "quick"};
     std::counting_semaphore<> ask{0}, answer{0};
     cmwq::detail::thread_probe me;
@@ -854,10 +827,10 @@ TEST_CASE("bh: an item that blocks unannounced is reported, once, in builds with
     q.queue(w);
     t.join();
 #if CMWQ_ASSERTS
-    CHECK(events == 1);
-    CHECK(message.find("\"quick\"") != std::string::npos);
+    CHECK(events.count(cmwq::event::kind::bh_blocked) == 1);
+    CHECK(events.count(cmwq::event::kind::bh_blocked, "\"quick\"") == 1);
 #else
-    CHECK(events == 0);
+    CHECK(events.count(cmwq::event::kind::bh_blocked) == 0);
 #endif
 }
 

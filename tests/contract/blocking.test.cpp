@@ -2,7 +2,9 @@
 //
 // Items that block: whoever notices it (guard, sentinel, monitor), the next item starts.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
 #include "faults.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -22,7 +24,10 @@
 
 using namespace std::chrono_literals;
 using cmwq::block_kind;
+using cmwq_test::event_log;
 using cmwq_test::eventually;
+using cmwq_test::fake_threads;
+using kind = cmwq::event::kind;
 
 namespace {
 
@@ -47,19 +52,6 @@ int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind ki
     q.drain();
     return done;
 }
-
-// Refuses to start threads when told to, from the n-th on.
-class stingy_threads final : public cmwq::thread_source {
-public:
-    std::atomic<bool> refuse{false};
-    std::atomic<int> refused{0};
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (!refuse) return t.start(body, arg);
-        ++refused;
-        return EAGAIN;
-    }
-};
 
 } // namespace
 
@@ -215,34 +207,25 @@ TEST_CASE("items of a cpu_intensive queue do not hold others back") {
 }
 
 TEST_CASE("a thread that cannot be made: items run without a spare, it is told once, and made up for") {
-    stingy_threads threads;
-    std::atomic<int> told{0};
-    std::string message; // written before `told` is
-    std::atomic<int> error{0};
-    cmwq::runtime rt{{.on_event =
-                          [&](const cmwq::event& e) {
-                              if (e.what != cmwq::event::kind::no_thread) return;
-                              message = e.message;
-                              error = e.error;
-                              ++told;
-                          },
-                      .threads = &threads}};
+    fake_threads threads;
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> runs{0};
 
-    threads.refuse = true; // not even the first worker
+    threads.refuse(); // not even the first worker
     for (int i = 0; i < 5; ++i) q.post_on(cpu, [&] { ++runs; });
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(error == EAGAIN);
-    CHECK(message.find("cannot make a thread") != std::string::npos);
+    CHECK(eventually([&] { return events.count(kind::no_thread) == 1; }));
+    CHECK(events.last(kind::no_thread).error == EAGAIN);
+    CHECK(events.count(kind::no_thread, "cannot make a thread") == 1);
     CHECK(runs == 0);
-    threads.refuse = false;
+    threads.allow();
     CHECK(eventually([&] { return runs == 5; })); // made up for, without anybody asking again
 
     // With workers there but no new ones to be had: what blocks waits until one can be made.
-    threads.refuse = true;
-    const int before = threads.refused;
+    threads.refuse();
+    const int before = threads.refused();
     std::binary_semaphore go{0};
     for (int i = 0; i < 4; ++i) {
         q.post_on(cpu, [&] {
@@ -252,18 +235,18 @@ TEST_CASE("a thread that cannot be made: items run without a spare, it is told o
         });
     }
     q.post_on(cpu, [&] { go.release(); });
-    CHECK(eventually([&] { return threads.refused > before; }));
-    threads.refuse = false;
+    CHECK(eventually([&] { return threads.refused() > before; }));
+    threads.allow();
     q.flush();
     CHECK(runs == 9);
-    CHECK(told <= 1);
+    CHECK(events.count(kind::no_thread) <= 1);
 }
 
 TEST_CASE("without a service thread there is no runtime") {
-    stingy_threads threads;
-    threads.refuse = true;
+    fake_threads threads;
+    threads.refuse();
     CHECK_THROWS_AS(cmwq::runtime({.threads = &threads}), std::system_error);
-    threads.refuse = false;
+    threads.allow();
     cmwq::runtime rt{{.threads = &threads}};
     cmwq::workqueue<> q{rt, "q"};
     cmwq::work w{[] {}};

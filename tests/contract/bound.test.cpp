@@ -2,6 +2,7 @@
 //
 // What bound queues promise beyond what all do: items run where they were queued, and limits count for each CPU.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "pool_name.hpp"
@@ -136,11 +137,8 @@ TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhe
 }
 
 TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
-    std::atomic<int> told{0}, mute{0}; // Catch's assertions are for the main thread only
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what == cmwq::event::kind::priority_refused) ++told;
-        if (e.message.empty()) ++mute;
-    }}};
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<> normal{rt, "normal"};
     cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
     cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
@@ -154,8 +152,8 @@ TEST_CASE("priorities have pools of their own; what is refused falls back and is
     high.flush();
     fifo.flush();
     CHECK(runs == 20);
-    CHECK(told <= 1); // none as root
-    CHECK(mute == 0);
+    CHECK(events.count(cmwq::event::kind::priority_refused) <= 1); // none as root
+    for (const cmwq::event& e : events.all()) CHECK_FALSE(e.message.empty());
 }
 
 namespace {
@@ -182,9 +180,9 @@ std::string suffix(const std::string& name) {
 } // namespace
 
 TEST_CASE("the threads of each priority have its nice value, its class and its letter") {
-    std::atomic<int> refused{0};
-    cmwq::runtime rt{
-        {.on_event = [&](const cmwq::event& e) { refused += e.what == cmwq::event::kind::priority_refused ? 1 : 0; }}};
+    event_log events;
+    const auto refused = [&] { return events.count(cmwq::event::kind::priority_refused); };
+    cmwq::runtime rt{{.on_event = events.listener()}};
     const std::string pool = "cmwq/" + std::to_string(first_cpu());
     const thread_kind normal = kind_of_worker(rt, cmwq::priority::normal);
     CHECK(normal == thread_kind{nice_of_this_task(), SCHED_OTHER, normal.name});
@@ -194,14 +192,14 @@ TEST_CASE("the threads of each priority have its nice value, its class and its l
     const thread_kind high = kind_of_worker(rt, cmwq::priority::high);
     CHECK(high.name.starts_with(pool + ":"));
     CHECK(suffix(high.name) == "H");
-    if (refused == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
+    if (refused() == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
     else std::puts("not looked at: nice -20 is not permitted here");
 
-    const int before = refused;
+    const int before = refused();
     const thread_kind fifo = kind_of_worker(rt, cmwq::priority::fifo);
     CHECK(fifo.name.starts_with(pool + ":"));
     CHECK(suffix(fifo.name) == "F");
-    if (refused == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
+    if (refused() == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
     else std::puts("not looked at: SCHED_FIFO is not permitted here");
 }
 

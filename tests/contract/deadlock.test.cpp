@@ -6,6 +6,7 @@
 // that was refused; instances behind a run of their item that are taken for runnable; a limit that one stuck run fills,
 // and one that a freeze fills; no look after the second; a rescuer's item that is told of a cancel_sync().
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "seed.hpp"
 
@@ -38,24 +39,17 @@ using item = cmwq::work<std::function<void()>>;
 class watched_runtime {
 public:
     explicit watched_runtime(cmwq::event::kind what = cmwq::event::kind::deadlock, cmwq::runtime_options o = {})
-        : rt([&] {
-              o.on_event = [this, what](const cmwq::event& e) {
-                  if (e.what != what) return;
-                  const std::lock_guard g(lock_);
-                  messages_.push_back(e.message);
-              };
+        : what_(what), rt([&] {
+              o.on_event = events_.listener();
               return o;
           }()) {}
 
-    [[nodiscard]] std::vector<std::string> messages() const {
-        const std::lock_guard g(lock_);
-        return messages_;
-    }
+    [[nodiscard]] std::vector<std::string> messages() const { return events_.messages(what_); }
     [[nodiscard]] std::size_t count() const { return messages().size(); }
 
 private:
-    mutable std::mutex lock_;
-    std::vector<std::string> messages_;
+    const cmwq::event::kind what_;
+    cmwq_test::event_log events_;
 
 public:
     cmwq::runtime rt;

@@ -5,7 +5,8 @@
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
@@ -97,9 +98,7 @@ TEST_CASE("items that announce that they block are replaced at once, by whoever 
 }
 
 TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    cmwq::runtime rt{std::move(o)};
+    cmwq::runtime rt{two_nodes()};
     for (const bool announced : {false, true}) {
         cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
         for (const unsigned cpu : {0u, 15u}) CHECK(mutual_waiters(q, cpu, 40, announced) == 40);

@@ -6,7 +6,7 @@
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>

@@ -7,7 +7,7 @@
 #include "freezable.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 

@@ -6,7 +6,8 @@
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -30,11 +31,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-cmwq::runtime_options two_nodes() {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    return o;
-}
 constexpr unsigned nr_cpus = 16, cpus_of_node = 8;
 
 template <class P>

@@ -6,7 +6,7 @@
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 #include "this_task.hpp"
 #include "threads_named.hpp"
 
@@ -377,20 +377,10 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
 
 // The staff thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
 TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and later") {
-    struct refuses_once final : cmwq::thread_source {
-        std::atomic<int> refusals{0};
-        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (refusals > 0) {
-                --refusals;
-                return EAGAIN;
-            }
-            return t.start(body, arg);
-        }
-    };
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;
     for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
-        refuses_once threads;
+        fake_threads threads;
         cmwq::runtime rt{{.sentinel = false, .threads = &threads}};
         cmwq::workqueue<cmwq::unbound> q{rt, with_rescuer<cmwq::unbound>()};
         std::counting_semaphore<> entered{0}, leave{0};
@@ -403,21 +393,21 @@ TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and
             entered.acquire();
         };
         if (rescued_before) {
-            threads.refusals = 1'000'000'000;
+            threads.refuse();
             hold(); // on the rescuer
-            threads.refusals = 0;
+            threads.allow();
             hold(); // on a worker, which has had a second one made
             leave.release(2);
             q.flush();
-            threads.refusals = 2;
+            threads.refuse(2);
             hold();
             hold(); // on the second one; the first refusal: there is no spare
         } else {
-            threads.refusals = 1;
+            threads.refuse(1);
         }
         const std::uint64_t before = rt.stats().items_rescued;
         hold(); // refused once
-        patient = rt.stats().items_rescued == before && threads.refusals == 0;
+        patient = rt.stats().items_rescued == before && threads.refusals_left() == 0;
         leave.release(3);
         q.flush();
     }
@@ -455,7 +445,7 @@ private:
 TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers are called and timers fire", "",
                         threaded_policies) {
     using P = TestType;
-    stalling_threads threads;
+    fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
     cmwq::workqueue<P> first{rt, with_rescuer<P>()};
@@ -481,7 +471,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers ar
 
 TEMPLATE_LIST_TEST_CASE("rescue: a worker that makes its spare for seconds holds nobody up", "", crowded_policies) {
     using P = TestType;
-    stalling_threads threads;
+    fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
     cmwq::workqueue<P> q{rt, with_rescuer<P>()};

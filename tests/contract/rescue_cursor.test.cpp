@@ -24,7 +24,7 @@ inline work_base* item_list::next(work_base& w) noexcept {
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 

@@ -6,8 +6,8 @@
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
-#include "stress/stress.hpp"
+#include "scarce_runtime.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -43,7 +43,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and
     {
         cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // the topology is loaded, pools are known
     }
-    const auto tasks = stress::nr_tasks();
+    const auto tasks = cmwq_test::nr_tasks();
     const std::string before = s.rt.dump();
     s.threads.refuse();
     std::atomic<int> alive{0};
@@ -59,80 +59,50 @@ TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and
         }
     }
     CHECK(alive == 0);
-    CHECK(stress::nr_tasks() == tasks);
+    CHECK(cmwq_test::nr_tasks() == tasks);
     CHECK(eventually([&] { return s.rt.dump() == before; }));
     s.threads.allow();
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
 }
 
 TEST_CASE("rescue: attributes that are impossible leave no rescuer behind") {
-    const auto tasks = stress::nr_tasks();
+    const auto tasks = cmwq_test::nr_tasks();
     scarce_runtime s;
     cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
     o.attrs.nice(100);
     CHECK_THROWS_AS(cmwq::workqueue<cmwq::unbound>(s.rt, std::move(o)), std::invalid_argument);
     CHECK(s.threads.made() == 3); // the two threads of the runtime, and a rescuer
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 2; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
 }
 
 TEMPLATE_LIST_TEST_CASE("rescue: the rescuer goes with its queue", "", threaded_policies) {
     using P = TestType;
-    const auto tasks = stress::nr_tasks();
+    const auto tasks = cmwq_test::nr_tasks();
     {
         scarce_runtime s;
         for (int i = 0; i < 3; ++i) {
             std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
             for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
-            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 7; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 7; }));
             queues.clear();
-            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 2; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
         }
     }
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks; }));
 }
-
-namespace {
-
-/// The threads of the rescuers made while `hold` is set begin with a wait.
-class late_threads final : public cmwq::thread_source {
-public:
-    scarce_threads others;
-    std::atomic<bool> hold{false};
-    void let_go() { leave_.release(); }
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (!hold) return others.start(t, body, arg);
-        body_ = body;
-        arg_ = arg;
-        return t.start(
-            [](void* self) {
-                auto& s = *static_cast<late_threads*>(self);
-                s.leave_.acquire();
-                s.body_(s.arg_);
-            },
-            this);
-    }
-
-private:
-    std::binary_semaphore leave_{0};
-    cmwq::detail::thread_body body_ = nullptr; // of the only one
-    void* arg_ = nullptr;
-};
-
-} // namespace
 
 TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered the call", "", threaded_policies) {
     using P = TestType;
-    late_threads threads;
+    fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<P> prompt{rt, with_rescuer<P>("prompt")};
-    threads.hold = true;
+    threads.hold_bodies(true);
     auto late = std::make_unique<cmwq::workqueue<P>>(rt, with_rescuer<P>("late"));
-    threads.hold = false;
-    threads.others.refuse();
+    threads.hold_bodies(false);
+    threads.refuse();
     std::atomic<int> by_prompt{0}, by_late{0};
     cmwq::work first{[&] { by_prompt += cmwq::this_work::on_rescuer() ? 1 : 0; }};
     cmwq::work second{[&] { by_late += cmwq::this_work::on_rescuer() ? 1 : 0; }};
@@ -142,7 +112,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
     first.flush();
     CHECK(by_prompt == 1);
     CHECK(second.pending());
-    threads.others.allow();
+    threads.allow();
     prompt.queue_on(cpu, first); // a worker is made, and sees to both, unless the prompt rescuer is there before it
     second.flush();
     first.flush();
@@ -160,7 +130,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
     std::thread lets_go([&] {
         int asleep = 0; // it waits for its rescuer
         static_cast<void>(eventually([&] { return (asleep = me.blocked() ? asleep + 1 : 0) == 20; }));
-        threads.let_go();
+        threads.release_body();
     });
     late.reset();
     lets_go.join();
@@ -215,7 +185,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its 
         {
             cmwq::workqueue<P> late{s.rt, with_rescuer<P>()}; // on the parent's runtime: no thread, nothing to wait for
             f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts");
-            f.expect(4, stress::nr_tasks() == 1, "it has a thread");
+            f.expect(4, cmwq_test::nr_tasks() == 1, "it has a thread");
         }
         scarce_runtime own;
         std::atomic<int> rescued{0};

@@ -5,8 +5,8 @@
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
-#include "stress/stress.hpp"
+#include "scarce_runtime.hpp"
+#include "stress.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>

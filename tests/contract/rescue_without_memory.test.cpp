@@ -5,7 +5,7 @@
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "replaced_new.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -45,7 +45,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", thr
     using P = TestType;
     const bool threads_refused = GENERATE(true, false);
     constexpr int many = 1000;
-    scarce_threads threads;
+    fake_threads threads;
     std::atomic<int> no_thread{0}, last_error{0};
     cmwq::runtime rt{{.on_event =
                           [&](const cmwq::event& e) {

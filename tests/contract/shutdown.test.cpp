@@ -5,7 +5,7 @@
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>

@@ -6,7 +6,7 @@
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -66,28 +66,26 @@ struct crowd {
 TEST_CASE("thread limit: where no thread can be made attempts become rare, and one that succeeds is made up for") {
     using clock = std::chrono::steady_clock;
     const without_clock_jumps pauses_are_whole;
-    struct : cmwq::thread_source {
-        std::atomic<bool> refuse{false};
-        std::mutex m;
-        std::vector<clock::time_point> attempts;
-        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (!refuse) return t.start(body, arg);
-            const std::lock_guard g(m);
-            if (attempts.size() < attempts.capacity()) attempts.push_back(clock::now());
-            return EAGAIN;
-        }
-        std::size_t count() {
-            const std::lock_guard g(m);
-            return attempts.size();
-        }
-    } source;
-    source.attempts.reserve(12);
+    std::mutex m;
+    std::vector<clock::time_point> attempts;
+    attempts.reserve(12);
+    std::atomic<bool> refuse{false};
+    fake_threads source([&](int) {
+        if (!refuse) return 0;
+        const std::lock_guard g(m);
+        if (attempts.size() < attempts.capacity()) attempts.push_back(clock::now());
+        return EAGAIN;
+    });
+    const auto nr_attempts = [&] {
+        const std::lock_guard g(m);
+        return attempts.size();
+    };
     cmwq::runtime rt{{.watchdog = 0s, .sentinel = false, .threads = &source}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<bool> ran{false};
     q.post_on(*rt.cpus().begin(), [&] {
-        source.refuse = true;
+        refuse = true;
         entered.release();
         leave.acquire();
     });
@@ -98,11 +96,11 @@ TEST_CASE("thread limit: where no thread can be made attempts become rare, and o
     });
     entered.acquire(); // on the spare worker, and there is none for the next item
     q.post_on(*rt.cpus().begin(), [&] { ran = true; });
-    REQUIRE(eventually([&] { return source.count() == 12; }));
+    REQUIRE(eventually([&] { return nr_attempts() == 12; }));
     CHECK_FALSE(ran);
-    CHECK(source.attempts[11] - source.attempts[10] >= 90ms);
-    CHECK(source.attempts[10] - source.attempts[9] >= 90ms);
-    source.refuse = false;
+    CHECK(attempts[11] - attempts[10] >= 90ms);
+    CHECK(attempts[10] - attempts[9] >= 90ms);
+    refuse = false;
     CHECK(eventually([&] { return ran.load(); })); // nobody has queued or ended anything
     leave.release(2);
     q.flush();

@@ -6,7 +6,7 @@
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/sync/clock.hpp>

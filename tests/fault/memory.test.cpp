@@ -7,7 +7,8 @@
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "replaced_new.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
@@ -219,9 +220,7 @@ TEMPLATE_LIST_TEST_CASE("apply(): all or nothing", "", keyed_policies) {
 }
 
 TEST_CASE("settings of the runtime: all or nothing, for all queues") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:2 pu:1");
-    cmwq::runtime rt{std::move(o)};
+    cmwq::runtime rt{simulated("numa:2 l3:2 core:2 pu:1")};
     cmwq::workqueue<cmwq::unbound> u{rt, "u"};
     cmwq::workqueue<cmwq::elastic> e{rt, "e"};
     cmwq::workqueue<cmwq::ordered> s{rt, "s"};

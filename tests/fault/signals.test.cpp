@@ -6,7 +6,7 @@
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "signal_storm.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 

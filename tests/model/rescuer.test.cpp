@@ -14,9 +14,9 @@
 namespace model = cmwq::detail::model;
 using cmwq::attrs;
 using cmwq_test::counted_runs;
+using cmwq_test::fake_threads;
 using cmwq_test::keyed_setup;
 using cmwq_test::machine;
-using cmwq_test::moody_system;
 using cmwq_test::search;
 using cmwq_test::search_on;
 using cmwq_test::setup;
@@ -30,9 +30,9 @@ constexpr std::int64_t mayday = 15 * ms;
 template <class Machine>
 class short_of_threads {
 public:
-    short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
+    short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &threads}) {
         quiet_.begin();
-        sys.refuse(true);
+        refuse_threads(threads, true);
     }
     /// Right before the tick that calls the rescuer of what was queued first.
     void begin_search() {
@@ -41,7 +41,7 @@ public:
         model::sleep(1);
     }
 
-    moody_system sys;
+    fake_threads threads;
     Machine m;
 
 private:
@@ -64,7 +64,7 @@ TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes
         cmwq::work y{[&] { of_y(), done.release(); }};
         s.m.q.queue(x);
         s.begin_search();
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         s.m.q.queue(y);
         done.acquire();
         done.acquire();
@@ -109,7 +109,7 @@ TEST_CASE("rescuer: its queue goes while it is being called") {
             x.emplace([&] { of_x(); });
             s.m.q.queue(*x);
             s.begin_search();
-            s.sys.refuse(false);
+            refuse_threads(s.threads, false);
         }
         model::require(of_x.runs() == 1, "the destructor has waited for it");
     }));
@@ -122,7 +122,7 @@ TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once")
         cmwq::work x{[&] { of_x(); }};
         s.m.q.queue(x);
         s.begin_search();
-        s.sys.refuse(false); // a worker may take the second instance while the rescuer runs the first
+        refuse_threads(s.threads, false); // a worker may take the second instance while the rescuer runs the first
         const bool again = s.m.q.queue(x) == cmwq::queue_status::queued;
         s.m.q.flush();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim");
@@ -139,7 +139,7 @@ TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once")
         self = &x;
         s.m.q.queue(x);
         s.begin_search();
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         x.cancel_sync();
         model::require(!x.busy() && of_x.runs() <= 2, "neither pending nor running");
         s.m.q.flush();
@@ -167,7 +167,7 @@ TEST_CASE("rescuer: items of other queues that it has passed go away") {
         done.acquire();
         done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "those of its own queue, and no others");
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         foreign.flush();
     }));
 }
@@ -177,10 +177,10 @@ TEST_CASE("rescuer: two of them in one pool") {
         short_machine s;
         counted_runs of_x, of_y;
         model::semaphore done{0};
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         std::optional<cmwq::workqueue<>> other;
         other.emplace(s.m.rt, cmwq::options<cmwq::bound>{.name = "other", .rescuer = true});
-        s.sys.refuse(true);
+        refuse_threads(s.threads, true);
         cmwq::work x{[&] { of_x(), done.release(); }};
         cmwq::work y{[&] { of_y(), done.release(); }};
         s.m.q.queue(x);
@@ -232,9 +232,9 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
         cmwq::work holds{body}, holds_too{body};
         s.m.q.queue(first);
         model::sleep(2 * ms);
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         done.acquire(); // by a worker, which was soon there, and has a spare
-        s.sys.refuse(true);
+        refuse_threads(s.threads, true);
         model::sleep(1000 * ms);
         s.m.q.queue(holds);
         s.m.q.queue(holds_too);
@@ -276,7 +276,7 @@ TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
         cmwq::work x{[&] { of_x(); }};
         s.m.q().queue(x);
         s.begin_search();
-        auto t = model::spawn([&] { s.sys.refuse(false); });
+        auto t = model::spawn([&] { refuse_threads(s.threads, false); });
         s.m.q().apply(attrs{}.nice(1));
         const bool again = s.m.q().queue(x) == cmwq::queue_status::queued;
         t.join();

@@ -9,8 +9,8 @@
 
 namespace model = cmwq::detail::model;
 using cmwq_test::counted_runs;
+using cmwq_test::fake_threads;
 using cmwq_test::machine;
-using cmwq_test::moody_system;
 using cmwq_test::search;
 using cmwq_test::search_on;
 using cmwq_test::setup;
@@ -41,15 +41,15 @@ TEST_CASE("workers: the first one is being made while producers push") {
 
 TEST_CASE("workers: the system refuses threads, and then makes them again") {
     CHECK(model::explore(search("refused", 3), [] {
-        moody_system sys;
-        machine m({.warm = false, .end_searched = true, .threads = &sys});
+        fake_threads threads;
+        machine m({.warm = false, .end_searched = true, .threads = &threads});
         counted_runs of_a, of_b;
         model::semaphore done{0};
         cmwq::work a{[&] { of_a(), done.release(); }};
         cmwq::work b{[&] { of_b(), done.release(); }};
-        sys.refuse(true);
+        refuse_threads(threads, true);
         auto t = model::spawn([&] { m.q.queue(b); });
-        auto u = model::spawn([&] { sys.refuse(false); });
+        auto u = model::spawn([&] { refuse_threads(threads, false); });
         m.q.queue(a);
         done.acquire();
         done.acquire();
@@ -59,8 +59,8 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
     }));
     // The spare is refused: the only worker runs alone, and blocks on what comes behind it.
     CHECK(model::explore(search("no-spare", 3), [] {
-        moody_system sys;
-        machine m({.warm = false, .end_searched = true, .threads = &sys});
+        fake_threads threads;
+        machine m({.warm = false, .end_searched = true, .threads = &threads});
         model::semaphore gate{0}, done{0};
         cmwq::work first{[&] { done.release(); }};
         cmwq::work waits{[&] {
@@ -70,9 +70,9 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
         }};
         cmwq::work opens{[&] { gate.release(); }};
         m.q.queue(first);
-        sys.refuse(true); // it may have a spare by now, a first worker, or none
+        refuse_threads(threads, true); // it may have a spare by now, a first worker, or none
         m.q.queue(waits);
-        auto t = model::spawn([&] { sys.refuse(false); });
+        auto t = model::spawn([&] { refuse_threads(threads, false); });
         m.q.queue(opens);
         done.acquire();
         done.acquire();
@@ -86,8 +86,8 @@ TEST_CASE("workers: a blocked one is back at work, and another one still cannot 
     model::options o = search("back-at-work", 3);
     o.time_jumps = 1;
     CHECK(model::explore(o, [] {
-        moody_system sys;
-        machine m({.end_searched = true, .threads = &sys});
+        fake_threads threads;
+        machine m({.end_searched = true, .threads = &threads});
         model::semaphore gate{0}, done{0};
         const auto body = [&] {
             {
@@ -100,7 +100,7 @@ TEST_CASE("workers: a blocked one is back at work, and another one still cannot 
         cmwq::work c{[&] { done.release(); }};
         {
             const model::unsearched quiet;
-            sys.refuse(true);
+            refuse_threads(threads, true);
             m.q.queue(a);
             m.q.queue(b);
             m.q.queue(c); // no worker is left for this one

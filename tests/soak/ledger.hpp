@@ -4,7 +4,7 @@
 // not order what the library is to order.
 #pragma once
 
-#include "../stress/stress.hpp"
+#include "stress.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -9,6 +9,8 @@
 #include "watchdog.hpp"
 #include "world.hpp"
 
+#include "eventually.hpp"
+#include "nr_tasks.hpp"
 #include "seed.hpp"
 
 #include <CLI/CLI.hpp>
@@ -58,7 +60,7 @@ void print_operations() {
 void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
     seed_of_round = s.seed + number * 0x9e3779b97f4a7c15u;
     seed_this_thread(0);
-    const std::ptrdiff_t tasks = stress::nr_tasks();
+    const std::ptrdiff_t tasks = cmwq_test::nr_tasks();
     {
         std::optional<world> all;
         does(op::runtime_made, [&] { all.emplace(s, c); });
@@ -73,7 +75,7 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
     }
     const doing d(op::settles);
     // A joined thread may be listed for a moment.
-    c.expect(cmwq_test::eventually([&] { return stress::nr_tasks() == tasks; }), "threads are left");
+    c.expect(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == tasks; }), "threads are left");
 }
 
 int run(const settings& s) {

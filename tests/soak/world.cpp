@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "world.hpp"
 
+#include "eventually.hpp"
 #include "kinds.hpp"
 #include "operations.hpp"
 

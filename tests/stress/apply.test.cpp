@@ -3,7 +3,9 @@
 // Queues of every policy under full load, while their attributes and limits, and the runtime's CPUs and default scope,
 // change at random.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "policy_list.hpp"
+#include "simulated.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -210,7 +212,7 @@ void change_runtime(cmwq::runtime& rt, stress::random& r, const std::vector<unsi
 }
 
 void run(cmwq::runtime_options options) {
-    const std::ptrdiff_t nr_tasks = stress::nr_tasks();
+    const std::ptrdiff_t nr_tasks = cmwq_test::nr_tasks();
     {
         options.idle_timeout = 5ms; // threads come and go
         cmwq::runtime rt{std::move(options)};
@@ -244,15 +246,11 @@ void run(cmwq::runtime_options options) {
         // Shared pools end with their last user. What each CPU keeps: two for bound queues, one for bottom halves.
         CHECK(cmwq_test::eventually([&] { return rt.stats().threads <= 3 * cpus.size(); }));
     }
-    CHECK(cmwq_test::eventually([&] { return stress::nr_tasks() == nr_tasks; }));
+    CHECK(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == nr_tasks; }));
 }
 
 } // namespace
 
 TEST_CASE("stress: queues of every policy keep what they promise while everything about them changes") { run({}); }
 
-TEST_CASE("stress: the same on a simulated machine of two nodes") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    run(std::move(o));
-}
+TEST_CASE("stress: the same on a simulated machine of two nodes") { run(cmwq_test::two_nodes()); }

@@ -2,6 +2,7 @@
 //
 // Storms of items that block, announced or not: all come to their end, and the threads that it took go away again.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "policy_list.hpp"
 #include "stress.hpp"
 
@@ -118,7 +119,7 @@ TEST_CASE("stress: items that block, with the sentinel") { storm(true); }
 TEST_CASE("stress: items that block, with the monitor alone") { storm(false); }
 
 TEST_CASE("stress: workers come and go: no idle time at all is granted") {
-    const std::ptrdiff_t before = stress::nr_tasks();
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0};
     {
         cmwq::runtime rt{{.idle_timeout = 0ns}};
@@ -146,7 +147,7 @@ TEST_CASE("stress: workers come and go: no idle time at all is granted") {
         CHECK(ran == queued);
         CHECK(eventually([&] { return rt.stats().threads <= 3 * rt.cpus().size(); }));
     }
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
 // The class "the first waits for the second", on every kind of pool: the second may come in at any moment of the way of a

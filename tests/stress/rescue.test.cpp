@@ -2,7 +2,8 @@
 //
 // Rescuers, workers that come back, and queues that go, all at the same time.
 #include "catch.hpp"
-#include "scarce_threads.hpp"
+#include "eventually.hpp"
+#include "scarce_runtime.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -64,7 +65,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
 
 TEST_CASE("stress: queues go while their rescuers are on the way") {
     stress::random r(1);
-    const std::ptrdiff_t before = stress::nr_tasks();
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     unsigned rounds = 0;
     for (const stress::box box; box.open(); ++rounds) {
         switch (r.below(4)) {
@@ -75,12 +76,12 @@ TEST_CASE("stress: queues go while their rescuers are on the way") {
         }
     }
     UNSCOPED_INFO(rounds << " rounds");
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
 TEST_CASE("stress: items of queues with rescuers while threads come and go, and pools are exchanged") {
     stress::complaints complaints;
-    scarce_threads threads;
+    fake_threads threads;
     std::atomic<std::uint64_t> runs{0}, queued{0}, rescued{0};
     {
         cmwq::runtime rt{{.idle_timeout = 1ms, .threads = &threads}};

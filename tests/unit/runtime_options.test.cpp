@@ -7,14 +7,15 @@
 #include <cmwq/testing/manual_clock.hpp>
 
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
+#include "nr_tasks.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
-#include <iterator>
-#include <mutex>
+#include <cstddef>
 #include <new>
 #include <semaphore>
 #include <stdexcept>
@@ -25,31 +26,13 @@
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
+using cmwq_test::event_log;
 using cmwq_test::eventually;
+using cmwq_test::fake_threads;
+using cmwq_test::nr_tasks;
+using cmwq_test::refuse_starts;
 
 namespace {
-
-// Threads of this process. A first one comes and goes before: the thread sanitizer starts one of its own with it.
-std::ptrdiff_t nr_tasks() {
-    static const bool started = (std::thread([] {}).join(), true);
-    static_cast<void>(started);
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
-}
-
-/// Refuses the starts with numbers first … last, counted from 1.
-struct failing_source : cmwq::thread_source {
-    failing_source(int first_, int last_, int error_) : first(first_), last(last_), error(error_) {}
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        const int n = ++asked;
-        if (n >= first && n <= last) {
-            ++refused;
-            return error;
-        }
-        return t.start(body, arg);
-    }
-    const int first, last, error;
-    std::atomic<int> asked{0}, refused{0};
-};
 
 unsigned not_allowed() {
     cmwq::runtime rt;
@@ -127,27 +110,20 @@ TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
 }
 
 TEST_CASE("runtime_options: that max_threads is reached is said once, with the number") {
-    std::mutex m;
-    std::vector<cmwq::event> events;
-    cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = [&](const cmwq::event& e) {
-                          const std::lock_guard g(m);
-                          events.push_back(e);
-                      }}};
+    event_log log;
+    cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = log.listener()}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     std::binary_semaphore leave{0};
     std::atomic<bool> ran{false};
     q.post([&] { leave.acquire(); });
     q.post([&] { ran = true; });
-    CHECK(eventually([&] {
-        const std::lock_guard g(m);
-        return !events.empty();
-    }));
+    CHECK(eventually([&] { return !log.all().empty(); }));
     CHECK_FALSE(ran); // it waits for the only thread
     leave.release();
     q.flush();
     CHECK(ran);
     CHECK(rt.stats().peak_threads == 1);
-    const std::lock_guard g(m);
+    const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::thread_limit);
     CHECK_THAT(events[0].message, Contains("all 1 threads") && Contains("max_threads"));
@@ -163,14 +139,14 @@ TEST_CASE("runtime_options: without its two threads there is no runtime, and not
     const int failing = GENERATE(1, 2);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
-    failing_source source(failing, failing, EAGAIN);
+    fake_threads source(refuse_starts(failing, failing));
     try {
         const cmwq::runtime rt{{.clock = &clock, .threads = &source}};
         FAIL("it was made");
     } catch (const std::system_error& e) {
         CHECK(e.code() == std::errc::resource_unavailable_try_again);
     }
-    CHECK(source.asked == failing);
+    CHECK(source.asked() == failing);
     clock.advance(1s); // nobody listens any more
     CHECK(eventually([&] { return nr_tasks() == before; }));
 
@@ -185,24 +161,17 @@ TEST_CASE("runtime_options: without its two threads there is no runtime, and not
 }
 
 TEST_CASE("runtime_options: a worker that cannot be made is reported once, and tried again") {
-    std::mutex m;
-    std::vector<cmwq::event> events;
-    failing_source source(3, 7, ENOMEM); // the runtime's two threads come first
-    cmwq::runtime rt{{.sentinel = false,
-                      .on_event =
-                          [&](const cmwq::event& e) {
-                              const std::lock_guard g(m);
-                              events.push_back(e);
-                          },
-                      .threads = &source}};
+    event_log log;
+    fake_threads source(refuse_starts(3, 7, ENOMEM)); // the runtime's two threads come first
+    cmwq::runtime rt{{.sentinel = false, .on_event = log.listener(), .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
     cmwq::work item{[&] { ++runs; }};
     const unsigned cpu = *rt.cpus().begin();
     REQUIRE(q.queue_on(cpu, item) == cmwq::queue_status::queued);
     CHECK(eventually([&] { return runs == 1; }));
-    CHECK(source.refused == 5);
-    const std::lock_guard g(m);
+    CHECK(source.refused() == 5);
+    const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::no_thread);
     CHECK(events[0].error == ENOMEM);
@@ -211,7 +180,7 @@ TEST_CASE("runtime_options: a worker that cannot be made is reported once, and t
 }
 
 TEST_CASE("runtime_options: one worker is enough to run everything that does not block") {
-    failing_source source(4, 1'000'000'000, EAGAIN); // the runtime's two threads and one worker
+    fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
@@ -219,5 +188,5 @@ TEST_CASE("runtime_options: one worker is enough to run everything that does not
     q.drain();
     CHECK(runs == 100);
     CHECK(rt.stats().threads == 1);
-    CHECK(source.refused >= 1);
+    CHECK(source.refused() >= 1);
 }

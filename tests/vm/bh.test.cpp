@@ -2,7 +2,7 @@
 //
 // Bottom halves on 16 CPUs: where they run, one at a time in each context, and what becomes of them when their CPU goes.
 #include "catch.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <array>

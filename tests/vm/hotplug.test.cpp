@@ -3,6 +3,7 @@
 // CPUs that go and come back, and a cpuset that is cut and given back, under load. The random version of it is in
 // storm.test.cpp.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
 
@@ -226,14 +227,13 @@ TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and go
 
 TEST_CASE("hotplug: an unbound queue that is busy notices by itself") {
     const vm::cpus_come_back all;
-    std::atomic<int> told{0};
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what == cmwq::event::kind::cpus_unavailable) ++told;
-    }}};
+    cmwq_test::event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "only 9", .attrs = attrs{by_cpu}.cpus({9})}};
     CHECK(runs_at_home(q, 9));
     REQUIRE(go_offline(9));
-    CHECK(eventually([&] { return vm::see_on(q, 9).cpu != 9 && told == 1; }));
+    CHECK(eventually(
+        [&] { return vm::see_on(q, 9).cpu != 9 && events.count(cmwq::event::kind::cpus_unavailable) == 1; }));
     REQUIRE(go_online(9));
     CHECK(eventually([&] { return runs_at_home(q, 9); }));
 }

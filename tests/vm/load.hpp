@@ -3,7 +3,7 @@
 // Queues of all policies with producers that never stop, while the machine changes under them.
 #pragma once
 
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <algorithm>

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "eventually.hpp"
-
+#include "pinned.hpp"
+#include "this_task.hpp"
 #include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -96,37 +97,10 @@ struct sighting {
     cpuset mask;
 };
 
-inline cpuset mask_of_this_thread() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    cpuset mask;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return mask;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) mask.insert(cpu);
-    }
-    return mask;
-}
+using cmwq_test::bind_this_thread;
+using cmwq_test::pinned;
 
-inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), mask_of_this_thread()}; }
-
-inline bool bind_this_thread(const cpuset& cpus) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned cpu : cpus) CPU_SET(cpu, &set);
-    return ::sched_setaffinity(0, sizeof set, &set) == 0;
-}
-
-/// While it lives the calling thread is on that CPU.
-class pinned {
-public:
-    explicit pinned(unsigned cpu) : before_(mask_of_this_thread()) { bind_this_thread({cpu}); }
-    pinned(const pinned&) = delete;
-    pinned& operator=(const pinned&) = delete;
-    ~pinned() { bind_this_thread(before_); }
-
-private:
-    const cpuset before_;
-};
+inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), cmwq_test::cpus_of_this_task()}; }
 
 /// Runs an item on the queue and says where that was. `how` queues it.
 template <class How>

@@ -4,7 +4,7 @@
 // complete. That something does not start is seen in the counters of the queue once an item that was queued behind it,
 // in the same pool and by a queue whose limit is not reached, has run.
 #include "catch.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <array>

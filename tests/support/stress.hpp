@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the stress tests have in common: how long, which random numbers, and complaints from any thread.
+// For tests that do many things at random: how long they last, random numbers, and failed expectations of any thread.
 #pragma once
 
-#include "eventually.hpp"
+#include "nr_tasks.hpp"
 #include "seed.hpp"
 
 #include <atomic>
@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -113,13 +111,6 @@ inline void block_for(std::chrono::nanoseconds d) {
 
 inline void burn(unsigned rounds) {
     for (unsigned i = 0; i < rounds; ++i) asm volatile("");
-}
-
-/// Threads of this process. A first one comes and goes before: the thread sanitizer starts one of its own with it.
-inline std::ptrdiff_t nr_tasks() {
-    static const bool started = (std::thread([] {}).join(), true);
-    static_cast<void>(started);
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
 }
 
 } // namespace stress
