@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The limit of a cgroup: pids.max, of version 2 or 1, as containers have it.
-#include "rescue_body.hpp"
+#include "no_threads.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -85,8 +85,8 @@ TEMPLATE_LIST_TEST_CASE("limits: pids.max of the cgroup admits no worker", "", c
     const cmwq_test::outcome o = cmwq_test::in_child(
         [&] {
             if (!group.enter()) return 64;
-            return limits::everything_gets_on<TestType>([&] { group.set_max(group.current()); },
-                                                        [&] { group.set_max("max"); });
+            return cmwq_test::check_without_threads<TestType>([&] { group.set_max(group.current()); },
+                                                              [&] { group.set_max("max"); });
         },
         60);
     INFO(o.stderr_text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // RLIMIT_NPROC, which counts the threads of a user, and does not hold for root: root becomes somebody else in a child.
-#include "rescue_body.hpp"
+#include "no_threads.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -50,7 +50,8 @@ TEMPLATE_LIST_TEST_CASE("limits: RLIMIT_NPROC admits no worker", "", cmwq_test::
             }
             rlimit before{};
             ::getrlimit(RLIMIT_NPROC, &before);
-            return limits::everything_gets_on<TestType>([] { set_limit(1); }, [&] { set_limit(before.rlim_cur); });
+            return cmwq_test::check_without_threads<TestType>([] { set_limit(1); },
+                                                              [&] { set_limit(before.rlim_cur); });
         },
         60);
     INFO(o.stderr_text);
