@@ -18,10 +18,8 @@
 #include <optional>
 #include <string>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
-using cmwq_test::search;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 using item = cmwq::work<std::function<void()>>;
 
 namespace {
@@ -32,9 +30,9 @@ struct kind {
 };
 
 /// A runtime with bottom-half queues of both priorities. The first thing in a body.
-class machine {
+class bh_machine {
 public:
-    explicit machine(kind k = {}) : kind_(k), rt(options()) {
+    explicit bh_machine(kind k = {}) : kind_(k), rt(options()) {
         if (k.thread) {
             for (const unsigned cpu : rt.cpus()) {
                 item first{[] {}};
@@ -47,12 +45,12 @@ public:
         quiet_.end();
         began_ = model::elapsed();
     }
-    ~machine() {
+    ~bh_machine() {
         model::require(model::elapsed() == began_, "nobody waited for time to pass");
         if (!kind_.end_searched) quiet_.begin();
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    bh_machine(const bh_machine&) = delete;
+    bh_machine& operator=(const bh_machine&) = delete;
 
 private:
     static cmwq::runtime_options options() {
@@ -103,7 +101,7 @@ bool before(const std::string& text, char first, char second) { return text.find
 
 TEST_CASE("bh: two producers on one context: when both have returned, both items have run") {
     CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -115,7 +113,7 @@ TEST_CASE("bh: two producers on one context: when both have returned, both items
 
 TEST_CASE("bh: two producers with two items each: in the order of their queueing") {
     CHECK(model::explore(search("bh-order", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')}, x{d.write('x')}, y{d.write('y')};
         auto t = model::spawn([&] {
@@ -133,7 +131,7 @@ TEST_CASE("bh: two producers with two items each: in the order of their queueing
 
 TEST_CASE("bh: items that queue items, both priorities, beside another producer") {
     CHECK(model::explore(search("bh-priorities", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item h{d.write('h')}, n{d.write('n')}, x{d.write('x')};
         // A race on the diary would say that both contexts run at once; these two are apart from each other.
@@ -156,7 +154,7 @@ TEST_CASE("bh: items that queue items, both priorities, beside another producer"
 
 TEST_CASE("bh: a guard holds one producer back, not the other one") {
     CHECK(model::explore(search("bh-guard", 4, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -168,7 +166,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search("bh-behind-a-guard", 2), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         const cmwq::bh_disable_guard hold;
@@ -178,7 +176,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
         model::require(d.text() == "ab", "the push that did not find the inbox empty has seen to both");
     }));
     CHECK(model::explore(search("bh-two-guards", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] {
@@ -196,7 +194,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
 
 TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains finds it there") {
     CHECK(model::explore(search("bh-flush", 5, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -211,7 +209,7 @@ TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains 
 
 TEST_CASE("bh: waiting inside of a guard") {
     CHECK(model::explore(search("bh-guard-flush", 4), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -228,7 +226,7 @@ TEST_CASE("bh: waiting inside of a guard") {
 
 TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and draining") {
     CHECK(model::explore(search("bh-cancel", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         cmwq::detail::atomic<int> queued{0};
         item w{[&] { runs = runs + 1; }};
@@ -241,7 +239,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
         model::require(runs + cancelled == queued.load(cmwq::detail::relaxed), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search("bh-cancel-sync", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0}; // a race, unless the run happens before the return
         item w{[&] { runs = runs + 1; }};
         auto t = model::spawn([&] { m.q.queue(w); });
@@ -256,7 +254,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
         model::require(runs == before + 1, "it can be queued again, and runs");
     }));
     CHECK(model::explore(search("bh-cancel-between", 4), [] {
-        machine m; // the one behind it runs, whether or not the first is taken away
+        bh_machine m; // the one behind it runs, whether or not the first is taken away
         diary d;
         item a{d.write('a')}, b{d.write('b')}, c{d.write('c')};
         bool without_b = false;
@@ -275,7 +273,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
 
 TEST_CASE("bh: drain against a producer") {
     CHECK(model::explore(search("bh-drain", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         queue_status s = queue_status::rejected;
@@ -288,7 +286,7 @@ TEST_CASE("bh: drain against a producer") {
 
 TEST_CASE("bh: queued to another CPU while that one is just being left") {
     CHECK(model::explore(search_on(2, "bh-elsewhere", 5, 3), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] {
@@ -301,7 +299,7 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search_on(2, "bh-elsewhere-cold", 3), [] {
-        machine m; // the thread has to be made first
+        bh_machine m; // the thread has to be made first
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         m.q.queue_on(1, a);
@@ -314,7 +312,7 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
 
 TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
     CHECK(model::explore(search("bh-budget", 5), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         model::checked<int> runs{0}, others{0};
         item* self = nullptr;
         item a{[&] {
@@ -334,7 +332,7 @@ TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
 
 TEST_CASE("bh: an item that runs in one context is queued in another: it runs again in the first") {
     CHECK(model::explore(search_on(2, "bh-moves", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }}; // a race, if it ran twice at once
         queue_status s = queue_status::rejected;
@@ -351,7 +349,7 @@ TEST_CASE("bh: an item that runs in one context is queued in another: it runs ag
 
 TEST_CASE("bh: the end of queue and runtime right behind an item on the thread") {
     CHECK(model::explore(search("bh-end", 4), [] {
-        std::optional<machine> m;
+        std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
@@ -364,7 +362,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
         model::require(runs == 1, "it has run");
     }));
     CHECK(model::explore(search("bh-end-in-guard", 3), [] {
-        std::optional<machine> m;
+        std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
@@ -376,7 +374,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
         }
     }));
     CHECK(model::explore(search("bh-end-behind-guard", 3), [] {
-        auto m = std::make_unique<machine>(kind{.end_searched = true});
+        auto m = std::make_unique<bh_machine>(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         model::semaphore queued{0};
@@ -396,7 +394,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
 // The push that comes late is held back when its own thread looks for it.
 TEST_CASE("bh: an item that is pushed while its queue is shut down has run, or was dropped") {
     CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         queue_status s = queue_status::rejected;

@@ -11,28 +11,18 @@
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::block_kind;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-
-/// An item blocks until another one has run, which somebody else queues at any moment. `inside` surrounds the wait.
+/// An item blocks until another item has run, which another thread queues at any moment.
 void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t patience) {
     machine m(s);
     model::semaphore gate{0}, done{0};
     model::checked<int> order{0};
     cmwq::work waits{[&] {
-        if (announce) {
-            const cmwq::blocking_region region(*announce);
-            gate.acquire();
-        } else {
-            gate.acquire();
-        }
+        wait_at(gate, announce);
         model::require(order == 1, "the other one came first");
         order = 2;
         done.release();
@@ -55,20 +45,12 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
 void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
     machine m(s);
     model::semaphore first{0}, second{0}, done{0};
-    const auto wait = [&](model::semaphore& gate) {
-        if (announce) {
-            const cmwq::blocking_region region(*announce);
-            gate.acquire();
-        } else {
-            gate.acquire();
-        }
-    };
     cmwq::work a{[&] {
-        wait(first);
+        wait_at(first, announce);
         done.release();
     }};
     cmwq::work b{[&] {
-        wait(second);
+        wait_at(second, announce);
         first.release();
     }};
     cmwq::work c{[&] { second.release(); }};

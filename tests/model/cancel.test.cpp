@@ -12,13 +12,10 @@
 
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 TEST_CASE("cancel: each claim is one run, or one cancel() that says so") {
     CHECK(model::explore(search("cancel", 2), [] {

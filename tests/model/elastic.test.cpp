@@ -9,27 +9,22 @@
 // lent. A sentinel that takes back its own flag last is not found: it takes two preemptions in a few steps of long
 // executions.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::block_kind;
 using cmwq::detail::acquire;
 using cmwq::detail::atomic;
 using cmwq::detail::backoff;
 using cmwq::detail::release;
-using cmwq_test::keyed_setup;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
-using machine = cmwq_test::keyed_machine<cmwq::elastic>;
-
-constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t before_the_monitor = ms / 2; // its first look is a millisecond after it was armed
 
 /// Without random executions: in those a sentinel may look so often for nothing that it naps.
@@ -39,15 +34,9 @@ model::options systematic(unsigned cpus, const char* name, double seconds) {
     return o;
 }
 
-void wait_at(model::semaphore& gate, std::optional<block_kind> announce) {
-    if (!announce) return gate.acquire();
-    const cmwq::blocking_region region(*announce);
-    gate.acquire();
-}
-
 /// `nr` items block until another one has run, which somebody else queues at any moment.
-void wait_for_another(keyed_setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
-    machine m(s);
+void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
+    elastic_machine m(s);
     model::semaphore gate{0}, done{0};
     const auto body = [&] {
         wait_at(gate, announce);
@@ -57,21 +46,21 @@ void wait_for_another(keyed_setup s, int nr, std::optional<block_kind> announce,
     cmwq::work opens{[&] {
         for (int i = 0; i < nr; ++i) gate.release();
     }};
-    auto t = model::spawn([&] { m.q().queue(opens); });
-    m.q().queue(a);
-    if (nr > 1) m.q().queue(b);
+    auto t = model::spawn([&] { m.q.queue(opens); });
+    m.q.queue(a);
+    if (nr > 1) m.q.queue(b);
     // Not by flush(), which takes a look at the pool itself.
     for (int i = 0; i < nr; ++i) done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
-    m.q().flush();
+    m.q.flush();
 }
 
 } // namespace
 
 TEST_CASE("elastic: width 2, two that run side by side") {
     CHECK(model::explore(search_on(2, "side-by-side", 3), [] {
-        machine m;
+        elastic_machine m;
         model::semaphore done{0};
         atomic<bool> met{false};
         // Neither blocks: there is a CPU for each.
@@ -83,12 +72,12 @@ TEST_CASE("elastic: width 2, two that run side by side") {
             met.store(true, release);
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().queue(b); });
-        m.q().queue(a);
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
@@ -112,7 +101,7 @@ TEST_CASE("elastic: pools of one CPU each") {
 // asleep one after the other while the next item comes.
 TEST_CASE("elastic: sentinels that fall asleep against the next item") {
     CHECK(model::explore(systematic(2, "asleep", 4), [] {
-        machine m({.sentinel = true});
+        elastic_machine m({.sentinel = true});
         model::unsearched quiet;
         model::semaphore first{0}, second{0}, done{0};
         cmwq::work a{[&] {
@@ -130,18 +119,18 @@ TEST_CASE("elastic: sentinels that fall asleep against the next item") {
             second.release();
             second.release();
         }};
-        m.q().queue(a);
-        m.q().queue(b);
-        m.q().queue(opens_first);
+        m.q.queue(a);
+        m.q.queue(b);
+        m.q.queue(opens_first);
         quiet.end();
         // At the latest when the first has gone: whoever runs then has seen nothing else.
         opens_first.flush();
         const std::int64_t before = m.waited();
-        m.q().queue(opens_second);
+        m.q.queue(opens_second);
         done.acquire();
         done.acquire();
         model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
@@ -150,7 +139,7 @@ TEST_CASE("elastic: sentinels that fall asleep against the next item") {
 TEST_CASE("elastic: sentinels that fall asleep against an item that is taken away again") {
     enum class searched : bool { while_they_fall_asleep, next_item };
     const auto body_of = [](searched what) {
-        machine m({.sentinel = true});
+        elastic_machine m({.sentinel = true});
         model::unsearched quiet;
         model::semaphore gate{0}, done{0};
         atomic<bool> enough{false};
@@ -166,14 +155,14 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
             gate.release();
             gate.release();
         }};
-        m.q().queue(a);
-        m.q().queue(b);
+        m.q.queue(a);
+        m.q.queue(b);
         model::sleep(1);
-        m.q().queue(c); // behind both
+        m.q.queue(c); // behind both
         model::sleep(1);
         if (what == searched::while_they_fall_asleep) quiet.end();
         c.cancel();
-        m.q().queue(d);
+        m.q.queue(d);
         d.cancel();
         quiet.begin();
         model::sleep(200 * ms); // everybody sleeps who has nothing to do
@@ -181,12 +170,12 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
         model::sleep(100 * ms); // both wait
         const std::int64_t before = m.waited();
         if (what == searched::next_item) quiet.end();
-        m.q().queue(opens);
+        m.q.queue(opens);
         quiet.begin();
         done.acquire();
         done.acquire();
         model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
-        m.q().flush();
+        m.q.flush();
         quiet.end();
     };
     auto o = systematic(2, "taken-away", 4);
@@ -201,18 +190,18 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
 // so none of them says that it has fallen asleep.
 TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinels, too") {
     const auto body = [](std::int64_t patience) {
-        machine m({.sentinel = true, .end_searched = true});
+        elastic_machine m({.sentinel = true, .end_searched = true});
         model::unsearched quiet;
-        const auto of_others = [] { return machine::queue_options("others", cmwq::attrs{}.nice(1), 8); };
+        const auto of_others = [] { return elastic_machine::queue_options("others", cmwq::attrs{}.nice(1), 8); };
         atomic<bool> enough{false};
         const auto computes = [&] {
             for (backoff wait; !enough.load(acquire);) wait.pause();
         };
         cmwq::work a{computes}, b{computes};
         cmwq::work c{[] {}};
-        m.q().queue(a);
-        m.q().queue(b);
-        m.q().queue(c); // pending, so they stay awake
+        m.q.queue(a);
+        m.q.queue(b);
+        m.q.queue(c); // pending, so they stay awake
         model::semaphore gate{0}, done{0};
         const auto waits = [&] {
             gate.acquire();
@@ -234,7 +223,7 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
         }
         model::sleep(20 * ms); // the pool ends
         enough.store(true, release);
-        m.q().flush();
+        m.q.flush();
         model::sleep(1'000 * ms); // they sleep
         {
             // The next pool has its workers before it is asked for more.
@@ -263,7 +252,7 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
 // Each CPU has a pool of its own, whose workers may run on both: the sentinel of the idle one lends it.
 TEST_CASE("elastic: a CPU outside of the pod that idles helps") {
     CHECK(model::explore(search_on(2, "lend", 3), [] {
-        machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
+        elastic_machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
         model::semaphore done{0};
         atomic<bool> met{false};
         cmwq::work a{[&] { // computes, as far as anybody can see
@@ -274,10 +263,10 @@ TEST_CASE("elastic: a CPU outside of the pod that idles helps") {
             met.store(true, release);
             done.release();
         }};
-        m.q().queue_on(0, a);
-        m.q().queue_on(0, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(0, b);
         done.acquire();
         done.acquire();
-        m.q().flush();
+        m.q.flush();
     }));
 }

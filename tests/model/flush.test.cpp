@@ -7,12 +7,8 @@
 #include "catch.hpp"
 #include "model/machine.hpp"
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 

@@ -3,20 +3,16 @@
 // What of fork() can be modelled: the locks that its handlers take, in that order, against everybody who takes them,
 // and that whoever holds them sees queues, pools and attributes at rest. There is no child here.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::attrs;
-using cmwq_test::keyed_setup;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
-
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
 
 /// As the handlers do before and after fork(), in the parent.
 void stand_still(cmwq::runtime& rt) {
@@ -34,11 +30,11 @@ TEST_CASE("fork: its locks against queueing, flushes and changes of attributes")
         cmwq::work b{[&] { done.release(); }};
         auto t = model::spawn([&] { stand_still(m.rt); });
         auto u = model::spawn([&] {
-            m.q().queue(a);
-            m.q().flush();
+            m.q.queue(a);
+            m.q.flush();
         });
-        m.q().apply(attrs{}.nice(1));
-        m.q().queue(b);
+        m.q.apply(attrs{}.nice(1));
+        m.q.queue(b);
         done.acquire();
         done.acquire();
         t.join();
@@ -48,11 +44,11 @@ TEST_CASE("fork: its locks against queueing, flushes and changes of attributes")
         unbound_machine m;
         auto t = model::spawn([&] { stand_still(m.rt); });
         auto u = model::spawn([&] { m.rt.set_default_scope(cmwq::affinity_scope::cpu); });
-        m.q().post([] {});
+        m.q.post([] {});
         stand_still(m.rt);
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
@@ -65,7 +61,7 @@ TEST_CASE("fork: its locks against queues that are made and destroyed") {
             cmwq::workqueue<cmwq::ordered> q(m.rt, "ordered");
             q.post([&] { ++runs; });
         });
-        m.q().flush();
+        m.q.flush();
         m.end_queue();
         t.join();
         u.join();
@@ -78,8 +74,8 @@ TEST_CASE("fork: its locks against freezing, and against what the service thread
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         model::semaphore done{0};
         cmwq::work a{[&] { done.release(); }};
-        m.q().queue(a);
-        auto t = model::spawn([&] { m.q().apply(attrs{}.nice(1)); }); // the old pwq is reaped once it has drained
+        m.q.queue(a);
+        auto t = model::spawn([&] { m.q.apply(attrs{}.nice(1)); }); // the old pwq is reaped once it has drained
         auto u = model::spawn([&] { stand_still(m.rt); });
         {
             const cmwq::freeze_guard still(m.rt);

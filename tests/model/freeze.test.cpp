@@ -3,25 +3,16 @@
 // Freezing: against producers, against those who wait for it, against changes of attributes, against slots of a node
 // that are under way.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <chrono>
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::attrs;
-using cmwq_test::keyed_setup;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
-
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-using ordered_machine = cmwq_test::keyed_machine<cmwq::ordered>;
 
 /// What belongs to the items, until somebody has frozen them.
 class territory {
@@ -234,17 +225,17 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
             done.release();
         };
         cmwq::work a{body}, b{body};
-        m.q().set_max_active(1); // keeps the runs apart
-        m.q().queue(a);
+        m.q.set_max_active(1); // keeps the runs apart
+        m.q.queue(a);
         auto t = model::spawn([&] {
-            m.q().apply(attrs{}.nice(1));
-            m.q().queue(b);
+            m.q.apply(attrs{}.nice(1));
+            m.q.queue(b);
         });
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
         m.end_queue();
         model::require(items.nr() == 2, "all have run");
     }));
@@ -254,7 +245,7 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
         territory items;
         model::semaphore done{0};
         const auto queue_one = [&](int number) {
-            m.q().post([&, number] {
+            m.q.post([&, number] {
                 items.inside();
                 model::require(last == number - 1, "in order");
                 last = number;
@@ -266,12 +257,12 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
             const cmwq::freeze_guard still(m.rt);
             items.intrude();
         });
-        m.q().apply(attrs{}.nice(1));
+        m.q.apply(attrs{}.nice(1));
         queue_one(2);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
@@ -285,13 +276,13 @@ TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes"
             done.release();
         };
         cmwq::work a{body}, b{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b); // waits for the slot of the other
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b); // waits for the slot of the other
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     CHECK(model::explore(search_on(2, "slots-thaw", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1, .freezable = true});
@@ -302,16 +293,16 @@ TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes"
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
         auto t = model::spawn([&] {
             m.rt.freeze();
             m.rt.thaw();
         });
-        m.q().queue_on(0, c);
+        m.q.queue_on(0, c);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
 }

@@ -22,7 +22,6 @@
 #include <optional>
 #include <utility>
 
-namespace model = cmwq::detail::model;
 using cmwq::detail::acquire;
 using cmwq::detail::atomic;
 using cmwq::detail::grace_period;
@@ -30,7 +29,7 @@ using cmwq::detail::relaxed;
 using cmwq::detail::release;
 using cmwq::detail::seq_cst;
 using cmwq::detail::stable_vector;
-using cmwq_test::search;
+using namespace cmwq_test;
 
 namespace {
 
@@ -110,7 +109,7 @@ TEST_CASE("grace: readers that come again, two writers by turns") {
 
 TEST_CASE("grace: an item looks for its run while the runtime goes that it ran on") {
     CHECK(model::explore(search("directory", 3), [] {
-        std::optional<cmwq_test::machine> m(std::in_place, cmwq_test::setup{.end_searched = true});
+        std::optional<machine> m(std::in_place, setup{.end_searched = true});
         model::checked<int> written{0};
         int runs = 0;
         std::optional<cmwq::runtime> other;

@@ -5,16 +5,9 @@
 // Seen to find: no second look after a worker has put itself on the idle list; a relaxed look at nr_running behind the
 // push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when it goes idle.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
 #include "model/machine.hpp"
 
-namespace model = cmwq::detail::model;
-using cmwq_test::keyed_machine;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
@@ -128,22 +121,22 @@ TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
         first_waits_for_second(m.q, m.q);
     }));
     CHECK(model::explore(search_on(2, "waits-elastic", 3), [] {
-        keyed_machine<cmwq::elastic> m;
-        first_waits_for_second(m.q(), m.q());
+        elastic_machine m;
+        first_waits_for_second(m.q, m.q);
         model::require(m.waited() == 0, "one more worker keeps the second CPU busy");
     }));
     CHECK(model::explore(search("waits-unbound", 3), [] {
-        keyed_machine<cmwq::unbound> m;
-        first_waits_for_second(m.q(), m.q());
+        unbound_machine m;
+        first_waits_for_second(m.q, m.q);
         model::require(m.waited() == 0, "nothing has to be noticed");
     }));
     CHECK(model::explore(search("waits-ordered", 3), [] {
-        keyed_machine<cmwq::ordered> m;
+        ordered_machine m;
         model::unsearched quiet;
         quiet.begin();
         cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // of the same pool
         quiet.end();
-        first_waits_for_second(m.q(), other);
+        first_waits_for_second(m.q, other);
         model::require(m.waited() == 0, "nothing has to be noticed");
         quiet.begin();
     }));
@@ -159,22 +152,22 @@ TEST_CASE("idle: the first item waits for one that waits for a slot of another p
             done.release();
         }};
         cmwq::work second{[&] { gate.release(); }};
-        m.q().queue_on(1, holder);
+        m.q.queue_on(1, holder);
         auto t = model::spawn([&] { hold.release(); });
-        m.q().queue_on(0, first);
-        m.q().queue_on(0, second);
+        m.q.queue_on(0, first);
+        m.q.queue_on(0, second);
         done.acquire();
         t.join();
         holder.flush();
         second.flush();
     };
     CHECK(model::explore(search_on(2, "granted-unbound", 3), [&] {
-        keyed_machine<cmwq::unbound> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
         body(m);
         model::require(m.waited() == 0, "nothing has to be noticed");
     }));
     CHECK(model::explore(search_on(2, "granted-elastic", 3), [&] {
-        keyed_machine<cmwq::elastic> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        elastic_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
         body(m); // the monitor finds the first blocked
     }));
 }
@@ -243,16 +236,16 @@ TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up n
         beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-elastic", 2), [] {
-        keyed_machine<cmwq::elastic> m;
-        beside_a_stopped_producer(m.q());
+        elastic_machine m;
+        beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-unbound"), [] {
-        keyed_machine<cmwq::unbound> m;
-        beside_a_stopped_producer(m.q());
+        unbound_machine m;
+        beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-ordered"), [] {
-        keyed_machine<cmwq::ordered> m;
-        beside_a_stopped_producer(m.q());
+        ordered_machine m;
+        beside_a_stopped_producer(m.q);
     }));
 }
 
@@ -266,7 +259,7 @@ TEST_CASE("idle: nor does it keep the detectors from being armed") {
         beside_a_stopped_producer_behind_a_block(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-before-the-elastic-sentinels", 2), [] {
-        keyed_machine<cmwq::elastic> m({.sentinel = true});
-        beside_a_stopped_producer_behind_a_block(m.q());
+        elastic_machine m({.sentinel = true});
+        beside_a_stopped_producer_behind_a_block(m.q);
     }));
 }

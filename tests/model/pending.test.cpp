@@ -12,13 +12,10 @@
 
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 

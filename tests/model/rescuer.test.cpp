@@ -5,29 +5,21 @@
 // The service thread calls rescuers when items have waited for 10 ms: with ticks after 1, 3, 7 and 15 ms that is the
 // last of these. Until then nothing is searched; from there on the thread of the body runs beside that tick.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 #include "model/threads.hpp"
 
 #include <functional>
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::attrs;
-using cmwq_test::counted_runs;
-using cmwq_test::fake_threads;
-using cmwq_test::keyed_setup;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t mayday = 15 * ms;
 
 /// A pool that never had a worker, and cannot have one.
-template <class Machine>
+template <class Policy>
 class short_of_threads {
 public:
     short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &threads}) {
@@ -42,33 +34,26 @@ public:
     }
 
     fake_threads threads;
-    Machine m;
+    machine_for<Policy> m;
 
 private:
     model::unsearched quiet_;
 };
 
-using short_machine = short_of_threads<machine>;
-/// With a queue whose pools can be exchanged.
-template <class Policy>
-using short_keyed_machine = short_of_threads<cmwq_test::keyed_machine<Policy>>;
+using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
 TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q.queue(x);
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
         refuse_threads(s.threads, false);
-        s.m.q.queue(y);
-        done.acquire();
-        done.acquire();
-        model::require(of_x.runs() == 1 && of_y.runs() == 1, "both have run");
+        s.m.q.queue(both.y);
+        both.wait();
+        model::require(both.ran_once_each(), "both have run");
         model::require(s.m.waited() <= mayday + 16 * ms, "and waited for a tick at most");
         s.m.q.flush();
     }));
@@ -77,15 +62,12 @@ TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes
 TEST_CASE("rescuer: what comes while it leaves is not forgotten") {
     CHECK(model::explore(search("leaves", 3), [] {
         short_machine s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q.queue(x);
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
-        done.acquire();
-        s.m.q.queue(y);
-        done.acquire();
+        both.done.acquire();
+        s.m.q.queue(both.y);
+        both.done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
         model::require(s.m.waited() <= mayday + 40 * ms, "and it was called again in time");
     }));
@@ -255,45 +237,41 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
 
 TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
-        short_keyed_machine<cmwq::unbound> s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q().queue(x);
+        short_of_threads<cmwq::unbound> s;
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
-        s.m.q().apply(attrs{}.nice(1));
-        s.m.q().queue(y);
-        done.acquire();
-        done.acquire();
+        s.m.q.apply(attrs{}.nice(1));
+        s.m.q.queue(both.y);
+        both.wait();
         model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
         s.m.end_queue();
-        model::require(of_x.runs() == 1 && of_y.runs() == 1, "each has run");
+        model::require(both.ran_once_each(), "each has run");
     }));
     CHECK(model::explore(search_on(1, "apply-and-workers", 4), [] {
-        short_keyed_machine<cmwq::unbound> s;
+        short_of_threads<cmwq::unbound> s;
         counted_runs of_x;
         cmwq::work x{[&] { of_x(); }};
-        s.m.q().queue(x);
+        s.m.q.queue(x);
         s.begin_search();
         auto t = model::spawn([&] { refuse_threads(s.threads, false); });
-        s.m.q().apply(attrs{}.nice(1));
-        const bool again = s.m.q().queue(x) == cmwq::queue_status::queued;
+        s.m.q.apply(attrs{}.nice(1));
+        const bool again = s.m.q.queue(x) == cmwq::queue_status::queued;
         t.join();
         s.m.end_queue();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim, and one at a time");
     }));
     // The second item waits until the first pool has been given up, and that until the rescuer has left it.
     CHECK(model::explore(search_on(1, "apply-ordered", 3), [] {
-        short_keyed_machine<cmwq::ordered> s;
+        short_of_threads<cmwq::ordered> s;
         counted_runs runs;
         model::semaphore done{0};
         cmwq::work x{[&] { runs(), done.release(); }};
         cmwq::work y{[&] { runs(), done.release(); }};
-        s.m.q().queue(x);
+        s.m.q.queue(x);
         s.begin_search();
-        s.m.q().apply(attrs{}.nice(1));
-        s.m.q().queue(y);
+        s.m.q.apply(attrs{}.nice(1));
+        s.m.q.queue(y);
         done.acquire();
         done.acquire();
         model::require(runs.runs() == 2, "both have run, one after the other");

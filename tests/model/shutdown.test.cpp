@@ -3,7 +3,7 @@
 // shutdown(cancel_pending) and drain() against those who queue, cancel, wait, and against items that queue themselves
 // or each other.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 
@@ -11,24 +11,14 @@
 #include <memory>
 #include <utility>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::cancel_pending;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
-using cmwq_test::with_time;
+using namespace cmwq_test;
 
-namespace {
-
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or one dropped item") {
     CHECK(model::explore(search("queue", 3), [] {
@@ -156,14 +146,14 @@ TEST_CASE("shutdown: slots of the node that are under way") {
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body}, c{body};
         int queued = 1;
-        m.q().queue_on(0, a);
+        m.q.queue_on(0, a);
         auto t = model::spawn([&] {
-            if (m.q().queue_on(1, b) == queue_status::queued) ++queued;
-            if (m.q().queue_on(0, c) == queue_status::queued) ++queued;
+            if (m.q.queue_on(1, b) == queue_status::queued) ++queued;
+            if (m.q.queue_on(0, c) == queue_status::queued) ++queued;
         });
-        const auto dropped = static_cast<int>(m.q().shutdown(cancel_pending));
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
-        m.q().flush();
+        m.q.flush();
         model::require(runs + dropped == queued, "nothing lost, nothing twice");
         m.end_queue();
     }));

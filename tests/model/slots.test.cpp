@@ -11,23 +11,18 @@
 // not given back; a waiter that is not forgotten; a pool that is not told of its slot, or looks for it only when its
 // inbox is not empty; a limit that rises and grants nothing, or tells nobody.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/engine/runtime_core.hpp>
 
-namespace model = cmwq::detail::model;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::keyed_setup;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
-using machine = cmwq_test::keyed_machine<cmwq::unbound>;
-
-keyed_setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
+setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
 
 /// How many run at once. Nothing but the slots keeps the items apart, and orders their effects.
 class gauge {
@@ -47,7 +42,7 @@ private:
 
 /// Two producers, each on a CPU of its own; `behind` more items on the first.
 void two_producers(int behind) {
-    machine m(two_pools());
+    unbound_machine m(two_pools());
     gauge g;
     model::semaphore done{0};
     const auto body = [&] {
@@ -56,16 +51,16 @@ void two_producers(int behind) {
     };
     cmwq::work a{body}, b{body}, c{body};
     auto t = model::spawn([&] {
-        m.q().queue_on(1, b);
-        if (behind > 1) m.q().queue_on(1, c);
+        m.q.queue_on(1, b);
+        if (behind > 1) m.q.queue_on(1, c);
     });
-    m.q().queue_on(0, a);
-    if (behind == 1) m.q().queue_on(0, c);
+    m.q.queue_on(0, a);
+    if (behind == 1) m.q.queue_on(0, c);
     // Not by flush(), which takes a look at all pools itself.
     for (int i = 0; i < 2 + (behind != 0 ? 1 : 0); ++i) done.acquire();
     t.join();
     model::require(m.waited() == 0, "nobody waited for time to pass");
-    m.q().flush();
+    m.q.flush();
 }
 
 } // namespace
@@ -210,7 +205,7 @@ TEST_CASE("slots: one slot, two pools") {
 
 TEST_CASE("slots: what waits for one is taken away") {
     CHECK(model::explore(search_on(2, "cancel", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         model::checked<int> runs_b{0};
@@ -226,20 +221,20 @@ TEST_CASE("slots: what waits for one is taken away") {
             g();
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().queue_on(0, a); });
-        m.q().queue_on(1, b);
+        auto t = model::spawn([&] { m.q.queue_on(0, a); });
+        m.q.queue_on(1, b);
         const bool cancelled = b.cancel_sync();
         model::require(runs_b == (cancelled ? 0 : 1), "it has run, or was cancelled");
-        m.q().queue_on(1, c); // with whatever became of the slot that b waited for
+        m.q.queue_on(1, c); // with whatever became of the slot that b waited for
         done.acquire();
         done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     // The one that is cancelled is not the one that waits: the slot goes to those behind.
     CHECK(model::explore(search_on(2, "cancel-the-active", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         int ran_a = 0;
@@ -251,20 +246,20 @@ TEST_CASE("slots: what waits for one is taken away") {
             g();
             done.release();
         }};
-        m.q().queue_on(0, a);
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
+        m.q.queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
         const bool cancelled = a.cancel_sync();
         model::require(ran_a == (cancelled ? 0 : 1), "it has run, or was cancelled");
         done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
 TEST_CASE("slots: a higher limit lets the next one start at once") {
     CHECK(model::explore(search_on(2, "raise", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::semaphore gate{0}, done{0};
         cmwq::work holds{[&] {
             gate.acquire();
@@ -274,20 +269,20 @@ TEST_CASE("slots: a higher limit lets the next one start at once") {
             gate.release();
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().set_max_active(2); });
-        auto u = model::spawn([&] { m.q().queue_on(1, opens); });
-        m.q().queue_on(0, holds);
+        auto t = model::spawn([&] { m.q.set_max_active(2); });
+        auto u = model::spawn([&] { m.q.queue_on(1, opens); });
+        m.q.queue_on(0, holds);
         done.acquire();
         done.acquire();
         t.join();
         u.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     // Lowered, raised again: the limit is never exceeded by more than what ran before.
     CHECK(model::explore(search_on(2, "lower", 1), [] {
-        machine m(two_pools(2));
-        m.q().set_max_active(1);
+        unbound_machine m(two_pools(2));
+        m.q.set_max_active(1);
         gauge g;
         model::semaphore done{0};
         const auto body = [&] {
@@ -295,18 +290,18 @@ TEST_CASE("slots: a higher limit lets the next one start at once") {
             done.release();
         };
         cmwq::work a{body}, b{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        m.q.queue_on(0, a);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
 TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides") {
     CHECK(model::explore(search_on(3, "three-pools", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         const auto body = [&] {
@@ -314,18 +309,18 @@ TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        auto u = model::spawn([&] { m.q().queue_on(2, c); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        auto u = model::spawn([&] { m.q.queue_on(2, c); });
+        m.q.queue_on(0, a);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     CHECK(model::explore(search_on(3, "limit-two", 1), [] {
-        machine m(two_pools(2));
-        m.q().set_min_active(1);
+        unbound_machine m(two_pools(2));
+        m.q.set_min_active(1);
         gauge g(2);
         model::semaphore done{0};
         const auto body = [&] {
@@ -333,54 +328,54 @@ TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        auto u = model::spawn([&] { m.q().queue_on(2, c); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        auto u = model::spawn([&] { m.q.queue_on(2, c); });
+        m.q.queue_on(0, a);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
 TEST_CASE("slots: flush, drain and the end of the queue while a slot changes hands") {
     CHECK(model::explore(search_on(2, "flush", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::checked<int> runs{0}; // also checks: a run happens before the next, and before the end of flush()
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body};
-        auto t = model::spawn([&] { m.q().flush(); });
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
-        m.q().flush();
+        auto t = model::spawn([&] { m.q.flush(); });
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
+        m.q.flush();
         model::require(runs == 2, "both have run");
         t.join();
     }));
     CHECK(model::explore(search_on(2, "end", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::checked<int> runs{0};
         model::semaphore queued{0};
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body}, c{body};
         auto t = model::spawn([&] {
-            m.q().queue_on(1, b);
-            m.q().queue_on(1, c);
+            m.q.queue_on(1, b);
+            m.q.queue_on(1, c);
             queued.release();
             c.cancel();
         });
-        m.q().queue_on(0, a);
+        m.q.queue_on(0, a);
         queued.acquire();
         m.end_queue();
         model::require(runs == 2 || runs == 3, "what was not cancelled has run");
         t.join();
     }));
     CHECK(model::explore(search_on(2, "cancel-and-end", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         int runs = 0;
         const auto body = [&] { ++runs; };
         cmwq::work a{body}, b{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
         b.cancel_sync(); // while the slot of a may be on its way to it
         m.end_queue();
         model::require(runs == 1 || runs == 2, "what was not cancelled has run");
@@ -389,9 +384,9 @@ TEST_CASE("slots: flush, drain and the end of the queue while a slot changes han
 
 TEST_CASE("slots: a pool whose only item was cancelled goes, and takes no slot with it") {
     CHECK(model::explore(search_on(2, "reaped", 3), [] {
-        keyed_setup s = two_pools();
+        setup s = two_pools();
         s.others = pool_for_each_cpu().nice(1);
-        machine m(s);
+        unbound_machine m(s);
         gauge g;
         model::semaphore gate{0}, done{0};
         cmwq::work holds{[&] { gate.acquire(); }};
@@ -400,14 +395,14 @@ TEST_CASE("slots: a pool whose only item was cancelled goes, and takes no slot w
             done.release();
         };
         cmwq::work b{body}, c{body};
-        m.q().queue_on(0, holds);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, holds);
+        m.q.queue_on(1, b);
         auto t = model::spawn([&] { gate.release(); }); // the slot may be on its way to b
         const bool cancelled = b.cancel_sync();
-        m.q().apply(pool_for_each_cpu().nice(1));
-        m.q().queue_on(1, c);
+        m.q.apply(pool_for_each_cpu().nice(1));
+        m.q.queue_on(1, c);
         for (int i = cancelled ? 1 : 0; i < 2; ++i) done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }

@@ -6,7 +6,7 @@
 #include "fake_threads.hpp"
 #include "model/machine.hpp"
 
-#include <cmwq/detail/base/atomic.hpp>
+#include <functional>
 
 namespace cmwq_test {
 
@@ -26,6 +26,21 @@ public:
 
 private:
     model::checked<int> runs_{0};
+};
+
+/// Two items that count their runs.
+struct two_items {
+    /// Waits for two runs. As little as a search can do: flush() would look at the pool itself.
+    void wait() {
+        done.acquire();
+        done.acquire();
+    }
+    [[nodiscard]] bool ran_once_each() const { return of_x.runs() == 1 && of_y.runs() == 1; }
+
+    counted_runs of_x, of_y;
+    model::semaphore done{0}; ///< released by each run
+    cmwq::work<std::function<void()>> x{[this] { of_x(), done.release(); }};
+    cmwq::work<std::function<void()>> y{[this] { of_y(), done.release(); }};
 };
 
 } // namespace cmwq_test

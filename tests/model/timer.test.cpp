@@ -5,22 +5,18 @@
 // Seen to find: a timer that fires outside of the lock without a second look; one that is armed on a queue which drains
 // already; a destructor that looks at the place of an item before PENDING.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 
 #include <chrono>
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
-using cmwq_test::with_time;
+using namespace cmwq_test;
 
 TEST_CASE("timer: arming against cancel(), and against its firing") {
     CHECK(model::explore(with_time("arm-cancel", 3), [] {
@@ -154,7 +150,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
         model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
     }));
     CHECK(model::explore(with_time("destroy-unbound", 3), [] {
-        cmwq_test::keyed_machine<cmwq::unbound> m;
+        unbound_machine m;
         model::checked<int> runs{0};
         const auto body = [&] { runs = runs + 1; };
         cmwq::delayed_work a{body}, b{body};

@@ -7,17 +7,10 @@
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
-using cmwq_test::counted_runs;
-using cmwq_test::fake_threads;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
 /// When the staff thread tries again to make a worker, asked by ticks of the monitor: after 1, 3, 7 ms.
 constexpr std::int64_t two_tries = 3 * ms;
 
@@ -26,14 +19,10 @@ constexpr std::int64_t two_tries = 3 * ms;
 TEST_CASE("workers: the first one is being made while producers push") {
     CHECK(model::explore(search("cold", 3), [] {
         machine m({.warm = false, .end_searched = true});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
-        auto t = model::spawn([&] { m.q.queue(b); });
-        m.q.queue(a);
-        done.acquire();
-        done.acquire();
+        two_items both;
+        auto t = model::spawn([&] { m.q.queue(both.y); });
+        m.q.queue(both.x);
+        both.wait();
         t.join();
         model::require(m.waited() == 0, "nobody waited for the monitor");
     }));
@@ -43,16 +32,12 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
     CHECK(model::explore(search("refused", 3), [] {
         fake_threads threads;
         machine m({.warm = false, .end_searched = true, .threads = &threads});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
+        two_items both;
         refuse_threads(threads, true);
-        auto t = model::spawn([&] { m.q.queue(b); });
+        auto t = model::spawn([&] { m.q.queue(both.y); });
         auto u = model::spawn([&] { refuse_threads(threads, false); });
-        m.q.queue(a);
-        done.acquire();
-        done.acquire();
+        m.q.queue(both.x);
+        both.wait();
         t.join();
         u.join();
         model::require(m.waited() <= two_tries, "it was soon tried again");
@@ -119,22 +104,18 @@ TEST_CASE("workers: one that a pool gives up for another one, while items come")
     // With two threads a pool that has a worker and its spare gives up one; with one thread it changes sides.
     const auto give_up = [](unsigned max_threads, std::int64_t soon) {
         machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
+        two_items both;
         {
             const model::unsearched quiet;
-            m.q.queue_on(0, a);
-            done.acquire();
+            m.q.queue_on(0, both.x);
+            both.done.acquire();
             model::sleep(1000 * ms);
         }
-        auto t = model::spawn([&] { m.q.queue_on(0, a); });
-        m.q.queue_on(1, b);
-        done.acquire();
-        done.acquire();
+        auto t = model::spawn([&] { m.q.queue_on(0, both.x); });
+        m.q.queue_on(1, both.y);
+        both.wait();
         t.join();
-        model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
+        model::require(both.of_x.runs() == 2 && both.of_y.runs() == 1, "all have run");
         model::require(m.waited() <= 1000 * ms + soon, "and soon");
     };
     CHECK(model::explore(search_on(2, "give-up", 3), [&] { give_up(2, two_tries); }));
