@@ -81,7 +81,8 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("a thousand queues of three sets of attributes have the pools of three", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes share three sets of pools", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
@@ -96,7 +97,8 @@ TEMPLATE_LIST_TEST_CASE("a thousand queues of three sets of attributes have the 
     CHECK(rt.stats().threads <= 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever words", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: attributes with the same meaning share a pool even if they are written differently", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:1 l3:1 core:4 pu:1")};
     cmwq::workqueue<P> q{rt, "q"};
@@ -115,7 +117,7 @@ TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever
     }
 }
 
-TEST_CASE("managed and unmanaged queues do not share a pool; unbound and ordered ones do") {
+TEST_CASE("attrs: unbound and ordered queues share a pool but managed and unmanaged queues do not") {
     cmwq::runtime rt;
     const attrs a = attrs{}.affinity(affinity_scope::system);
     cmwq::workqueue<cmwq::unbound> u{rt, with<cmwq::unbound>(a)};
@@ -125,7 +127,7 @@ TEST_CASE("managed and unmanaged queues do not share a pool; unbound and ordered
     CHECK(seen(u, this_pool) != seen(e, this_pool));
 }
 
-TEMPLATE_LIST_TEST_CASE("the nice value is that of the threads", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the threads have the nice value of the attributes", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     for (const int n : {0, 1, 5, 19}) {
@@ -210,7 +212,7 @@ void all_threads_are_the_process_s_own() {
 
 } // namespace
 
-TEST_CASE("threads have the class and nice value of the process, whatever thread makes the runtime and the queue") {
+TEST_CASE("attrs: threads have the class and nice value of the process whatever thread makes runtime and queue") {
     const auto be = [](int sched) {
         return [sched](id_t) {
             sched_param p{};
@@ -226,7 +228,7 @@ TEST_CASE("threads have the class and nice value of the process, whatever thread
     if (!on_a_thread_that(nice, all_threads_are_the_process_s_own)) WARN("skipped: nice 10");
 }
 
-TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the threads have the scheduling class of the attributes", "", keyed_policies) {
     using P = TestType;
     using cmwq::scheduling;
     event_log events;
@@ -243,7 +245,7 @@ TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed
     CHECK(class_of(scheduling::fifo) == (refused() ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
 }
 
-TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere else", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: threads run on the CPUs of the attributes and nowhere else", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     for (const unsigned cpu : rt.cpus()) {
@@ -261,7 +263,8 @@ TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere 
     CHECK(seen(all, cpus_of_this_task) == rt.unbound_cpus());
 }
 
-TEMPLATE_LIST_TEST_CASE("strict pools are confined to their pod, the others are not", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other pools are not", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const cmwq::topology& machine = rt.machine();
@@ -276,7 +279,7 @@ TEMPLATE_LIST_TEST_CASE("strict pools are confined to their pod, the others are 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in one pod of the scope", "",
+TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs exactly if both are in one pod of the scope", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("pack:2 numa:1 l3:2 core:4 pu:2")}; // 32 CPUs
@@ -297,8 +300,8 @@ TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served by the nearest pod, always the same",
-                        "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a CPU that the queue does not use", "",
+                        parallel_policies) {
     using P = TestType;
     // Nodes of 16 CPUs: 0-15 and 16-31; caches of 8; cores of 2.
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:2")};
@@ -327,7 +330,8 @@ TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served 
     CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
 }
 
-TEMPLATE_LIST_TEST_CASE("callers that are equally near to several pods share them out", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods are spread over these pods", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime_options o = simulated("numa:2 l3:2 core:4 pu:1");
     o.unbound_cpus = cpuset::range(0, 8);
@@ -347,8 +351,8 @@ TEMPLATE_LIST_TEST_CASE("callers that are equally near to several pods share the
     CHECK(served.size() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("items for a node that come from several CPUs elsewhere go to several CPUs there", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs elsewhere go to several CPUs of the node",
+                        "", parallel_policies) {
     using P = TestType;
     const cpuset mine = cpus_of_this_task();
     const unsigned highest = *std::ranges::max_element(mine);
@@ -392,9 +396,8 @@ struct leaves_for {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE(
-    "a worker that is outside of its pod comes back before its first item, as long as there is room", "",
-    parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
@@ -453,7 +456,8 @@ TEMPLATE_LIST_TEST_CASE(
 }
 #endif
 
-TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that changes", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the default scope is the scope of the runtime also after that changes", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
     CHECK(rt.default_scope() == affinity_scope::cache_shard);
@@ -479,7 +483,7 @@ TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that chan
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("an item that still runs for one pod is not run in another: it runs there again", "",
+TEMPLATE_LIST_TEST_CASE("attrs: an item that still runs for one pod runs there again and not in another pod", "",
                         parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
@@ -514,7 +518,7 @@ TEMPLATE_LIST_TEST_CASE("an item that still runs for one pod is not run in anoth
     CHECK(pool == second);
 }
 
-TEMPLATE_LIST_TEST_CASE("attributes() returns what was given", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: attributes() returns the attributes that were given", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> plain{rt, "plain"};
@@ -533,7 +537,7 @@ TEMPLATE_LIST_TEST_CASE("attributes() returns what was given", "", keyed_policie
     CHECK(q.attributes() == attrs{});
 }
 
-TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing changes", "", keyed_policies) {
     using P = TestType;
     using queue = cmwq::workqueue<P>;
     cmwq::runtime rt;
@@ -570,7 +574,7 @@ TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", ""
     CHECK(counted.use_count() == 1);
 }
 
-TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothing changes") {
+TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothing changes") {
     cmwq::runtime rt{simulated("numa:2 core:4 pu:1")};
     const attrs given = attrs{}.affinity(affinity_scope::cpu).strict(true);
     cmwq::workqueue<cmwq::unbound> q{rt, with<cmwq::unbound>(given)};
@@ -590,8 +594,8 @@ TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothi
     q.apply(attrs{}.cpus({0}));
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that there are, is told of, and returns", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the others and reports that and returns later",
+                        "", keyed_policies) {
     using P = TestType;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -611,7 +615,7 @@ TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that ther
     CHECK(events.count(kind::cpus_unavailable) == 1); // once
 }
 
-// --- what the system does not permit ----------------------------------------------------------------------------------
+// --- what the system does not permit ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -672,7 +676,8 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
     expect_refusal<TestType>(attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
 }
 
-TEST_CASE("a priority that the system refuses is none: items run, it is told once, the rest takes effect") {
+TEST_CASE(
+    "attrs: after the system has refused a priority the items run and one report is made and the rest takes effect") {
     CHECK(run_hidden("hidden: without the right to priorities*") == 0);
 }
 
@@ -689,11 +694,11 @@ TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
     t.join();
 }
 
-TEST_CASE("a process's own priority that the system refuses is reported, once") {
+TEST_CASE("attrs: the runtime reports once that the system refuses the priority of the process") {
     if (priority_of_task(::getpid()).nice == 0) CHECK(run_hidden("hidden: nice for good*") == 0);
 }
 
-TEST_CASE("attrs are values: equal if nothing tells them apart") {
+TEST_CASE("attrs: two attrs are equal if all of their values are equal") {
     const attrs a = attrs{}.nice(1).cpus({0, 1}).affinity(affinity_scope::cache);
     CHECK(a == attrs(a));
     CHECK_FALSE(a == attrs(a).nice(2));

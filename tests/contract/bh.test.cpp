@@ -89,9 +89,9 @@ std::errc code_of(const std::function<void()>& f) {
 
 } // namespace
 
-// --- where and in which order -----------------------------------------------------------------------------------------
+// --- where and in which order ----------------------------------------------------------------------------------------
 
-TEST_CASE("bh: the item has run before queue() returns, on the calling thread") {
+TEST_CASE("bh: the item has run on the calling thread before queue() returns") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::thread::id where;
     item w{[&] { where = std::this_thread::get_id(); }};
@@ -113,7 +113,7 @@ TEST_CASE("bh: the item has run before queue() returns, on the calling thread") 
     CHECK(posted == 3);
 }
 
-TEST_CASE("bh: the item knows itself and its queue, and the caller what it was before") {
+TEST_CASE("bh: the item knows itself and its queue and the caller knows its own again afterwards") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<> events{"events"};
     cmwq::work_base* seen = nullptr;
@@ -155,7 +155,7 @@ TEST_CASE("bh: the item knows itself and its queue, and the caller what it was b
     CHECK(queue_after == &events);
 }
 
-TEST_CASE("bh: what an item queues runs after it, in order, and before the outermost queue() returns") {
+TEST_CASE("bh: items queued by an item run after it in order and before the outermost queue() returns") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
     std::vector<int> order;
@@ -171,7 +171,7 @@ TEST_CASE("bh: what an item queues runs after it, in order, and before the outer
     CHECK(order == std::vector<int>{1, 2, 3});
 }
 
-TEST_CASE("bh: a chain of 10,000 items does not grow the stack, and runs in order") {
+TEST_CASE("bh: a chain of 10000 items does not grow the stack and runs in order") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     constexpr int length = 10'000;
     std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
@@ -202,7 +202,7 @@ TEST_CASE("bh: a chain of 10,000 items does not grow the stack, and runs in orde
     CHECK(highest == lowest);
 }
 
-TEST_CASE("bh: high goes before normal, right after the item that queues it") {
+TEST_CASE("bh: an item of high priority runs before normal ones right after the item that queues it") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> normal{"normal"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
@@ -237,7 +237,7 @@ TEST_CASE("bh: high goes before normal, right after the item that queues it") {
     CHECK(order == "h2");
 }
 
-TEST_CASE("bh: one at a time for each CPU and priority, with several threads") {
+TEST_CASE("bh: several threads run one item at a time for each CPU and priority") {
     constexpr int nr_threads = 4, rounds = 3000;
     const unsigned cpu = cpu_a();
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
@@ -265,7 +265,7 @@ TEST_CASE("bh: one at a time for each CPU and priority, with several threads") {
     CHECK(runs == q.stats().completed + other.stats().completed);
 }
 
-TEST_CASE("bh: while somebody drains the context, queue() returns at once and that thread runs the item") {
+TEST_CASE("bh: queue() returns at once while another thread drains the context and that thread runs the item") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     cmwq::workqueue<cmwq::bh> q{"q"};
@@ -288,7 +288,7 @@ TEST_CASE("bh: while somebody drains the context, queue() returns at once and th
     CHECK(where != std::this_thread::get_id());
 }
 
-TEST_CASE("bh: another CPU's items run there") {
+TEST_CASE("bh: an item for another CPU runs on that CPU") {
     const unsigned a = cpu_a(), b = cpu_b();
     if (a == b) return; // a machine with one CPU cannot show it
     const pinned here(a);
@@ -318,11 +318,11 @@ TEST_CASE("bh: another CPU's items run there") {
     CHECK(q.queue_on(99'999, on_a) == queue_status::rejected);
 }
 
-// --- the budget -------------------------------------------------------------------------------------------------------
+// --- the budget ------------------------------------------------------------------------------------------------------
 
 // These try again: a thread that is kept from its CPU for two milliseconds, or a clock that jumps, ends any budget.
 
-TEST_CASE("bh: after ten rounds the rest goes to the thread of the CPU") {
+TEST_CASE("bh: after ten rounds the thread of the CPU runs the rest") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::atomic<int> here_runs{0}, there_runs{0};
@@ -342,7 +342,7 @@ TEST_CASE("bh: after ten rounds the rest goes to the thread of the CPU") {
     }));
 }
 
-TEST_CASE("bh: a round is what was pending at its beginning, so a long list is no chain") {
+TEST_CASE("bh: a round is the list that was pending at its beginning so a long list is not a chain") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     const auto self = std::this_thread::get_id();
@@ -362,7 +362,7 @@ TEST_CASE("bh: a round is what was pending at its beginning, so a long list is n
     }));
 }
 
-TEST_CASE("bh: an item of high priority that queues itself again and again leaves the normal ones their turn") {
+TEST_CASE("bh: an item of high priority that queues itself again and again lets the normal items run") {
     std::atomic<bool> leave{false};
     std::atomic<int> turns{0};
     cmwq::workqueue<cmwq::bh> fast{{.name = "fast", .priority = cmwq::priority::high}};
@@ -395,7 +395,7 @@ TEST_CASE("bh: an item of high priority that queues itself again and again leave
     fast.drain();
 }
 
-TEST_CASE("bh: after two milliseconds the rest goes to the thread of the CPU") {
+TEST_CASE("bh: after two milliseconds the thread of the CPU runs the rest") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::atomic<int> here_runs{0}, there_runs{0};
@@ -421,9 +421,9 @@ TEST_CASE("bh: after two milliseconds the rest goes to the thread of the CPU") {
     }));
 }
 
-// --- the guard --------------------------------------------------------------------------------------------------------
+// --- the guard -------------------------------------------------------------------------------------------------------
 
-TEST_CASE("bh_disable_guard: the end of the outermost runs what was queued inside, in order, on the thread") {
+TEST_CASE("bh_disable_guard: the end of the outermost guard runs the items of all guards in order on the thread") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
@@ -473,7 +473,7 @@ TEST_CASE("bh_disable_guard: the end of the outermost runs what was queued insid
     CHECK(order == "ga");
 }
 
-TEST_CASE("bh_disable_guard: it holds back the calling thread only") {
+TEST_CASE("bh_disable_guard: a guard holds back items of the calling thread only") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     cmwq::workqueue<cmwq::bh> q{"q"};
@@ -488,7 +488,7 @@ TEST_CASE("bh_disable_guard: it holds back the calling thread only") {
     CHECK(order == "ab"); // the other thread has run both
 }
 
-TEST_CASE("bh_disable_guard: waiting inside does not wait for its end") {
+TEST_CASE("bh_disable_guard: a wait inside of a guard does not wait for the end of the guard") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<> events{"events"};
@@ -529,7 +529,7 @@ TEST_CASE("bh_disable_guard: waiting inside does not wait for its end") {
     CHECK(runs == 5);
 }
 
-TEST_CASE("bh_disable_guard: more contexts than it can hold back go to their threads, and none is lost") {
+TEST_CASE("bh_disable_guard: contexts beyond the capacity of a guard go to their threads and no item is lost") {
     const pinned here(cpu_a());
     std::atomic<int> runs{0};
     std::vector<std::unique_ptr<cmwq::runtime>> runtimes;
@@ -548,7 +548,7 @@ TEST_CASE("bh_disable_guard: more contexts than it can hold back go to their thr
     CHECK(runs == 12);
 }
 
-TEST_CASE("bh_disable_guard: queue and runtime may be gone when it ends") {
+TEST_CASE("bh_disable_guard: queue and runtime may be gone when the guard ends") {
     int runs = 0;
     item w{[&] { ++runs; }};
     const cmwq::bh_disable_guard hold;
@@ -562,9 +562,9 @@ TEST_CASE("bh_disable_guard: queue and runtime may be gone when it ends") {
     CHECK(runs == 0);
 }
 
-// --- timers, waiting, taking away -------------------------------------------------------------------------------------
+// --- timers, waiting, taking away ------------------------------------------------------------------------------------
 
-TEST_CASE("bh: a delayed item runs when its time has come, on the thread of its CPU") {
+TEST_CASE("bh: a delayed item runs at its time on the thread of its CPU") {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
@@ -600,7 +600,7 @@ TEST_CASE("bh: a delayed item runs when its time has come, on the thread of its 
     CHECK(runs == 3);
 }
 
-TEST_CASE("bh: flush waits for what another thread runs, cancel_sync as well, cancel does not") {
+TEST_CASE("bh: flush and cancel_sync wait for a run on another thread and cancel does not") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     cmwq::workqueue<cmwq::bh> q{"q"};
@@ -640,7 +640,7 @@ TEST_CASE("bh: flush waits for what another thread runs, cancel_sync as well, ca
     CHECK(runs == 2);
 }
 
-TEST_CASE("bh: an item may destroy itself, and the item beneath it") {
+TEST_CASE("bh: an item may destroy itself and the item that it interrupts") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<> events{"events"};
     auto* self = new std::optional<item>;
@@ -671,7 +671,7 @@ TEST_CASE("bh: an item may destroy itself, and the item beneath it") {
     CHECK(runs == 2);
 }
 
-TEST_CASE("bh: drain and destruction run what is pending, and reject what comes from outside") {
+TEST_CASE("bh: drain and destruction run the pending items and reject new items from outside") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     int runs = 0;
@@ -698,9 +698,9 @@ TEST_CASE("bh: drain and destruction run what is pending, and reject what comes 
     q.reset();
 }
 
-// --- exceptions and errors --------------------------------------------------------------------------------------------
+// --- exceptions and errors -------------------------------------------------------------------------------------------
 
-TEST_CASE("bh: an exception goes to the handler, and the queue goes on") {
+TEST_CASE("bh: the handler gets an exception and the queue goes on") {
     std::string what;
     cmwq::workqueue<cmwq::bh> q{{.name = "q", .on_exception = [&](std::exception_ptr e) {
                                      try {
@@ -727,7 +727,7 @@ TEST_CASE("bh: impossible options are refused") {
     CHECK(one.max_active() == 1);
 }
 
-TEST_CASE("bh: what waits is refused inside of an item, and nothing changed") {
+TEST_CASE("bh: a call that waits is refused inside of an item and nothing changes") {
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
     cmwq::workqueue<> events{"events"};
     std::vector<std::errc> codes;
@@ -762,7 +762,7 @@ TEST_CASE("bh: what waits is refused inside of an item, and nothing changed") {
     CHECK(codes == std::vector<std::errc>(4, std::errc::resource_deadlock_would_occur));
 }
 
-TEST_CASE("bh: an empty queue may be destroyed inside of an item") {
+TEST_CASE("bh: an item may destroy an empty queue") {
     const pinned here(cpu_a());
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
@@ -778,7 +778,7 @@ TEST_CASE("bh: an empty queue may be destroyed inside of an item") {
     CHECK(empty_bh == nullptr);
 }
 
-TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when that is possible") {
+TEST_CASE("bh: a thread that cannot be made is reported and made later and no item is lost") {
     cmwq_test::fake_threads threads;
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
@@ -805,7 +805,7 @@ TEST_CASE("bh: without a thread nothing is lost, it is reported, and made when t
     CHECK(events.count(cmwq::event::kind::no_thread) == 1);
 }
 
-TEST_CASE("bh: an item that blocks unannounced is reported, once, in builds with assertions") {
+TEST_CASE("bh: an unannotated blocking item is reported once in builds with assertions") {
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "quick"};
@@ -834,7 +834,7 @@ TEST_CASE("bh: an item that blocks unannounced is reported, once, in builds with
 #endif
 }
 
-TEST_CASE("bh: counters count, and a thread is there only when it was needed") {
+TEST_CASE("bh: the counters are exact and a thread exists only after it was needed") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
     item w{[] {}};

@@ -55,7 +55,7 @@ int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind ki
 
 } // namespace
 
-TEST_CASE("items that block un-annotated are replaced: by the sentinel, and by the monitor without one") {
+TEST_CASE("blocking: the sentinel replaces unannotated blocking items and without it the monitor does") {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
     CHECK(chain_of_waiters(rt, 30, false) == 30);
@@ -65,13 +65,13 @@ TEST_CASE("items that block un-annotated are replaced: by the sentinel, and by t
     else CHECK((s.blocks_by_sentinel == 0 && s.blocks_by_monitor > 0));
 }
 
-TEST_CASE("items that announce that they block are replaced at once, without sentinel") {
+TEST_CASE("blocking: annotated blocking items are replaced at once without a sentinel") {
     cmwq::runtime rt{{.sentinel = false}};
     CHECK(chain_of_waiters(rt, 30, true) == 30);
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("the guard: kinds, nesting, upgrade, threshold") {
+TEST_CASE("blocking: the guard handles kinds and nesting and upgrades and thresholds") {
     struct seen {
         int begins = 0, upgrades = 0, ends = 0;
         block_kind kind{};
@@ -110,7 +110,7 @@ TEST_CASE("the guard: kinds, nesting, upgrade, threshold") {
     CHECK(&cmwq::blocking(cmwq::may_block, [&]() -> int& { return x; }) == &x);
 }
 
-TEST_CASE("may_block counts after the threshold, at once if that is zero") {
+TEST_CASE("blocking: a may_block region counts after the threshold or at once if that is zero") {
     const auto threshold = GENERATE(std::chrono::nanoseconds{0}, std::chrono::nanoseconds{2ms});
     cmwq::runtime rt{{.may_block_threshold = threshold, .sentinel = false}};
     CHECK(chain_of_waiters(rt, 10, true, cmwq::may_block) == 10);
@@ -118,7 +118,7 @@ TEST_CASE("may_block counts after the threshold, at once if that is zero") {
     if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads in all") {
+TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice") {
     const cmwq_test::without_naps here; // they are blocks
     cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
@@ -139,7 +139,7 @@ TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads
     CHECK(rt.stats().threads <= 4);
 }
 
-TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
+TEST_CASE("blocking: a pool whose items stop blocking returns to one active worker") {
     const cmwq_test::without_naps they_are_blocks;
     const cmwq_test::without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt;
@@ -163,7 +163,8 @@ TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
     q.drain();
 }
 
-TEST_CASE("what came in while nobody counted as running is not forgotten when somebody does again") {
+TEST_CASE(
+    "blocking: an item that came while no worker was runnable is not forgotten when a worker becomes runnable again") {
     // An item in a blocking_region lets another worker be woken for the next item; back from the region before that
     // worker looks, it counts again, the other one goes back to sleep, and then it blocks without a word.
     cmwq::runtime rt;
@@ -188,7 +189,7 @@ TEST_CASE("what came in while nobody counted as running is not forgotten when so
     }
 }
 
-TEST_CASE("items of a cpu_intensive queue do not hold others back") {
+TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items") {
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> hogs{rt, {.name = "hogs", .cpu_intensive = true}};
     cmwq::workqueue<> q{rt, "q"};
@@ -206,7 +207,8 @@ TEST_CASE("items of a cpu_intensive queue do not hold others back") {
     stop = true;
 }
 
-TEST_CASE("a thread that cannot be made: items run without a spare, it is told once, and made up for") {
+TEST_CASE(
+    "blocking: items run without a spare if no thread can be made and it is reported once and made up for later") {
     fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
@@ -242,7 +244,7 @@ TEST_CASE("a thread that cannot be made: items run without a spare, it is told o
     CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEST_CASE("without a service thread there is no runtime") {
+TEST_CASE("blocking: without a service thread there is no runtime") {
     fake_threads threads;
     threads.refuse();
     CHECK_THROWS_AS(cmwq::runtime({.threads = &threads}), std::system_error);

@@ -24,7 +24,7 @@
 using cmwq::queue_status;
 using namespace cmwq_test;
 
-TEST_CASE("an item that still runs on one CPU is not run on another: it runs there again") {
+TEST_CASE("bound: an item that still runs on one CPU runs there again and not on another CPU") {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return; // a machine with one CPU cannot show it
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
@@ -57,7 +57,7 @@ TEST_CASE("an item that still runs on one CPU is not run on another: it runs the
     CHECK(last_cpu == second);
 }
 
-TEST_CASE("queue_on runs the item on that CPU") {
+TEST_CASE("bound: queue_on runs the item on that CPU") {
     cmwq::workqueue<> q{"q"};
     for (const unsigned cpu : cmwq::runtime::global().cpus()) {
         std::atomic<unsigned> seen{~0u};
@@ -68,7 +68,7 @@ TEST_CASE("queue_on runs the item on that CPU") {
     }
 }
 
-TEST_CASE("no more than max_active items of a queue are active on a CPU, the others wait in order") {
+TEST_CASE("bound: at most max_active items of a queue are active on a CPU and the others wait in order") {
     cmwq::workqueue<> q{{.name = "q", .max_active = 3}};
     const unsigned cpu = first_cpu();
     std::atomic<int> inside{0}, most{0};
@@ -107,7 +107,7 @@ TEST_CASE("no more than max_active items of a queue are active on a CPU, the oth
     CHECK(too_early == 0);
 }
 
-TEST_CASE("max_active counts for each CPU on its own") {
+TEST_CASE("bound: max_active counts for each CPU separately") {
     cmwq::workqueue<> one{{.name = "one", .max_active = 1}};
     for (const unsigned held : cmwq::runtime::global().cpus()) {
         gate<cmwq::bound> g;
@@ -123,7 +123,7 @@ TEST_CASE("max_active counts for each CPU on its own") {
     }
 }
 
-TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhere, those who name it are not") {
+TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU and queue_on() is rejected") {
     cmwq::runtime one{{.cpus = {first_cpu()}}};
     cmwq::workqueue<> narrow{one, "narrow"};
     cmwq::work w{[] {}};
@@ -136,7 +136,7 @@ TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhe
     w.flush();
 }
 
-TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
+TEST_CASE("bound: priorities have separate pools and a refused priority falls back and is reported once") {
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<> normal{rt, "normal"};
@@ -179,7 +179,7 @@ std::string suffix(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("the threads of each priority have its nice value, its class and its letter") {
+TEST_CASE("bound: the threads of each priority have its nice value and its class and its letter") {
     event_log events;
     const auto refused = [&] { return events.count(cmwq::event::kind::priority_refused); };
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -203,7 +203,7 @@ TEST_CASE("the threads of each priority have its nice value, its class and its l
     else std::puts("not looked at: SCHED_FIFO is not permitted here");
 }
 
-TEST_CASE("the threads of shared pools have no letter, whatever their attributes") {
+TEST_CASE("bound: the threads of shared pools have no letter whatever their attributes are") {
     cmwq::runtime rt;
     for (const auto& a : {cmwq::attrs{}.nice(-20), cmwq::attrs{}.scheduling(cmwq::scheduling::fifo)}) {
         cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = a}};

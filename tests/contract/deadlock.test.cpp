@@ -98,9 +98,9 @@ struct ring {
 
 } // namespace
 
-// --- cycles of runs: refused ------------------------------------------------------------------------------------------
+// --- cycles of runs: refused -----------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: two queues whose items flush the other one: the second is refused, each time") {
+TEST_CASE("deadlock: if the items of two queues flush the other queue the second flush is refused each time") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
     for (int round = 0; round < 200; ++round) {
@@ -125,7 +125,7 @@ TEST_CASE("deadlock: two queues whose items flush the other one: the second is r
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: three queues in a ring, of three policies and two runtimes") {
+TEST_CASE("deadlock: a ring of three queues of three policies and two runtimes is found") {
     watched_runtime w, other;
     cmwq::workqueue<> one{w.rt, "one"};
     cmwq::workqueue<cmwq::elastic> two{other.rt, "two"};
@@ -153,7 +153,7 @@ TEST_CASE("deadlock: three queues in a ring, of three policies and two runtimes"
     CHECK(three.queue(after) == cmwq::queue_status::queued); // a drain that was refused has ended
 }
 
-TEST_CASE("deadlock: two items that flush each other") {
+TEST_CASE("deadlock: two items that flush each other are found") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, "q"};
     ring r(2);
@@ -170,7 +170,7 @@ TEST_CASE("deadlock: two items that flush each other") {
     CHECK(count_of(r.refusals[0], address(*a)) + count_of(r.refusals[0], address(*b)) == 3);
 }
 
-TEST_CASE("deadlock: two items that cancel and disable each other: they are enabled as before") {
+TEST_CASE("deadlock: two items that cancel and disable each other are found and stay enabled as before") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"};
     ring r(2);
@@ -193,7 +193,7 @@ TEST_CASE("deadlock: two items that cancel and disable each other: they are enab
     CHECK_THROWS_AS(b->enable(), std::logic_error);
 }
 
-TEST_CASE("deadlock: who is refused goes on, as often as it likes, and so does the other one") {
+TEST_CASE("deadlock: an item whose wait was refused goes on and so does the other item and both may repeat it") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore go{0};
@@ -248,7 +248,7 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     CHECK(w.count() == 0);
 }
 
-// --- behind limits: reported ------------------------------------------------------------------------------------------
+// --- behind limits: reported -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -286,19 +286,19 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
 
 } // namespace
 
-TEST_CASE("deadlock: an ordered queue whose item waits for the next one") {
+TEST_CASE("deadlock: an ordered queue whose item waits for the next item is reported") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> q{w.rt, "full"};
     check_saturated(w, q, 1);
 }
 
-TEST_CASE("deadlock: an unbound queue whose items all wait for one that they keep from running") {
+TEST_CASE("deadlock: an unbound queue is reported if all its items wait for one that they keep from running") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     check_saturated(w, q, 2);
 }
 
-TEST_CASE("deadlock: a bound queue whose items all wait for one that they keep from running") {
+TEST_CASE("deadlock: a bound queue is reported if all its items wait for one that they keep from running") {
     cmwq::runtime_options o;
     o.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()};
     watched_runtime w(cmwq::event::kind::deadlock, o);
@@ -306,7 +306,7 @@ TEST_CASE("deadlock: a bound queue whose items all wait for one that they keep f
     check_saturated(w, q, 3);
 }
 
-TEST_CASE("deadlock: a flush of a full queue by the item that its items wait for") {
+TEST_CASE("deadlock: a flush of a full queue by the item for which the items of that queue wait is reported") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> full{w.rt, "full"};
     cmwq::workqueue<> other{w.rt, "other"};
@@ -336,7 +336,7 @@ TEST_CASE("deadlock: a flush of a full queue by the item that its items wait for
     full.flush();
 }
 
-TEST_CASE("deadlock: an instance that waits for the run of its own item, which waits for it by way of another one") {
+TEST_CASE("deadlock: a pending instance that depends on the run of its own item is reported if that run waits for it") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::optional<item> again, flusher;
@@ -358,7 +358,7 @@ TEST_CASE("deadlock: an instance that waits for the run of its own item, which w
     other.flush();
 }
 
-TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later") {
+TEST_CASE("deadlock: a limit that is lowered below the number of waiting items is noticed later") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     std::binary_semaphore begun{0}, queued{0}, holds{0}, go{0};
@@ -390,10 +390,10 @@ TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later")
     q.flush();
 }
 
-// --- no delays --------------------------------------------------------------------------------------------------------
+// --- no delays -------------------------------------------------------------------------------------------------------
 
 // Before, all of this was done by the service thread, and each look at each wait walked along all that is pending.
-TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items hold up no timer") {
+TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
         q{w.rt, {.name = "q", .max_active = 512}};
@@ -423,9 +423,9 @@ TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of item
     CHECK(w.count() == 0);
 }
 
-// --- no false alarms --------------------------------------------------------------------------------------------------
+// --- no false alarms -------------------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item waits for it") {
+TEST_CASE("deadlock: no alarm for an item that flushes a queue in which a later item waits for it") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore begun{0}, go{0};
@@ -451,7 +451,7 @@ TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item wai
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, and a full queue likewise") {
+TEST_CASE("deadlock: no alarm for a long wait that ends and none for a queue that is full for long") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> q{w.rt, "q"};
     cmwq::workqueue<> other{w.rt, "other"};
@@ -475,7 +475,7 @@ TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, 
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw") {
+TEST_CASE("deadlock: no alarm for an item that waits for a frozen queue because it waits for the thaw") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> frozen{w.rt, {.name = "frozen", .max_active = 2, .freezable = true}};
     cmwq::workqueue<> q{w.rt, "q"};
@@ -501,7 +501,7 @@ TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw")
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from several threads") {
+TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from several threads") {
     // An item of level n queues and awaits items of lower levels only, in one of several ways. Each level has queues of
     // its own, so that a flush waits for lower levels, too.
     watched_runtime w;
@@ -565,9 +565,9 @@ TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from 
     CHECK(w.count() == 0);
 }
 
-// --- rescuers, and items that are destroyed while they are queued -----------------------------------------------------
+// --- rescuers, and items that are destroyed while they are queued ----------------------------------------------------
 
-TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue without one: once") {
+TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue without one is reported once") {
     watched_runtime w(cmwq::event::kind::flush_dependency);
     cmwq::workqueue<> reclaim{w.rt, {.name = "reclaim", .rescuer = true}};
     cmwq::workqueue<> plain{w.rt, "plain"};
@@ -605,7 +605,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
         go.release();
         reclaim.flush();
     }
-    SECTION("not: cancel_sync(), which waits for what has a thread already") {
+    SECTION("no report for cancel_sync() because that waits for an item that has a thread already") {
         plain.queue(held);
         begun.acquire();
         item waits{[&] { held.cancel_sync(); }};
@@ -615,7 +615,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
         reclaim.flush();
         CHECK(w.count() == 0);
     }
-    SECTION("not: among queues with rescuers, and from one without") {
+    SECTION("no report among queues with rescuers and none from a queue without a rescuer") {
         cmwq::workqueue<> second{w.rt, {.name = "second", .rescuer = true}};
         item waits{[&] { second.flush(); }}, from_plain{[&] { reclaim.flush(); }};
         second.queue(held);
@@ -630,7 +630,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
     }
 }
 
-TEST_CASE("destroyed while queued: told in builds with assertions, to those who listen") {
+TEST_CASE("destroyed while queued: the event is reported to a listener in builds with assertions") {
     watched_runtime w(cmwq::event::kind::destroyed_while_queued);
     cmwq::workqueue<cmwq::ordered> q{w.rt, "jobs"};
     std::binary_semaphore begun{0}, go{0};
@@ -670,7 +670,7 @@ TEST_CASE("destroyed while queued: told in builds with assertions, to those who 
     CHECK(has(w.messages()[1], "queued on queue \"jobs\" (armed, for CPU "));
 }
 
-TEST_CASE("dump: who waits for what") {
+TEST_CASE("dump: the text contains each wait and what it waits for") {
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};

@@ -75,7 +75,7 @@ int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
 
 } // namespace
 
-TEST_CASE("items that wait for each other, un-annotated, are replaced until all have started") {
+TEST_CASE("elastic: unannotated items that wait for each other are replaced until all have started") {
     const int n = GENERATE(8, 200);
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -89,7 +89,7 @@ TEST_CASE("items that wait for each other, un-annotated, are replaced until all 
     if (!sentinel) CHECK(s.blocks_by_sentinel == 0);
 }
 
-TEST_CASE("items that announce that they block are replaced at once, by whoever announces it") {
+TEST_CASE("elastic: annotated blocking items are replaced at once") {
     const int n = GENERATE(8, 200);
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<cmwq::elastic> q{rt, with({})};
@@ -97,7 +97,7 @@ TEST_CASE("items that announce that they block are replaced at once, by whoever 
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
+TEST_CASE("elastic: blocked items are also replaced on a simulated machine with wider pods") {
     cmwq::runtime rt{two_nodes()};
     for (const bool announced : {false, true}) {
         cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
@@ -107,7 +107,7 @@ TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
 
 // On a busy machine a detector may take for blocked what waits for a lock; the pool learns better. So this asks for one
 // run without, of many.
-TEST_CASE("items that only compute get no more threads than there are CPUs, and spares") {
+TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares") {
     const without_naps here; // they are blocks
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
@@ -121,7 +121,7 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
     }));
 }
 
-TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
+TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable item for each CPU") {
     const without_naps they_are_blocks;
     const without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt{{.overdue_after = 0ns}};
@@ -201,7 +201,7 @@ private:
 } // namespace
 
 // With and without the detectors that find what is blocked.
-TEMPLATE_TEST_CASE("items that live for long and pause often do not keep others from starting", "", cmwq::bound,
+TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items from starting", "", cmwq::bound,
                    cmwq::elastic) {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -220,7 +220,8 @@ TEMPLATE_TEST_CASE("items that live for long and pause often do not keep others 
     q.flush();
 }
 
-TEMPLATE_TEST_CASE("items that only compute let others start beside them", "", cmwq::bound, cmwq::elastic) {
+TEMPLATE_TEST_CASE("elastic: items that only compute let other items start beside them", "", cmwq::bound,
+                   cmwq::elastic) {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<TestType> q{rt, "q"};
@@ -237,7 +238,7 @@ TEMPLATE_TEST_CASE("items that only compute let others start beside them", "", c
     q.flush();
 }
 
-TEST_CASE("an item that computes for long is noticed as long as anybody looks, also where nothing waits behind it") {
+TEST_CASE("elastic: an item that computes for long is noticed also if no item waits behind it") {
     cmwq::runtime rt;
     const unsigned first = *rt.cpus().begin();
     cmwq::workqueue<> q{rt, "q"};
@@ -258,7 +259,7 @@ TEST_CASE("an item that computes for long is noticed as long as anybody looks, a
     q.flush();
 }
 
-TEST_CASE("a CPU of the queue that would idle helps another pod") {
+TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // nobody to help
     const unsigned cpu = *rt.cpus().begin();

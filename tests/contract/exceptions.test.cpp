@@ -75,8 +75,8 @@ struct notices_unwinding {
 } // namespace
 
 // Of bottom halves it is only promised that the program ends: tests/death/bh_throws.cpp.
-TEMPLATE_LIST_TEST_CASE("an exception that nobody handles ends the program where it is thrown, nothing unwound", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound",
+                        "", threaded_policies) {
     using P = TestType;
     const bool is_posted = GENERATE(true, false);
     const outcome o = in_child([&] {
@@ -92,7 +92,7 @@ TEMPLATE_LIST_TEST_CASE("an exception that nobody handles ends the program where
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("an exception that nobody handles ends the program where it is thrown, on a rescuer, too") {
+TEST_CASE("exceptions: an unhandled exception on a rescuer ends the program where it is thrown") {
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         scarce_runtime s;
@@ -106,7 +106,7 @@ TEST_CASE("an exception that nobody handles ends the program where it is thrown,
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("an exception that is thrown on ends the program where that happens") {
+TEST_CASE("exceptions: an exception that is rethrown ends the program where that happens") {
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         cmwq::workqueue<> q{"q"};
@@ -126,7 +126,8 @@ TEST_CASE("an exception that is thrown on ends the program where that happens") 
     CHECK(o.exited_with(0));
 }
 
-TEMPLATE_LIST_TEST_CASE("the handler of a queue gets the very exception, in the run of its item", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same exception object during the run of its item",
+                        "", every_policy) {
     using P = TestType;
     unwound = false;
     int originals = 0, in_its_run = 0; // plain: one after the other
@@ -187,8 +188,9 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 } // namespace
 
 // Its address is nobody's while the handler runs: another item may have it, run beside it, and be waited for.
-TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and its address is not taken for its run",
-                        "", crowded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "exceptions: a closure that has thrown is gone in the handler and its address does not count as its run", "",
+    crowded_policies) {
     using P = TestType;
     visit v, handler;
     const void* address = nullptr;
@@ -230,7 +232,7 @@ TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and i
     CHECK(v.most == 1);
 }
 
-TEST_CASE("a handler that throws ends the program") {
+TEST_CASE("exceptions: a handler that throws ends the program") {
     const outcome o = in_child([] {
         cmwq::options<> options;
         options.on_exception = [](const std::exception_ptr&) { throw std::runtime_error("handler"); };

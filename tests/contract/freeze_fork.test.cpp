@@ -53,8 +53,9 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and unlocked what the items share", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "freeze: after fork() under a guard the child finds the shared data of the items consistent and unlocked", "",
+    threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     bank shared;
@@ -93,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with queues of its own", "",
+TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with its own queues", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -125,7 +126,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on wit
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("freeze: an item of another queue forks under a guard") {
+TEST_CASE("freeze: an item of another queue may fork under a guard") {
     freezable_world<cmwq::bound> w;
     bank shared;
     for (std::size_t i = 0; i < 500; ++i) w.q.post([&shared, i] { shared.transfer(i); });

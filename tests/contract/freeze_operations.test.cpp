@@ -34,7 +34,7 @@ using timed_item = cmwq::delayed_work<std::function<void()>>;
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which waits for the thaw", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then waits for the thaw", "",
                         threaded_policies) {
     freezable_world<TestType> w;
     std::vector<int> order; // timers of one CPU; plain: they are awaited one after the other
@@ -62,8 +62,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which wai
     CHECK(order == std::vector{1, 2});
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: cancelling, disabling and destroying take away at once what waits for the thaw", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: cancel and disable and the destructor remove at once an item that waits for the thaw",
+                        "", threaded_policies) {
     freezable_world<TestType> w;
     std::atomic<int> wrong{0}, runs{0};
     const auto never = [&] { ++wrong; };
@@ -91,7 +91,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: cancelling, disabling and destroying take away 
     CHECK(w.q.stats().started == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: who waits for a frozen queue or item waits for the thaw", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the thaw", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait, which the dump shows
@@ -127,7 +127,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: who waits for a frozen queue or item waits for 
     CHECK(w.q.post([] {}) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: waiting for a frozen queue in which nothing waits returns at once", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue in which no item waits returns at once", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -142,7 +142,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: waiting for a frozen queue in which nothing wai
     CHECK(w.q.shutdown(cmwq::cancel_pending) + static_cast<std::size_t>(runs) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops what waits for the thaw, and does not wait for it", "",
+TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw and does not wait for it", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w(1);
@@ -169,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops what waits for the thaw, and doe
     CHECK(w.q.post([] {}) == queue_status::rejected);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set meanwhile counts from the thaw on", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze counts after the thaw", "", limited_policies) {
     freezable_world<TestType> w(1);
     w.rt.freeze();
     std::counting_semaphore<> entered{0}, leave{0};
@@ -192,7 +192,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set meanwhile counts from the t
     w.q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are frozen as well", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
     using P = TestType;
     freezable_world<P> w(1);
     cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the pools that come
@@ -230,7 +230,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are fro
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer runs out, and the rescuer goes on after the thaw", "",
+TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer goes on after the thaw", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;

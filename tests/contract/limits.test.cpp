@@ -92,8 +92,9 @@ void look_at_all(cmwq::runtime& rt, const attrs& a) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its share by its CPUs", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: max_active counts for the whole machine and each node gets a share according to its CPUs", "",
+    parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> first(q), second(q);
@@ -114,7 +115,8 @@ TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its sh
     CHECK(q.stats().completed == 48);
 }
 
-TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never nothing", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share that is rounded up and never zero", "",
+                        parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 CPUs and 2
     cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
@@ -141,7 +143,7 @@ TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never
     CHECK(q.stats().completed == 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a pool that spans nodes has the whole limit", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::system);
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1, a)};
@@ -155,7 +157,7 @@ TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", paral
     CHECK(c.most() == 8);
 }
 
-TEMPLATE_LIST_TEST_CASE("min_active: 8 or max_active unless somebody says otherwise, lowered with max_active", "",
+TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is lowered with max_active", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, "q"};
@@ -173,7 +175,7 @@ TEMPLATE_LIST_TEST_CASE("min_active: 8 or max_active unless somebody says otherw
     CHECK(given.min_active() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("impossible limits are refused, and nothing changes", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: impossible limits are refused and nothing changes", "", parallel_policies) {
     using queue = cmwq::workqueue<TestType>;
     cmwq::runtime rt{two_nodes()};
     CHECK_THROWS_AS(queue(rt, limits<TestType>(8, 9)), std::invalid_argument);
@@ -199,8 +201,8 @@ TEMPLATE_LIST_TEST_CASE("impossible limits are refused, and nothing changes", ""
     CHECK(c.inside() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits change live: raising starts waiting items in every pod, lowering stops none", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every pod and a lowered limit stops no item",
+                        "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
     crowd<TestType> first(q), second(q);
@@ -233,7 +235,7 @@ TEMPLATE_LIST_TEST_CASE("limits change live: raising starts waiting items in eve
     CHECK(q.stats().completed == 64);
 }
 
-TEMPLATE_LIST_TEST_CASE("raising min_active gives a node more than its share, at once", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a raised min_active gives a node more than its share at once", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> c(q);
@@ -251,8 +253,9 @@ TEMPLATE_LIST_TEST_CASE("raising min_active gives a node more than its share, at
     CHECK(c.most() == 8);
 }
 
-TEMPLATE_LIST_TEST_CASE("a chain of items that wait for each other completes if it is no longer than min_active", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: a chain of items that wait for each other completes if it is not longer than min_active", "",
+    parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const unsigned length = GENERATE(1u, 4u, 8u, 20u);
     const bool one_node = GENERATE(true, false);
@@ -272,7 +275,7 @@ TEMPLATE_LIST_TEST_CASE("a chain of items that wait for each other completes if 
     CHECK(q.stats().completed == 5 * length);
 }
 
-TEMPLATE_LIST_TEST_CASE("pods of a node take turns when a slot comes free", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becomes free", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
     crowd<TestType> holder(q);
@@ -296,8 +299,8 @@ TEMPLATE_LIST_TEST_CASE("pods of a node take turns when a slot comes free", "", 
     CHECK(most_ahead == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed and moved to another queue", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled and flushed and moved to another queue",
+                        "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
     cmwq::workqueue<TestType> free{rt, "free"};
@@ -334,7 +337,7 @@ TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed 
     CHECK(runs == 11);
 }
 
-TEMPLATE_LIST_TEST_CASE("a slot that is handed to a pod whose item is being cancelled at that moment is not lost", "",
+TEMPLATE_LIST_TEST_CASE("limits: a slot is not lost if the item of its new pool is cancelled at that moment", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
@@ -363,8 +366,7 @@ TEMPLATE_LIST_TEST_CASE("a slot that is handed to a pod whose item is being canc
     CHECK(runs == 5000 - cancelled);
 }
 
-TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instant, and loses nothing", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and lose no item", "", parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     const attrs by_cache = attrs{}.affinity(affinity_scope::cache), by_node = attrs{}.affinity(affinity_scope::numa),
@@ -483,8 +485,9 @@ TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instan
     CHECK(ran > 1000);
 }
 
-TEMPLATE_LIST_TEST_CASE("queue_on_node is a hint for the pod; an unknown node is rejected and the item left alone", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: queue_on_node is a hint for the pod and rejects an unknown node and leaves the item alone", "",
+    keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     cmwq::options<P> o;

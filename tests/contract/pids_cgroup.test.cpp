@@ -76,7 +76,8 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: pids.max of the cgroup admits no worker", "", cmwq_test::threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while pids.max of the cgroup admits no worker", "",
+                        cmwq_test::threaded_policies) {
     const pids_cgroup group;
     if (!group.exists()) {
         std::cout << "skipped: " << group.why_not << '\n';

@@ -47,7 +47,7 @@ bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of them block, in order", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker though some of them block", "",
                         threaded_policies) {
     using P = TestType;
     constexpr int many = 1000, nr_blocking = 20;
@@ -98,7 +98,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of 
     CHECK(s.events.count(kind::thread_limit) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as a name goes", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue up to the length of a thread name", "",
+                        threaded_policies) {
     using P = TestType;
     for (const auto& [queue, thread] :
          {std::pair{"disk", "cmwq/R:disk"}, {"12345678", "cmwq/R:12345678"}, {"a longer name", "cmwq/R:a longer"}}) {
@@ -113,8 +114,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the thread keeps to the CPUs of its queue, idle and running, also when they change",
-                        "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "rescue: the thread keeps to the CPUs of its queue when idle and when running and after a change", "",
+    keyed_policies) {
     using P = TestType;
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
@@ -153,7 +155,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread keeps to the CPUs of its queue, idle
     CHECK(rescued_on() == first);
 }
 
-TEST_CASE("rescue: of a bound queue the thread is bound to the CPU whose items it runs, and then to none") {
+TEST_CASE("rescue: the rescuer of a bound queue is bound to the CPU whose items it runs and then to none") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     std::unique_ptr<cmwq::workqueue<>> q;
@@ -180,7 +182,7 @@ TEST_CASE("rescue: of a bound queue the thread is bound to the CPU whose items i
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, wherever it was queued", "",
+TEMPLATE_LIST_TEST_CASE("rescue: all items of an ordered queue run in order on whatever CPU they were queued", "",
                         std::tuple<cmwq::ordered>) {
     scarce_runtime s;
     cmwq::workqueue<TestType> q{s.rt, with_rescuer<TestType>()};
@@ -198,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, w
     for (int i = 0; i < 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools, and goes on when it can", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and goes on later", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -227,7 +229,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
     CHECK(s.events.count(kind::rescued) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: what blocks on the rescuer holds nobody up once there are workers", "",
+TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no other item once there are workers", "",
                         crowded_policies) {
     using P = TestType;
     const bool announced = GENERATE(false, true);
@@ -255,7 +257,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: what blocks on the rescuer holds nobody up once
     stays.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back, and comes when they are blocked", "",
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back and comes when they are blocked", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -303,7 +305,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back, and c
     }
 }
 
-TEST_CASE("rescue: where no queue has a rescuer nothing is rescued, and on_rescuer() is false anywhere else") {
+TEST_CASE("rescue: without a rescuer no item is rescued and on_rescuer() is false everywhere") {
     scarce_runtime s;
     CHECK(!cmwq::this_work::on_rescuer());
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -315,7 +317,7 @@ TEST_CASE("rescue: where no queue has a rescuer nothing is rescued, and on_rescu
     CHECK(s.events.count(kind::rescued) == 0);
 }
 
-TEST_CASE("rescue: endless work in one pool does not keep the rescuer from another one") {
+TEST_CASE("rescue: endless items in one pool do not keep the rescuer from another pool") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -337,7 +339,7 @@ TEST_CASE("rescue: endless work in one pool does not keep the rescuer from anoth
     CHECK(!endless.busy());
 }
 
-TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits") {
+TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool waits") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -376,7 +378,7 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
 }
 
 // The staff thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
-TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and later") {
+TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;
     for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
@@ -442,7 +444,7 @@ private:
 } // namespace
 
 // The kernel has its rescuers for this: making a worker does not fail, it takes long.
-TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers are called and timers fire", "",
+TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
                         threaded_policies) {
     using P = TestType;
     fake_threads threads;
@@ -469,7 +471,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers ar
     CHECK(rescued == 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a worker that makes its spare for seconds holds nobody up", "", crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no other item", "",
+                        crowded_policies) {
     using P = TestType;
     fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};

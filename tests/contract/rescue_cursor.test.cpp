@@ -45,7 +45,8 @@ cmwq::options<P> wide(cmwq::options<P> o) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are looked at once", "", crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer looks once at the items of other queues in front of its own", "",
+                        crowded_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::workqueue<P> with{s.rt, wide(with_rescuer<P>())};
@@ -82,7 +83,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are loo
     CHECK(others == nr_foreign);
 }
 
-TEST_CASE("rescue: an item in front that goes takes no other one from sight") {
+TEST_CASE("rescue: removal of an item in front does not hide another item") {
     // The rescuer remembers up to where it has looked by an item; that one is cancelled, and the one before it, too.
     using item = cmwq::work<std::function<void()>>;
     scarce_runtime s;

@@ -36,7 +36,7 @@ struct counted {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and nothing is left of the attempt", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and leaves nothing behind", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -66,7 +66,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
 }
 
-TEST_CASE("rescue: attributes that are impossible leave no rescuer behind") {
+TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
     const auto tasks = cmwq_test::nr_tasks();
     scarce_runtime s;
     cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
@@ -76,7 +76,7 @@ TEST_CASE("rescue: attributes that are impossible leave no rescuer behind") {
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer goes with its queue", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_policies) {
     using P = TestType;
     const auto tasks = cmwq_test::nr_tasks();
     {
@@ -92,7 +92,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer goes with its queue", "", threaded_
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered the call", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has answered the call", "",
+                        threaded_policies) {
     using P = TestType;
     fake_threads threads;
     event_log events;
@@ -140,7 +141,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
 }
 
 // Many rounds of it, with all that may happen at the same time: tests/stress/rescue.test.cpp.
-TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "",
+                        threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
@@ -164,8 +166,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way",
 
 #if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
 
-TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its own, and the parent's are dead", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers and the queues of the parent are dead",
+                        "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     auto q = std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>());
@@ -203,7 +205,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its 
     CHECK(g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a rescuer's item forks", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};

@@ -44,7 +44,7 @@ struct rescue_in_progress : scarce_runtime {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer are cancelled, disabled, flushed", "",
+TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled and disabled and flushed", "",
                         threaded_policies) {
     rescue_in_progress<TestType> s;
     auto& q = *s.q;
@@ -79,7 +79,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer are cancelle
     CHECK(runs == 1001);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: who waits for the item on the rescuer gets its end", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a wait for the item on the rescuer ends with its run", "", threaded_policies) {
     rescue_in_progress<TestType> s;
     auto& q = *s.q;
     std::atomic<int> returned{0};
@@ -112,7 +112,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: who waits for the item on the rescuer gets its 
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for what the rescuer has to run", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for the items that the rescuer has to run", "",
+                        threaded_policies) {
     rescue_in_progress<TestType> s;
     std::atomic<int> runs{0};
     for (int i = 0; i < 100; ++i) s.q->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
@@ -131,7 +132,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for what the rescuer has t
     CHECK(s.rt.stats().items_rescued == s.rt.stats().items_completed);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception, results to futures", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception and results go to futures", "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     std::atomic<int> caught{0};
@@ -145,7 +146,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception, results to futur
     CHECK(caught == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescuer, and nothing is lost", "",
+TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer runs and no item is lost", "",
                         keyed_policies) {
     using P = TestType;
     rescue_in_progress<P> s;
@@ -178,7 +179,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescu
     CHECK(order.size() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect meanwhile", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect while the rescuer runs", "", limited_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::options<P> o = with_rescuer<P>();
@@ -204,7 +205,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect meanwhile", "", lim
     CHECK(q.stats().completed == 51);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops what waits behind the rescuer", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that wait behind the rescuer", "",
+                        threaded_policies) {
     rescue_in_progress<TestType> s;
     std::atomic<int> runs{0};
     for (int i = 0; i < 50; ++i) s.q->post_on(s.cpus[0], [&] { ++runs; });
@@ -221,7 +223,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops what waits behin
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and it never runs twice at once", "",
+TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never runs twice at once", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -258,7 +260,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and
     CHECK(on_rescuer >= 100);
 }
 
-TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it is run there again") {
+TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it runs there again") {
     // Never twice at once counts for more than who has a rescuer: nobody else could run it.
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
@@ -279,7 +281,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     CHECK(without.stats().completed == 2);
 }
 
-TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run, not beside it") {
+TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run and not beside it") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};

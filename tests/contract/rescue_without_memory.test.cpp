@@ -41,7 +41,7 @@ using namespace cmwq_test;
 using kind = cmwq::event::kind;
 
 // With threads refused, and with threads for the asking, but no memory for the record of a worker.
-TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without any memory", "", threaded_policies) {
     using P = TestType;
     const bool threads_refused = GENERATE(true, false);
     constexpr int many = 1000;
@@ -98,8 +98,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", thr
     waits.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue with a rescuer, or a place for it, that memory does not suffice for", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the constructor of a queue with a rescuer leaves nothing behind if memory is missing",
+                        "", threaded_policies) {
     using P = TestType;
     cmwq::runtime rt;
     { cmwq::workqueue<P> warm_up{rt, "warm up"}; }

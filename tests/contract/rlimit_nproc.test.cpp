@@ -37,7 +37,8 @@ void set_limit(rlim_t n) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: RLIMIT_NPROC admits no worker", "", cmwq_test::threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC admits no worker", "",
+                        cmwq_test::threaded_policies) {
     const bool root = ::geteuid() == 0;
     const uid_t uid = root ? user_without_processes() : ::geteuid();
     const cmwq_test::outcome o = cmwq_test::in_child(

@@ -62,7 +62,8 @@ struct held_queue {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what has not started is dropped, and can be queued elsewhere", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and can be queued elsewhere", "",
+                        every_policy) {
     using P = TestType;
     held_queue<P> s;
     std::atomic<int> runs{0};
@@ -99,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: what has not started is dropped, and can be q
     CHECK(runs == 21);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to the items before", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact whatever was done to the items before", "", every_policy) {
     using P = TestType;
     for (unsigned round = 0; round < 10; ++round) {
         stress::random r(round);
@@ -159,8 +160,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what a worker has put behind a run of the same item is dropped as well", "",
-                        crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a run of the same item is dropped as well",
+                        "", crowded_policies) {
     using P = TestType;
     held_queue<P> s;
     s.q.set_max_active(4);
@@ -172,7 +173,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: what a worker has put behind a run of the sam
     CHECK(s.g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what they hold", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that they hold", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     const auto token = std::make_shared<int>(0);
@@ -198,7 +199,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what the
     if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for good, also from own items", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: everything is rejected forever after the call also from items of the queue", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -249,7 +250,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for 
     CHECK(chained == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: several at once share what is dropped, and all wait for what runs", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: concurrent calls share the dropped items and all wait for running items", "",
                         every_policy) {
     using P = TestType;
     held_queue<P> s;
@@ -275,7 +276,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: several at once share what is dropped, and al
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: who waits for what is dropped is told", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     item dropped{[] {}};
@@ -305,7 +306,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: who waits for what is dropped is told", "", e
     CHECK(told == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down, and nothing has changed then", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down and the attempt changes nothing", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -330,7 +331,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down, and
     CHECK(refused == 2);
 }
 
-TEST_CASE("shutdown: not from a bottom half, and nothing has changed then") {
+TEST_CASE("shutdown: a bottom half cannot shut a queue down and the attempt changes nothing") {
     cmwq::workqueue<> q{"q"};
     cmwq::workqueue<cmwq::bh> fast{"fast"};
     bool refused = false;
@@ -364,8 +365,8 @@ struct request final : cmwq::work_base {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are handed to who deletes them", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves are handed to the callable of the caller",
+                        "", every_policy) {
     using P = TestType;
     constexpr std::size_t many = 50;
     for (const bool owners : {false, true}) {
@@ -416,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are hand
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what the callable throws comes out when everything is done", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown when all is done", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     std::vector<std::unique_ptr<item>> items;
@@ -442,7 +443,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: what the callable throws comes out when every
 }
 
 // The wait that would close the circle comes after the dropping.
-TEST_CASE("shutdown: by an item that the queue waits for: an error, the queue is shut, and what was dropped stays so") {
+TEST_CASE("shutdown: a call from an item for which the queue waits is an error but the queue is shut down") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};
@@ -473,7 +474,7 @@ TEST_CASE("shutdown: by an item that the queue waits for: an error, the queue is
     CHECK(ran == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: pools that apply() has replaced, and those that have come instead", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: the call covers the pools that apply() has replaced and the new ones", "",
                         keyed_policies) {
     using P = TestType;
     held_queue<P> s;
@@ -490,7 +491,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: pools that apply() has replaced, and those th
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: against threads that queue: what was accepted has run or was dropped", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads has run or was dropped", "",
                         every_policy) {
     using P = TestType;
     for (int round = 0; round < 15; ++round) {

@@ -74,7 +74,7 @@ struct everything {
 
 } // namespace
 
-TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and nothing else") {
+TEST_CASE("signals: each kind of thread lets in the signals of its own faults and no others") {
     everything all;
     all.on_each([] {});
     const auto bit = [](int s) { return std::uint64_t{1} << (s - 1); };
@@ -116,7 +116,7 @@ long main_thread = 0;
 
 } // namespace
 
-TEST_CASE("signals: those of the process are handled by its own threads, however many there are of the library") {
+TEST_CASE("signals: the threads of the program handle the signals of the process also beside many library threads") {
     const outcome o = in_child([] {
         findings f;
         everything all;
@@ -151,7 +151,7 @@ TEST_CASE("signals: those of the process are handled by its own threads, however
     CHECK(o.exited_with(0));
 }
 
-TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled on the thread that runs it, in its run", "",
+TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled during its run on the thread that runs it", "",
                         every_policy) {
     using P = TestType;
     const outcome o = in_child([] {

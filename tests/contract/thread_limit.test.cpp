@@ -63,7 +63,7 @@ struct crowd {
 
 } // namespace
 
-TEST_CASE("thread limit: where no thread can be made attempts become rare, and one that succeeds is made up for") {
+TEST_CASE("thread limit: attempts become rare while no thread can be made and a successful one makes up for it") {
     using clock = std::chrono::steady_clock;
     const without_clock_jumps pauses_are_whole;
     std::mutex m;
@@ -106,8 +106,9 @@ TEST_CASE("thread limit: where no thread can be made attempts become rare, and o
     q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: what needs one more worker waits for it, it is told once, and all runs", "",
-                        crowded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "thread limit: an item that needs one more worker waits and one report is made and all items run", "",
+    crowded_policies) {
     crowd<TestType> c;
     CHECK(eventually([&] { return c.events.count(kind::thread_limit) == 1; }));
     c.end();
@@ -146,7 +147,7 @@ TEMPLATE_LIST_TEST_CASE("thread limit: one worker is enough for the pools of all
     CHECK(rt.stats().peak_threads == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the worker that another one has idle", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the idle worker of another pool", "", keyed_policies) {
     cmwq::runtime rt{{.max_threads = 2}};
     cmwq::workqueue<TestType> q{rt, "q"}, nice{rt, "nice"};
     nice.apply(cmwq::attrs{}.nice(1)); // another pool
@@ -205,7 +206,7 @@ void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<v
 
 } // namespace
 
-TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that has no worker yet") {
+TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that has no worker yet") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
     cmwq::workqueue<cmwq::unbound> empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
     std::atomic<int> ran{0}, ended{0};
@@ -228,7 +229,7 @@ TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that ha
     CHECK(ran == ended);
 }
 
-TEST_CASE("threads: nobody waits for workers of a queue that has gone, and that take their time") {
+TEST_CASE("threads: no call waits for the slow workers of a destroyed queue") {
     std::counting_semaphore<> leave{0};
     std::atomic<int> ended{0};
     {
@@ -290,7 +291,7 @@ bool may_leave_idle_class() {
 } // namespace
 
 // In the idle class it would have to be given a CPU for the process to end.
-TEST_CASE("threads: a sentinel is in the idle class while it is needed, and leaves it where it may") {
+TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves it where that is allowed") {
     if (!may_leave_idle_class()) return;
     const auto all_are = [](int wanted) {
         const std::vector<int> classes = classes_of_sentinels();

@@ -42,7 +42,7 @@ using kind = cmwq::event::kind;
 
 } // namespace
 
-TEST_CASE("watchdog: a pool without workers is reported, with what waits there") {
+TEST_CASE("watchdog: a pool without workers is reported with its waiting items") {
     event_log heard;
     fake_threads threads;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
@@ -57,7 +57,7 @@ TEST_CASE("watchdog: a pool without workers is reported, with what waits there")
     q.flush();
 }
 
-TEST_CASE("watchdog: says what the workers of a stalled pool do, and in which system call") {
+TEST_CASE("watchdog: the report contains what the workers of a stalled pool do and in which system call") {
     event_log heard;
     fake_threads threads;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
@@ -86,7 +86,7 @@ TEST_CASE("watchdog: says what the workers of a stalled pool do, and in which sy
     q.flush();
 }
 
-TEST_CASE("watchdog: what nobody has taken in yet is counted as waiting, and named") {
+TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiting and named") {
     event_log heard;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
@@ -103,7 +103,7 @@ TEST_CASE("watchdog: what nobody has taken in yet is counted as waiting, and nam
     CHECK(ran);
 }
 
-TEST_CASE("watchdog: without anybody to tell, a stall is printed") {
+TEST_CASE("watchdog: without a listener a stall is printed") {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
@@ -163,7 +163,7 @@ TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
     ::close(ends[1]);
 }
 
-TEST_CASE("watchdog: a queue all of whose items are blocked at its limit is named, once") {
+TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named once") {
     event_log heard;
     cmwq::runtime rt{{.watchdog = 60ms, .on_event = heard.listener()}};
     std::counting_semaphore<> leave{0};
@@ -183,7 +183,7 @@ TEST_CASE("watchdog: a queue all of whose items are blocked at its limit is name
     CHECK(heard.count(kind::saturated) == 1);
 }
 
-TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported at the threshold and its doubles") {
+TEST_CASE("watchdog: an item that keeps its CPU stops counting and is reported at the threshold and its doubles") {
     const without_naps here; // they are blocks: what waits would run before the hog is found
     struct row {
         unsigned threshold;
@@ -216,7 +216,7 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported 
                Catch::Contains(r.told != 0 ? "\"greedy\"" : "") && Catch::Contains(r.first));
 }
 
-TEST_CASE("watchdog: times must not be negative") {
+TEST_CASE("watchdog: negative times are refused") {
     CHECK_THROWS_AS(cmwq::runtime({.watchdog = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.overdue_after = -1ns}), std::invalid_argument);

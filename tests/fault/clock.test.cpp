@@ -47,7 +47,7 @@ struct wake_up_call {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("timers fire no earlier than asked, each once, whatever the clock does", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: timers fire once and not early whatever the clock does", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     stress::random r(1);
     std::vector<std::unique_ptr<wake_up_call>> calls;
@@ -75,7 +75,8 @@ TEMPLATE_LIST_TEST_CASE("timers fire no earlier than asked, each once, whatever 
     set_clock_jumps(true);
 }
 
-TEMPLATE_LIST_TEST_CASE("an hour that is gone at once: what is due fires, what is not waits on", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: after a jump of an hour the timers that are due fire and the others stay armed", "",
+                        every_policy) {
     const without_clock_jumps but_these;
     fault::jump_clock_by(1); // so that sleepers have an eye on the clock
     cmwq::workqueue<TestType> q{"q"};
@@ -99,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE("an hour that is gone at once: what is due fires, what i
     CHECK(cancelled.runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("a load goes on over jumps of hours, and loses nothing", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: a load goes on over jumps of hours and loses no item", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt{{.idle_timeout = 10min}}; // so that workers end in the middle of it
     cmwq::workqueue<P> q{rt, at_most<P>(10, "q")};
@@ -152,7 +153,7 @@ TEMPLATE_LIST_TEST_CASE("a load goes on over jumps of hours, and loses nothing",
     }
 }
 
-TEST_CASE("blocked workers are replaced while the clock jumps, and surplus ones end") {
+TEST_CASE("clock: blocked workers are replaced and surplus ones end while the clock jumps") {
     cmwq::runtime rt{{.idle_timeout = 1h, .sentinel = false}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();

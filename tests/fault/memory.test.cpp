@@ -38,7 +38,7 @@ using namespace cmwq_test;
 using cmwq::attrs;
 using cmwq::queue_status;
 
-// --- operator new -----------------------------------------------------------------------------------------------------
+// --- operator new ----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -150,16 +150,17 @@ bool works(cmwq::workqueue<P>& q) {
 
 } // namespace
 
-// --- one after the other ----------------------------------------------------------------------------------------------
+// --- one after the other ---------------------------------------------------------------------------------------------
 
-TEST_CASE("making a runtime: without memory for all of it there is none") {
+TEST_CASE("memory: a runtime is not made if memory is missing for a part of it") {
     const auto make = [] { cmwq::runtime rt{}; };
     make();
     CHECK(with_each_allocation_failing(make, [] {}) > 5);
 }
 
-TEMPLATE_LIST_TEST_CASE("making a queue: without memory for all of it there is none, and the runtime does not know it",
-                        "", every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "memory: a queue is not made if memory is missing for a part of it and the runtime does not know it", "",
+    every_policy) {
     using P = TestType;
     const bool rescuer = GENERATE(false, true);
     std::atomic<int> handlers{0};
@@ -179,7 +180,8 @@ TEMPLATE_LIST_TEST_CASE("making a queue: without memory for all of it there is n
     CHECK(works(q));
 }
 
-TEMPLATE_LIST_TEST_CASE("post() and async(): queued, or nothing left of the callable", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: post() and async() either queue the callable or leave nothing of it", "",
+                        every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -202,7 +204,7 @@ TEMPLATE_LIST_TEST_CASE("post() and async(): queued, or nothing left of the call
     CHECK(q.stats().started == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply(): all or nothing", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("memory: apply() has its whole effect or none", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -219,7 +221,7 @@ TEMPLATE_LIST_TEST_CASE("apply(): all or nothing", "", keyed_policies) {
     CHECK(works(q));
 }
 
-TEST_CASE("settings of the runtime: all or nothing, for all queues") {
+TEST_CASE("memory: a setting of the runtime changes all queues or none") {
     cmwq::runtime rt{simulated("numa:2 l3:2 core:2 pu:1")};
     cmwq::workqueue<cmwq::unbound> u{rt, "u"};
     cmwq::workqueue<cmwq::elastic> e{rt, "e"};
@@ -244,7 +246,7 @@ TEST_CASE("settings of the runtime: all or nothing, for all queues") {
     CHECK(all_work());
 }
 
-TEST_CASE("looking: dump(), machine(), refresh_topology(), attributes()") {
+TEST_CASE("memory: dump() and machine() and refresh_topology() and attributes() fail without an effect") {
     const auto nothing = [] {};
     cmwq::runtime rt;
     CHECK(with_each_allocation_failing([&] { static_cast<void>(rt.machine()); }, nothing) > 0);
@@ -259,7 +261,7 @@ TEST_CASE("looking: dump(), machine(), refresh_topology(), attributes()") {
     CHECK(works(q));
 }
 
-TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
+TEST_CASE("memory: a CPU may go and return before there was memory for the change") {
     const std::vector<long> before = tasks_named("cmwq/staff");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
@@ -291,7 +293,7 @@ TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
     CHECK(pool.manages());
 }
 
-TEST_CASE("an event is told without memory, too: without words then") {
+TEST_CASE("memory: an event without memory for its message is reported with an empty message") {
     std::atomic<int> told{0};
     std::atomic<std::size_t> words{1};
     cmwq::runtime_options o;
@@ -312,9 +314,9 @@ TEST_CASE("an event is told without memory, too: without words then") {
     CHECK(words == 0);
 }
 
-// --- all threads at once ----------------------------------------------------------------------------------------------
+// --- all threads at once ---------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("items and timers need no memory: they run when there is none", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: items and timers run without memory", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, at_most<P>(3, "q")};
@@ -358,8 +360,8 @@ TEMPLATE_LIST_TEST_CASE("items and timers need no memory: they run when there is
     for (const one& i : items) CHECK(i.ran == i.queued - i.cancelled);
 }
 
-TEMPLATE_LIST_TEST_CASE("memory that fails at random, for everybody: what is accepted runs, exactly once", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: every accepted item runs exactly once while memory fails at random for all threads",
+                        "", every_policy) {
     using P = TestType;
     const unsigned chance = GENERATE(20u, 200u);
     std::atomic<std::uint64_t> accepted{0}, ran{0}, promised{0}, kept{0}, refused{0};

@@ -37,7 +37,7 @@ constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and workers are not interrupted", "",
+TEMPLATE_LIST_TEST_CASE("signals: waits that are interrupted by signals go on and workers are not interrupted", "",
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{at_most<P>(20, "q")};
@@ -78,7 +78,7 @@ TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and wor
     CHECK(ran == queued - cancelled);
 }
 
-TEST_CASE("a signal that is sent to a worker stays outside") {
+TEST_CASE("signals: a signal that is sent to a worker is not delivered") {
     cmwq::workqueue<> q{"q"};
     const std::filesystem::path task = "/proc/thread-self";
     std::atomic<bool> sent{false}, handled{true};
@@ -91,7 +91,7 @@ TEST_CASE("a signal that is sent to a worker stays outside") {
     CHECK_FALSE(handled);
 }
 
-TEST_CASE("every thread of the library blocks all signals but those that are its own fault") {
+TEST_CASE("signals: every thread of the library blocks all signals but those of its own faults") {
     cmwq::runtime rt;
     cmwq::workqueue<> bound{rt, {.name = "bound", .rescuer = true}};
     cmwq::workqueue<cmwq::unbound> unbound{rt, "unbound"};

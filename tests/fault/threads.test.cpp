@@ -51,7 +51,8 @@ inline constexpr bool may_have_rescuer = requires(cmwq::options<P> o) { o.rescue
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("every other start fails: all that is queued runs, exactly once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every other start of a thread fails", "",
+                        every_policy) {
     using P = TestType;
     const bool rescuer = may_have_rescuer<P> && GENERATE(false, true);
     const std::uint64_t refused_before = fault::injected().refused_threads;
@@ -119,7 +120,8 @@ TEMPLATE_LIST_TEST_CASE("every other start fails: all that is queued runs, exact
     CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("no thread at all for a while: what is queued waits, and is told once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be made and one report is made", "",
+                        every_policy) {
     using P = TestType;
     event_log events;
     fake_threads threads;
@@ -157,8 +159,9 @@ TEMPLATE_LIST_TEST_CASE("no thread at all for a while: what is queued waits, and
     CHECK(events.count(kind::no_thread) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("no thread beyond the first ones: they do it all, unless they wait for each other", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "threads: the existing workers run all items without further threads unless items wait for each other", "",
+    every_policy) {
     using P = TestType;
     if constexpr (can_block<P>) {
         event_log events;
@@ -204,7 +207,7 @@ TEMPLATE_LIST_TEST_CASE("no thread beyond the first ones: they do it all, unless
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("with a rescuer they run without any other thread", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: items of a queue with a rescuer run without any other thread", "", every_policy) {
     using P = TestType;
     if constexpr (may_have_rescuer<P>) {
         fake_threads threads;
@@ -225,7 +228,7 @@ TEMPLATE_LIST_TEST_CASE("with a rescuer they run without any other thread", "", 
     }
 }
 
-TEST_CASE("a constructor that needs a thread says so, and leaves nothing behind") {
+TEST_CASE("threads: a constructor that needs a thread throws and leaves nothing behind") {
     {
         const threads_fail now(1);
         CHECK_THROWS_AS(cmwq::runtime{}, std::system_error);

@@ -76,7 +76,7 @@ void ordered_across(int nr, int changes) {
 
 // --- unbound ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: against queue()") {
+TEST_CASE("apply: runs beside queue()") {
     CHECK(model::explore(search_on(1, "queue", 2), [] {
         unbound_machine m(with_others());
         model::semaphore done{0};
@@ -142,7 +142,7 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
     }));
 }
 
-TEST_CASE("apply: against cancel, flush and drain") {
+TEST_CASE("apply: runs beside cancel and flush and drain") {
     CHECK(model::explore(search_on(1, "cancel", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
@@ -185,7 +185,7 @@ TEST_CASE("apply: against cancel, flush and drain") {
     }));
 }
 
-TEST_CASE("apply: from an item, while the queue is being destroyed") {
+TEST_CASE("apply: an item may call it while the queue is being destroyed") {
     CHECK(model::explore(search_on(1, "destroyed", 1), [] {
         unbound_machine m({.others = other(), .end_searched = true});
         model::checked<int> runs{0};
@@ -201,7 +201,7 @@ TEST_CASE("apply: from an item, while the queue is being destroyed") {
     }));
 }
 
-TEST_CASE("apply: two at once") {
+TEST_CASE("apply: two calls run at once") {
     CHECK(model::explore(search_on(1, "two-appliers", 2), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
@@ -217,7 +217,7 @@ TEST_CASE("apply: two at once") {
     }));
 }
 
-TEST_CASE("apply: an item is taken away from a pool that has just been made") {
+TEST_CASE("apply: an item is removed from a pool that has just been made") {
     CHECK(model::explore(search_on(1, "new-pool", 3), [] {
         unbound_machine m;
         model::checked<int> runs{0};
@@ -234,7 +234,7 @@ TEST_CASE("apply: an item is taken away from a pool that has just been made") {
 
 // --- pools that nobody keeps any more --------------------------------------------------------------------------------
 
-TEST_CASE("apply: a pool ends, and its record serves the next one") {
+TEST_CASE("apply: a pool ends and the next pool uses its record") {
     CHECK(model::explore(search_on(1, "retired", 2), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
@@ -250,7 +250,7 @@ TEST_CASE("apply: a pool ends, and its record serves the next one") {
     }));
 }
 
-TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
+TEST_CASE("apply: the queue ends while another thread is just leaving queue()") {
     CHECK(model::explore(search_on(1, "leaving", 1), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
@@ -264,7 +264,7 @@ TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
 
 // --- ordered ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
+TEST_CASE("apply: an ordered queue keeps its order and runs one item at a time") {
     CHECK(model::explore(search_on(1, "ordered-0", 1), [] { ordered_across(0, 1); }));
     CHECK(model::explore(search_on(1, "ordered-1", 1), [] { ordered_across(1, 1); }));
     CHECK(model::explore(search_on(1, "ordered-2", 2), [] { ordered_across(2, 1); }));
@@ -272,7 +272,7 @@ TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
     CHECK(model::explore(search_on(1, "ordered-back", 2), [] { ordered_across(2, 2); }));
 }
 
-TEST_CASE("apply: an ordered queue's item changes it while others wait") {
+TEST_CASE("apply: an item of an ordered queue changes the queue while other items wait") {
     CHECK(model::explore(search_on(1, "ordered-inside", 1), [] {
         ordered_machine m(with_others());
         sequence in_order;
@@ -289,7 +289,7 @@ TEST_CASE("apply: an ordered queue's item changes it while others wait") {
     }));
 }
 
-TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
+TEST_CASE("apply: an item that waits in the next pool of an ordered queue is cancelled") {
     CHECK(model::explore(search_on(1, "ordered-cancel", 1), [] {
         ordered_machine m(with_others());
         model::semaphore gate{0};
@@ -311,7 +311,7 @@ TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
 
 // --- all queues at once ----------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: set_unbound_cpus() against queues that come, work and go") {
+TEST_CASE("apply: set_unbound_cpus() runs beside queues that are made and used and destroyed") {
     CHECK(model::explore(search_on(2, "unbound-cpus", 3), [] {
         unbound_machine m({.attributes = pool_for_each_cpu()});
         model::checked<int> runs{0};

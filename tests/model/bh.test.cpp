@@ -99,7 +99,7 @@ bool before(const std::string& text, char first, char second) { return text.find
 
 } // namespace
 
-TEST_CASE("bh: two producers on one context: when both have returned, both items have run") {
+TEST_CASE("bh: when two producers on one context have returned both items have run") {
     CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
         bh_machine m;
         diary d;
@@ -111,7 +111,7 @@ TEST_CASE("bh: two producers on one context: when both have returned, both items
     }));
 }
 
-TEST_CASE("bh: two producers with two items each: in the order of their queueing") {
+TEST_CASE("bh: the items of two producers run in the order of their queueing") {
     CHECK(model::explore(search("bh-order", 4), [] {
         bh_machine m;
         diary d;
@@ -129,7 +129,7 @@ TEST_CASE("bh: two producers with two items each: in the order of their queueing
     }));
 }
 
-TEST_CASE("bh: items that queue items, both priorities, beside another producer") {
+TEST_CASE("bh: items that queue items of both priorities run beside another producer") {
     CHECK(model::explore(search("bh-priorities", 4), [] {
         bh_machine m;
         diary d;
@@ -152,7 +152,7 @@ TEST_CASE("bh: items that queue items, both priorities, beside another producer"
     }));
 }
 
-TEST_CASE("bh: a guard holds one producer back, not the other one") {
+TEST_CASE("bh: a guard holds back one producer and not the other") {
     CHECK(model::explore(search("bh-guard", 4, 3), [] {
         bh_machine m;
         diary d;
@@ -192,7 +192,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
     }));
 }
 
-TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains finds it there") {
+TEST_CASE("bh: flush moves the items of the inbox to the worklist where the draining thread finds them") {
     CHECK(model::explore(search("bh-flush", 5, 3), [] {
         bh_machine m;
         diary d;
@@ -207,7 +207,7 @@ TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains 
     }));
 }
 
-TEST_CASE("bh: waiting inside of a guard") {
+TEST_CASE("bh: a wait inside of a guard ends") {
     CHECK(model::explore(search("bh-guard-flush", 4), [] {
         bh_machine m({.thread = true});
         diary d;
@@ -224,7 +224,7 @@ TEST_CASE("bh: waiting inside of a guard") {
     }));
 }
 
-TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and draining") {
+TEST_CASE("bh: cancel and cancel_sync and disable_sync run beside queueing and draining") {
     CHECK(model::explore(search("bh-cancel", 4), [] {
         bh_machine m;
         model::checked<int> runs{0};
@@ -271,7 +271,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
     }));
 }
 
-TEST_CASE("bh: drain against a producer") {
+TEST_CASE("bh: drain runs beside a producer") {
     CHECK(model::explore(search("bh-drain", 4), [] {
         bh_machine m;
         model::checked<int> runs{0};
@@ -284,7 +284,7 @@ TEST_CASE("bh: drain against a producer") {
     }));
 }
 
-TEST_CASE("bh: queued to another CPU while that one is just being left") {
+TEST_CASE("bh: an item is queued to another CPU while a thread is just leaving its context") {
     CHECK(model::explore(search_on(2, "bh-elsewhere", 5, 3), [] {
         bh_machine m({.thread = true});
         diary d;
@@ -310,7 +310,7 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
     }));
 }
 
-TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
+TEST_CASE("bh: beyond the budget the thread goes on beside another producer") {
     CHECK(model::explore(search("bh-budget", 5), [] {
         bh_machine m({.thread = true});
         model::checked<int> runs{0}, others{0};
@@ -330,7 +330,7 @@ TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
     }));
 }
 
-TEST_CASE("bh: an item that runs in one context is queued in another: it runs again in the first") {
+TEST_CASE("bh: an item that runs in one context and is queued in another runs again in the first") {
     CHECK(model::explore(search_on(2, "bh-moves", 4), [] {
         bh_machine m;
         model::checked<int> runs{0};
@@ -347,7 +347,7 @@ TEST_CASE("bh: an item that runs in one context is queued in another: it runs ag
     }));
 }
 
-TEST_CASE("bh: the end of queue and runtime right behind an item on the thread") {
+TEST_CASE("bh: queue and runtime end right after an item on the thread") {
     CHECK(model::explore(search("bh-end", 4), [] {
         std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
@@ -392,7 +392,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
 }
 
 // The push that comes late is held back when its own thread looks for it.
-TEST_CASE("bh: an item that is pushed while its queue is shut down has run, or was dropped") {
+TEST_CASE("bh: an item that is pushed while its queue is shut down has run or was dropped") {
     CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
         bh_machine m({.thread = true});
         model::checked<int> runs{0};

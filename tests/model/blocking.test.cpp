@@ -64,41 +64,41 @@ void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
 
 } // namespace
 
-TEST_CASE("blocking: a guard that will block starts a spare at once") {
+TEST_CASE("blocking: a will_block guard starts a spare at once") {
     CHECK(model::explore(search("guard", 4, 3), [] { waits_for_another({}, cmwq::will_block, 0); }));
     CHECK(model::explore(search("guard-chain", 2), [] { chain({}, cmwq::will_block, 0); }));
 }
 
-TEST_CASE("blocking: a guard that may block starts one after its threshold") {
+TEST_CASE("blocking: a may_block guard starts a spare after its threshold") {
     CHECK(model::explore(search("may-block", 2), [] { waits_for_another({}, cmwq::may_block, 20 * ms); }));
     CHECK(model::explore(search("may-block-at-once", 1),
                          [] { waits_for_another({.may_block_threshold = 0}, cmwq::may_block, 0); }));
 }
 
-TEST_CASE("blocking: the sentinel finds who blocks unannounced") {
+TEST_CASE("blocking: the sentinel finds an unannotated blocked item") {
     CHECK(model::explore(search("sentinel", 4), [] { waits_for_another({.sentinel = true}, {}, 2 * ms); }));
     CHECK(model::explore(search("sentinel-chain", 2), [] { chain({.sentinel = true}, {}, 4 * ms); }));
     CHECK(model::explore(search("sentinel-and-guard", 1),
                          [] { waits_for_another({.sentinel = true}, cmwq::will_block, 2 * ms); }));
 }
 
-TEST_CASE("blocking: without a sentinel the monitor does") {
+TEST_CASE("blocking: without a sentinel the monitor finds a blocked item") {
     CHECK(model::explore(search("monitor", 3), [] { waits_for_another({}, {}, 20 * ms); }));
     CHECK(model::explore(search("monitor-chain", 1), [] { chain({}, {}, 40 * ms); }));
 }
 
-TEST_CASE("blocking: the first items of a pool, while its first workers are being made") {
+TEST_CASE("blocking: the first items of a pool block while its first workers are being made") {
     CHECK(model::explore(search("cold-sentinel", 2),
                          [] { waits_for_another({.sentinel = true, .warm = false}, {}, 20 * ms); }));
     CHECK(model::explore(search("cold-guard", 2),
                          [] { waits_for_another({.warm = false, .end_searched = true}, cmwq::will_block, 0); }));
 }
 
-TEST_CASE("blocking: an item of a cpu_intensive queue keeps nobody waiting, announced or not") {
+TEST_CASE("blocking: an item of a cpu_intensive queue delays no other item whether it is annotated or not") {
     CHECK(model::explore(search("cpu-intensive", 2), [] { waits_for_another({.cpu_intensive = true}, {}, 0); }));
 }
 
-TEST_CASE("blocking: an item queued again while it blocks runs behind itself, not beside itself") {
+TEST_CASE("blocking: an item that is queued again while it blocks runs after its run and not beside it") {
     CHECK(model::explore(search("behind-itself", 2), [] {
         machine m;
         model::semaphore gate{0}, inside{0};

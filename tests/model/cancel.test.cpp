@@ -17,7 +17,7 @@ using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
 using namespace cmwq_test;
 
-TEST_CASE("cancel: each claim is one run, or one cancel() that says so") {
+TEST_CASE("cancel: each claim leads to one run or to one cancel() that returns true") {
     CHECK(model::explore(search("cancel", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -34,7 +34,7 @@ TEST_CASE("cancel: each claim is one run, or one cancel() that says so") {
     }));
 }
 
-TEST_CASE("cancel: cancel_sync() leaves it neither pending nor running") {
+TEST_CASE("cancel: cancel_sync() leaves the item neither pending nor running") {
     CHECK(model::explore(search("cancel-sync", 2), [] {
         machine m;
         model::checked<int> runs{0}; // a race, unless the run happens before the return
@@ -51,7 +51,7 @@ TEST_CASE("cancel: cancel_sync() leaves it neither pending nor running") {
     }));
 }
 
-TEST_CASE("cancel: cancel_sync() against queue() from elsewhere") {
+TEST_CASE("cancel: cancel_sync() runs beside queue() of another thread") {
     CHECK(model::explore(search("cancel-sync-queue", 1), [] {
         machine m;
         model::checked<int> runs{0};
@@ -85,7 +85,7 @@ TEST_CASE("cancel: a running item that queues itself ends with cancel_sync()") {
     }));
 }
 
-TEST_CASE("cancel: two cancel_sync() at once both wait, and one of them at most takes it away") {
+TEST_CASE("cancel: two concurrent cancel_sync() both wait and at most one removes the item") {
     CHECK(model::explore(search("two-cancel-syncs", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -105,7 +105,7 @@ TEST_CASE("cancel: two cancel_sync() at once both wait, and one of them at most 
     }));
 }
 
-TEST_CASE("cancel: flush() of the item and of the queue end when somebody takes it away") {
+TEST_CASE("cancel: flush() of the item and of the queue end when another thread removes the item") {
     CHECK(model::explore(search("flush-and-cancel", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -120,7 +120,7 @@ TEST_CASE("cancel: flush() of the item and of the queue end when somebody takes 
     }));
 }
 
-TEST_CASE("cancel: an item beyond max_active is taken away, and the others move up") {
+TEST_CASE("cancel: an item beyond max_active is removed and the others move up") {
     CHECK(model::explore(search("inactive", 2), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0}, behind{0};
@@ -139,7 +139,7 @@ TEST_CASE("cancel: an item beyond max_active is taken away, and the others move 
     }));
 }
 
-TEST_CASE("cancel: disable_sync() from two threads, each with its enable()") {
+TEST_CASE("cancel: two threads call disable_sync() and each calls enable()") {
     CHECK(model::explore(search("disable-sync", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -160,7 +160,7 @@ TEST_CASE("cancel: disable_sync() from two threads, each with its enable()") {
     }));
 }
 
-TEST_CASE("cancel: nothing runs after the destructor, and nothing of the item is touched") {
+TEST_CASE("cancel: after the destructor no run and no access of the item happens") {
     CHECK(model::explore(search("destructor", 1), [] {
         machine m;
         const auto gone = std::make_unique<model::checked<bool>>(false);
@@ -183,7 +183,7 @@ TEST_CASE("cancel: nothing runs after the destructor, and nothing of the item is
     }));
 }
 
-TEST_CASE("cancel: an item deletes itself while somebody flushes the queue") {
+TEST_CASE("cancel: an item deletes itself while another thread flushes the queue") {
     CHECK(model::explore(search("self-deleting", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -208,7 +208,7 @@ TEST_CASE("cancel: an item deletes itself while somebody flushes the queue") {
 
 // worker_pool::shut_down() used to overlook a worker that another one was just making: with nothing left to flush, the
 // pool may be shut down while its first workers are still being made.
-TEST_CASE("cancel: the runtime ends right after a cancel, while the pool makes its first workers") {
+TEST_CASE("cancel: the runtime ends right after a cancel while the pool makes its first workers") {
     CHECK(model::explore(search("shut-down", 4), [] {
         machine m({.warm = false, .end_searched = true});
         cmwq::work w{[] {}};

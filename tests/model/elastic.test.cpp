@@ -58,7 +58,7 @@ void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::
 
 } // namespace
 
-TEST_CASE("elastic: width 2, two that run side by side") {
+TEST_CASE("elastic: two items run side by side in a pool of width 2") {
     CHECK(model::explore(search_on(2, "side-by-side", 3), [] {
         elastic_machine m;
         model::semaphore done{0};
@@ -81,7 +81,7 @@ TEST_CASE("elastic: width 2, two that run side by side") {
     }));
 }
 
-TEST_CASE("elastic: width 2, whoever blocks is replaced") {
+TEST_CASE("elastic: each blocked item is replaced in a pool of width 2") {
     CHECK(model::explore(search_on(2, "guard", 3), [] { wait_for_another({}, 2, cmwq::will_block, 0); }));
     CHECK(model::explore(systematic(2, "sentinels", 3),
                          [] { wait_for_another({.sentinel = true}, 2, {}, before_the_monitor); }));
@@ -92,14 +92,14 @@ TEST_CASE("elastic: width 2, whoever blocks is replaced") {
     CHECK(model::explore(search_on(2, "monitor", 2), [] { wait_for_another({}, 2, {}, 20 * ms); }));
 }
 
-TEST_CASE("elastic: pools of one CPU each") {
+TEST_CASE("elastic: blocked items are replaced in pools of one CPU each") {
     CHECK(model::explore(systematic(1, "one-sentinel", 2),
                          [] { wait_for_another({.sentinel = true}, 1, {}, before_the_monitor); }));
 }
 
 // [ARM-3]: the pool says whether its sentinels are armed. They have just been, for something that is over now, and fall
 // asleep one after the other while the next item comes.
-TEST_CASE("elastic: sentinels that fall asleep against the next item") {
+TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
     CHECK(model::explore(systematic(2, "asleep", 4), [] {
         elastic_machine m({.sentinel = true});
         model::unsearched quiet;
@@ -136,7 +136,7 @@ TEST_CASE("elastic: sentinels that fall asleep against the next item") {
 
 // [ARM-3] Something was pending for a moment only, while a sentinel was falling asleep: it must not stay asleep for
 // what comes next because the pool takes it for armed.
-TEST_CASE("elastic: sentinels that fall asleep against an item that is taken away again") {
+TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed again") {
     enum class searched : bool { while_they_fall_asleep, next_item };
     const auto body_of = [](searched what) {
         elastic_machine m({.sentinel = true});
@@ -188,7 +188,7 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
 
 // The record of a pool that has ended serves the next one. It ends here while its sentinels are awake for another pool,
 // so none of them says that it has fallen asleep.
-TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinels, too") {
+TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") {
     const auto body = [](std::int64_t patience) {
         elastic_machine m({.sentinel = true, .end_searched = true});
         model::unsearched quiet;
@@ -250,7 +250,7 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
 }
 
 // Each CPU has a pool of its own, whose workers may run on both: the sentinel of the idle one lends it.
-TEST_CASE("elastic: a CPU outside of the pod that idles helps") {
+TEST_CASE("elastic: an idle CPU outside of the pod helps") {
     CHECK(model::explore(search_on(2, "lend", 3), [] {
         elastic_machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
         model::semaphore done{0};

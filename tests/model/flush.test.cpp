@@ -23,7 +23,7 @@ void queue_and_flush(machine& m) {
 
 } // namespace
 
-TEST_CASE("flush: two threads, each flushes what it has queued") {
+TEST_CASE("flush: two threads each flush the item that they have queued") {
     CHECK(model::explore(search("two-flushers", 6), [] {
         machine m;
         auto t = model::spawn([&] { queue_and_flush(m); });
@@ -33,7 +33,7 @@ TEST_CASE("flush: two threads, each flushes what it has queued") {
     }));
 }
 
-TEST_CASE("flush: three flushers, one of them with nothing of its own, on a queue that runs one at a time") {
+TEST_CASE("flush: three threads flush a queue that runs one at a time and one of them has queued nothing") {
     CHECK(model::explore(search("three-flushers", 5), [] {
         machine m({.max_active = 1});
         auto a = model::spawn([&] { queue_and_flush(m); });
@@ -45,7 +45,7 @@ TEST_CASE("flush: three flushers, one of them with nothing of its own, on a queu
     }));
 }
 
-TEST_CASE("flush: covers what another thread queued, if that happened before") {
+TEST_CASE("flush: it covers an item of another thread that was queued before") {
     CHECK(model::explore(search("happened-before", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -64,7 +64,7 @@ TEST_CASE("flush: covers what another thread queued, if that happened before") {
     }));
 }
 
-TEST_CASE("flush: over two CPUs") {
+TEST_CASE("flush: it covers two CPUs") {
     CHECK(model::explore(search_on(2, "two-cpus", 4), [] {
         machine m;
         model::checked<int> runs_a{0}, runs_b{0};
@@ -79,7 +79,7 @@ TEST_CASE("flush: over two CPUs") {
     }));
 }
 
-TEST_CASE("flush: drain() waits for a chain of items, and lets nobody else queue") {
+TEST_CASE("flush: drain() waits for a chain of items and rejects all other threads") {
     CHECK(model::explore(search_on(2, "drain", 4), [] {
         machine m;
         model::checked<int> length{0};

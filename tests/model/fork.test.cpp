@@ -22,7 +22,7 @@ void stand_still(cmwq::runtime& rt) {
 
 } // namespace
 
-TEST_CASE("fork: its locks against queueing, flushes and changes of attributes") {
+TEST_CASE("fork: its locks are taken beside queueing and flushes and changes of attributes") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1)});
         model::semaphore done{0};
@@ -52,7 +52,7 @@ TEST_CASE("fork: its locks against queueing, flushes and changes of attributes")
     }));
 }
 
-TEST_CASE("fork: its locks against queues that are made and destroyed") {
+TEST_CASE("fork: its locks are taken beside queues that are made and destroyed") {
     CHECK(model::explore(search_on(1, "queues", 4), [] {
         unbound_machine m;
         int runs = 0;
@@ -69,7 +69,7 @@ TEST_CASE("fork: its locks against queues that are made and destroyed") {
     }));
 }
 
-TEST_CASE("fork: its locks against freezing, and against what the service thread cleans up") {
+TEST_CASE("fork: its locks are taken beside freezing and beside the clean-up of the service thread") {
     CHECK(model::explore(search_on(1, "freeze", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         model::semaphore done{0};

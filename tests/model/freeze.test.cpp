@@ -33,7 +33,7 @@ private:
 
 } // namespace
 
-TEST_CASE("freeze: nothing runs between wait_frozen() and thaw(), and nothing is lost") {
+TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is lost") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -78,7 +78,7 @@ TEST_CASE("freeze: nothing runs between wait_frozen() and thaw(), and nothing is
     }));
 }
 
-TEST_CASE("freeze: two who wait are both told") {
+TEST_CASE("freeze: two waiting threads are both woken") {
     CHECK(model::explore(search("two-waiters", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -96,7 +96,7 @@ TEST_CASE("freeze: two who wait are both told") {
     }));
 }
 
-TEST_CASE("freeze: who waits while somebody thaws is told, too, and time limits hold") {
+TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits hold") {
     CHECK(model::explore(search("thaw", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -136,7 +136,7 @@ TEST_CASE("freeze: who waits while somebody thaws is told, too, and time limits 
     }));
 }
 
-TEST_CASE("freeze: two freezes at once nest, and the last thaw lets the items run") {
+TEST_CASE("freeze: two concurrent freezes nest and the last thaw lets the items run") {
     CHECK(model::explore(search("nested", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -159,7 +159,7 @@ TEST_CASE("freeze: two freezes at once nest, and the last thaw lets the items ru
     }));
 }
 
-TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime freezes") {
+TEST_CASE("freeze: one queue is made and another is destroyed while the runtime freezes") {
     CHECK(model::explore(search("new-queue", 3), [] {
         machine m;
         territory items;
@@ -192,7 +192,7 @@ TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime fr
     }));
 }
 
-TEST_CASE("freeze: what is taken away while it waits for the thaw") {
+TEST_CASE("freeze: items that wait for the thaw can be removed") {
     CHECK(model::explore(search("cancel", 3), [] {
         machine m({.max_active = 1, .freezable = true});
         territory items;
@@ -215,7 +215,7 @@ TEST_CASE("freeze: what is taken away while it waits for the thaw") {
     }));
 }
 
-TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
+TEST_CASE("freeze: apply() works in a freeze and before one and across the thaw") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         territory items;
@@ -266,7 +266,7 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
     }));
 }
 
-TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes") {
+TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1, .freezable = true});
         territory items;

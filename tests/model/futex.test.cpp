@@ -74,7 +74,7 @@ model::options search(std::string name) {
 
 } // namespace
 
-TEST_CASE("futex: two permits at once are one, and neither giver's message is lost") {
+TEST_CASE("futex: two permits at once are one and the message of neither giver is lost") {
     CHECK(model::explore(search("parker-two-givers"), [] {
         bucket k;
         kernel = &k;
@@ -92,7 +92,7 @@ TEST_CASE("futex: two permits at once are one, and neither giver's message is lo
     }));
 }
 
-TEST_CASE("futex: a permit given before, between and after") {
+TEST_CASE("futex: a permit may be given before a wait or between waits or after them") {
     CHECK(model::explore(search("parker-rounds"), [] {
         bucket k;
         kernel = &k;
@@ -110,7 +110,7 @@ TEST_CASE("futex: a permit given before, between and after") {
     }));
 }
 
-TEST_CASE("futex: the mutex excludes, and its sleepers are woken") {
+TEST_CASE("futex: the mutex excludes and wakes its sleepers") {
     CHECK(model::explore(search("mutex"), [] {
         bucket k;
         kernel = &k;

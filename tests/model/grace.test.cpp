@@ -71,7 +71,7 @@ struct element {
 
 } // namespace
 
-TEST_CASE("grace: a reader on each stripe, a writer that replaces and frees") {
+TEST_CASE("grace: a reader on each stripe runs beside a writer that replaces and frees") {
     CHECK(model::explore(search("replace", 2, 3), [] {
         exchanged x;
         auto a = model::spawn([&] { x.read(0); });
@@ -82,7 +82,7 @@ TEST_CASE("grace: a reader on each stripe, a writer that replaces and frees") {
     }));
 }
 
-TEST_CASE("grace: a reader that took its turn two changes ago") {
+TEST_CASE("grace: a reader that took its turn two changes ago is waited for") {
     CHECK(model::explore(search("replace-twice", 2, 3), [] {
         exchanged x;
         auto a = model::spawn([&] { x.read(0); });
@@ -92,7 +92,7 @@ TEST_CASE("grace: a reader that took its turn two changes ago") {
     }));
 }
 
-TEST_CASE("grace: readers that come again, two writers by turns") {
+TEST_CASE("grace: readers come again beside two writers in turns") {
     CHECK(model::explore(search("writers", 3), [] {
         exchanged x;
         auto a = model::spawn([&] {
@@ -107,7 +107,7 @@ TEST_CASE("grace: readers that come again, two writers by turns") {
     }));
 }
 
-TEST_CASE("grace: an item looks for its run while the runtime goes that it ran on") {
+TEST_CASE("grace: an item looks for its run while the runtime of that run ends") {
     CHECK(model::explore(search("directory", 3), [] {
         std::optional<machine> m(std::in_place, setup{.end_searched = true});
         model::checked<int> written{0};
@@ -133,7 +133,7 @@ TEST_CASE("grace: an item looks for its run while the runtime goes that it ran o
     }));
 }
 
-TEST_CASE("grace: elements of a stable_vector are whole when they are counted") {
+TEST_CASE("grace: elements of a stable_vector are complete when they are counted") {
     CHECK(model::explore(search("vector", 1, 3), [] {
         stable_vector<element> v;
         model::unsearched quiet;

@@ -68,21 +68,21 @@ void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base
 
 } // namespace
 
-TEST_CASE("idle: an item queued while the worker goes idle after the one before") {
+TEST_CASE("idle: an item is queued while the worker goes idle after the item before") {
     CHECK(model::explore(search("one-after-the-other", 5, 3), [] { one_after_the_other({}); }));
     CHECK(model::explore(search("one-after-the-other-sentinel", 3), [] { one_after_the_other({.sentinel = true}); }));
 }
 
-TEST_CASE("idle: two producers") {
+TEST_CASE("idle: two producers queue items") {
     CHECK(model::explore(search("two-producers", 5), [] { two_producers({}); }));
     CHECK(model::explore(search("two-producers-sentinel", 3), [] { two_producers({.sentinel = true}); }));
 }
 
-TEST_CASE("idle: the first two items that a pool ever gets, and its end") {
+TEST_CASE("idle: a pool gets its first two items and ends") {
     CHECK(model::explore(search("cold", 3), [] { two_producers({.warm = false, .end_searched = true}); }));
 }
 
-TEST_CASE("idle: flush() right after a push finds what is still in the inbox, and whoever it woke") {
+TEST_CASE("idle: flush() right after a push finds the item in the inbox or its woken worker") {
     CHECK(model::explore(search("flush-after-push", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -96,7 +96,7 @@ TEST_CASE("idle: flush() right after a push finds what is still in the inbox, an
     }));
 }
 
-TEST_CASE("idle: an item queued by an item") {
+TEST_CASE("idle: an item queues an item") {
     CHECK(model::explore(search("by-an-item", 3), [] {
         machine m;
         model::semaphore done{0};
@@ -111,7 +111,7 @@ TEST_CASE("idle: an item queued by an item") {
     }));
 }
 
-TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
+TEST_CASE("idle: the first item waits for the second on every kind of pool") {
     CHECK(model::explore(search("waits-bound", 2), [] {
         machine m;
         first_waits_for_second(m.q, m.q); // the monitor finds it
@@ -143,7 +143,7 @@ TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
 }
 
 // The second waits for a slot, which comes from another pool while a worker is on its way to the first.
-TEST_CASE("idle: the first item waits for one that waits for a slot of another pool") {
+TEST_CASE("idle: the first item waits for an item that waits for a slot of another pool") {
     const auto body = [](auto& m) {
         model::semaphore gate{0}, hold{0}, done{0};
         cmwq::work holder{[&] { hold.acquire(); }};
@@ -226,7 +226,7 @@ void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
 
 } // namespace
 
-TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up no other one") {
+TEST_CASE("idle: a producer that is stopped in the middle of queueing delays no other producer") {
     CHECK(model::explore(with_stall("stopped-bound"), [] {
         machine m;
         beside_a_stopped_producer(m.q);
@@ -249,7 +249,7 @@ TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up n
     }));
 }
 
-TEST_CASE("idle: nor does it keep the detectors from being armed") {
+TEST_CASE("idle: a producer that is stopped in the middle of queueing does not keep the detectors from being armed") {
     CHECK(model::explore(with_stall("stopped-before-the-monitor"), [] {
         machine m;
         beside_a_stopped_producer_behind_a_block(m.q);

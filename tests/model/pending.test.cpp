@@ -34,7 +34,7 @@ private:
 
 } // namespace
 
-TEST_CASE("pending: the run that follows sees what was written before queue(), won or lost") {
+TEST_CASE("pending: the next run sees data written before queue() whether the call won or lost") {
     CHECK(model::explore(search("publish", 3), [] {
         machine m;
         // Relaxed: only the item's own protocol can carry them.
@@ -60,7 +60,7 @@ TEST_CASE("pending: the run that follows sees what was written before queue(), w
     }));
 }
 
-TEST_CASE("pending: a plain variable is published by a queue() that loses") {
+TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     CHECK(model::explore(search("publish-plain", 2), [] {
         machine m;
         model::checked<int> message{0};
@@ -79,7 +79,7 @@ TEST_CASE("pending: a plain variable is published by a queue() that loses") {
     }));
 }
 
-TEST_CASE("pending: three threads queue, each claim is one run, never two at once") {
+TEST_CASE("pending: three threads queue and each claim is one run and never two at once") {
     CHECK(model::explore(search("collapse", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -96,7 +96,7 @@ TEST_CASE("pending: three threads queue, each claim is one run, never two at onc
     }));
 }
 
-TEST_CASE("pending: an item queues itself while others queue it, on two CPUs") {
+TEST_CASE("pending: an item queues itself while other threads queue it on two CPUs") {
     CHECK(model::explore(search_on(2, "again-from-inside", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -138,7 +138,7 @@ TEST_CASE("pending: a queue() after enable() is not lost to another thread that 
     }));
 }
 
-TEST_CASE("pending: an item that is disabled again takes away what was queued, and says so") {
+TEST_CASE("pending: a second disable removes the queued instance and returns true") {
     CHECK(model::explore(search("enable-disable", 3), [] {
         machine m;
         tally queued;
@@ -156,7 +156,7 @@ TEST_CASE("pending: an item that is disabled again takes away what was queued, a
     }));
 }
 
-TEST_CASE("pending: disabled means that nobody makes it pending, whoever tries meanwhile") {
+TEST_CASE("pending: no thread can make a disabled item pending") {
     CHECK(model::explore(search("disable", 3), [] {
         machine m;
         tally queued;

@@ -44,7 +44,7 @@ using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
-TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes") {
+TEST_CASE("rescuer: it is called and runs the item and leaves when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;
         two_items both;
@@ -59,7 +59,7 @@ TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes
     }));
 }
 
-TEST_CASE("rescuer: what comes while it leaves is not forgotten") {
+TEST_CASE("rescuer: an item that comes while it leaves is not forgotten") {
     CHECK(model::explore(search("leaves", 3), [] {
         short_machine s;
         two_items both;
@@ -73,7 +73,7 @@ TEST_CASE("rescuer: what comes while it leaves is not forgotten") {
     }));
 }
 
-TEST_CASE("rescuer: its queue goes while it is being called") {
+TEST_CASE("rescuer: its queue is destroyed while it is being called") {
     CHECK(model::explore(search("cancel-and-destroy", 3), [] {
         short_machine s;
         counted_runs of_x;
@@ -97,7 +97,7 @@ TEST_CASE("rescuer: its queue goes while it is being called") {
     }));
 }
 
-TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once") {
+TEST_CASE("rescuer: its item is queued again and never runs twice at once") {
     CHECK(model::explore(search("queued-again", 3), [] {
         short_machine s;
         counted_runs of_x;
@@ -129,7 +129,7 @@ TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once")
 }
 
 // The rescuer looks at each item once, and remembers how far it got by one that others may take away.
-TEST_CASE("rescuer: items of other queues that it has passed go away") {
+TEST_CASE("rescuer: items of other queues that it has passed are removed") {
     CHECK(model::explore(search("cursor", 4), [] {
         short_machine s;
         counted_runs of_x, of_y;
@@ -154,7 +154,7 @@ TEST_CASE("rescuer: items of other queues that it has passed go away") {
     }));
 }
 
-TEST_CASE("rescuer: two of them in one pool") {
+TEST_CASE("rescuer: two rescuers work in one pool") {
     CHECK(model::explore(search("two-rescuers", 3), [] {
         short_machine s;
         counted_runs of_x, of_y;
@@ -175,7 +175,7 @@ TEST_CASE("rescuer: two of them in one pool") {
     }));
 }
 
-TEST_CASE("rescuer: workers that were blocked come back while it is called") {
+TEST_CASE("rescuer: blocked workers return while it is called") {
     CHECK(model::explore(search("blocked-workers", 4), [] {
         machine m({.end_searched = true, .rescuer = true, .max_threads = 2});
         counted_runs of_x, of_y;
@@ -202,7 +202,7 @@ TEST_CASE("rescuer: workers that were blocked come back while it is called") {
 }
 
 // A shortage that ended used to leave the time of its beginning behind.
-TEST_CASE("rescuer: is not called before items have waited for long, the second time either") {
+TEST_CASE("rescuer: it is called only after items have waited for long also the second time") {
     CHECK(model::explore(search("patience", 0.5), [] {
         short_machine s;
         model::semaphore gate{0}, done{0};
@@ -235,7 +235,7 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
     }));
 }
 
-TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
+TEST_CASE("rescuer: apply() removes the pool for which it has been called") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         short_of_threads<cmwq::unbound> s;
         two_items both;

@@ -20,7 +20,7 @@ using namespace cmwq_test;
 
 namespace {} // namespace
 
-TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or one dropped item") {
+TEST_CASE("shutdown: each claim beside queue() of another thread is one run or one dropped item") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -42,7 +42,7 @@ TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or on
     }));
 }
 
-TEST_CASE("shutdown: against cancel_sync() and flush() of what it drops") {
+TEST_CASE("shutdown: runs beside cancel_sync() and flush() of dropped items") {
     CHECK(model::explore(search("cancel-sync", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -75,7 +75,7 @@ TEST_CASE("shutdown: against cancel_sync() and flush() of what it drops") {
     }));
 }
 
-TEST_CASE("shutdown: an item that queues itself, and one that others queue behind its run") {
+TEST_CASE("shutdown: an item queues itself and other threads queue an item behind its run") {
     CHECK(model::explore(search("self-requeue", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -106,7 +106,7 @@ TEST_CASE("shutdown: an item that queues itself, and one that others queue behin
     }));
 }
 
-TEST_CASE("shutdown: timers that are armed, fire, or are just being armed") {
+TEST_CASE("shutdown: timers are armed or fire or are just being armed") {
     CHECK(model::explore(with_time("timer", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -124,7 +124,7 @@ TEST_CASE("shutdown: timers that are armed, fire, or are just being armed") {
     }));
 }
 
-TEST_CASE("shutdown: posted closures are destroyed, once, and two shutdowns share them") {
+TEST_CASE("shutdown: posted closures are destroyed once and two shutdowns share them") {
     CHECK(model::explore(search("posted", 3), [] {
         machine m({.max_active = 1});
         const auto token = std::make_shared<int>();
@@ -139,7 +139,7 @@ TEST_CASE("shutdown: posted closures are destroyed, once, and two shutdowns shar
     }));
 }
 
-TEST_CASE("shutdown: slots of the node that are under way") {
+TEST_CASE("shutdown: slots of the node are on their way") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1});
         model::checked<int> runs{0};
@@ -159,7 +159,7 @@ TEST_CASE("shutdown: slots of the node that are under way") {
     }));
 }
 
-TEST_CASE("shutdown: a frozen queue") {
+TEST_CASE("shutdown: a frozen queue is shut down") {
     CHECK(model::explore(search("frozen", 3), [] {
         machine m({.freezable = true});
         model::checked<int> runs{0};
@@ -179,7 +179,7 @@ TEST_CASE("shutdown: a frozen queue") {
     }));
 }
 
-TEST_CASE("shutdown: drain() at the same time, and items that queue each other") {
+TEST_CASE("shutdown: drain() runs at the same time and items queue each other") {
     CHECK(model::explore(search("drain", 3), [] {
         machine m;
         model::checked<int> runs{0};

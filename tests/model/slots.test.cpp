@@ -158,7 +158,7 @@ private:
 
 } // namespace
 
-TEST_CASE("slots: by themselves, a slot that comes back against those who want one") {
+TEST_CASE("slots: a slot that comes back meets pools that want one") {
     CHECK(model::explore(search_on(1, "one-wants", 1), [] {
         node n;
         auto t = model::spawn([&] { n.want(1); });
@@ -197,13 +197,13 @@ TEST_CASE("slots: by themselves, a slot that comes back against those who want o
 
 // --- through the engine ----------------------------------------------------------------------------------------------
 
-TEST_CASE("slots: one slot, two pools") {
+TEST_CASE("slots: two pools share one slot") {
     CHECK(model::explore(search_on(2, "one-each", 2), [] { two_producers(0); }));
     CHECK(model::explore(search_on(2, "one-more-behind", 2), [] { two_producers(1); }));
     CHECK(model::explore(search_on(2, "one-more-on-the-other", 2), [] { two_producers(2); }));
 }
 
-TEST_CASE("slots: what waits for one is taken away") {
+TEST_CASE("slots: an item that waits for a slot is removed") {
     CHECK(model::explore(search_on(2, "cancel", 2), [] {
         unbound_machine m(two_pools());
         gauge g;
@@ -257,7 +257,7 @@ TEST_CASE("slots: what waits for one is taken away") {
     }));
 }
 
-TEST_CASE("slots: a higher limit lets the next one start at once") {
+TEST_CASE("slots: a higher limit lets the next item start at once") {
     CHECK(model::explore(search_on(2, "raise", 2), [] {
         unbound_machine m(two_pools());
         model::semaphore gate{0}, done{0};
@@ -299,7 +299,7 @@ TEST_CASE("slots: a higher limit lets the next one start at once") {
     }));
 }
 
-TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides") {
+TEST_CASE("slots: three pools share slots and one pool gets its slot back from two sides") {
     CHECK(model::explore(search_on(3, "three-pools", 2), [] {
         unbound_machine m(two_pools());
         gauge g;
@@ -338,7 +338,7 @@ TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides
     }));
 }
 
-TEST_CASE("slots: flush, drain and the end of the queue while a slot changes hands") {
+TEST_CASE("slots: flush and drain and the end of the queue meet a slot that changes hands") {
     CHECK(model::explore(search_on(2, "flush", 2), [] {
         unbound_machine m(two_pools());
         model::checked<int> runs{0}; // also checks: a run happens before the next, and before the end of flush()
@@ -382,7 +382,7 @@ TEST_CASE("slots: flush, drain and the end of the queue while a slot changes han
     }));
 }
 
-TEST_CASE("slots: a pool whose only item was cancelled goes, and takes no slot with it") {
+TEST_CASE("slots: a pool whose only item was cancelled ends and keeps no slot") {
     CHECK(model::explore(search_on(2, "reaped", 3), [] {
         setup s = two_pools();
         s.others = pool_for_each_cpu().nice(1);

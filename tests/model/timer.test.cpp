@@ -18,7 +18,7 @@ using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
 using namespace cmwq_test;
 
-TEST_CASE("timer: arming against cancel(), and against its firing") {
+TEST_CASE("timer: arming runs beside cancel() and beside the firing") {
     CHECK(model::explore(with_time("arm-cancel", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -33,7 +33,7 @@ TEST_CASE("timer: arming against cancel(), and against its firing") {
     }));
 }
 
-TEST_CASE("timer: cancel_sync() while it fires") {
+TEST_CASE("timer: cancel_sync() runs while it fires") {
     CHECK(model::explore(with_time("fire-cancel-sync", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -46,7 +46,7 @@ TEST_CASE("timer: cancel_sync() while it fires") {
     }));
 }
 
-TEST_CASE("timer: nobody has to help it to fire, on time and not before") {
+TEST_CASE("timer: it fires without help and at its time and not before") {
     CHECK(model::explore(search("fires", 2), [] {
         machine m;
         model::semaphore done{0};
@@ -67,7 +67,7 @@ TEST_CASE("timer: nobody has to help it to fire, on time and not before") {
     }));
 }
 
-TEST_CASE("timer: modify() against cancel() and against its firing") {
+TEST_CASE("timer: modify() runs beside cancel() and beside the firing") {
     CHECK(model::explore(with_time("modify-cancel", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -83,7 +83,7 @@ TEST_CASE("timer: modify() against cancel() and against its firing") {
     }));
 }
 
-TEST_CASE("timer: two modify() and a queue() at once, in any order one run for each claim") {
+TEST_CASE("timer: two modify() and a queue() at once lead to one run for each claim in any order") {
     CHECK(model::explore(with_time("modify-modify", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -103,7 +103,7 @@ TEST_CASE("timer: two modify() and a queue() at once, in any order one run for e
     }));
 }
 
-TEST_CASE("timer: drain() brings an armed timer forward, or refuses the arming") {
+TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") {
     CHECK(model::explore(with_time("arm-drain", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -118,7 +118,7 @@ TEST_CASE("timer: drain() brings an armed timer forward, or refuses the arming")
     }));
 }
 
-TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
+TEST_CASE("timer: no timer of a queue fires after the destructor of the queue") {
     CHECK(model::explore(with_time("destroy", 3), [] {
         model::checked<int> runs{0};
         cmwq::delayed_work w{[&] { runs = runs + 1; }};
@@ -177,7 +177,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
     }));
 }
 
-TEST_CASE("timer: an item arms one while its queue is being destroyed") {
+TEST_CASE("timer: an item arms a timer while its queue is being destroyed") {
     CHECK(model::explore(with_time("arm-destroy", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -191,7 +191,7 @@ TEST_CASE("timer: an item arms one while its queue is being destroyed") {
     }));
 }
 
-TEST_CASE("timer: the destructor of an item takes its timer away") {
+TEST_CASE("timer: the destructor of an item removes its timer") {
     CHECK(model::explore(with_time("item-destroyed", 3), [] {
         machine m;
         model::checked<int> runs{0};

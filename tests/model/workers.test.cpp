@@ -16,7 +16,7 @@ constexpr std::int64_t two_tries = 3 * ms;
 
 } // namespace
 
-TEST_CASE("workers: the first one is being made while producers push") {
+TEST_CASE("workers: producers push while the first worker is being made") {
     CHECK(model::explore(search("cold", 3), [] {
         machine m({.warm = false, .end_searched = true});
         two_items both;
@@ -28,7 +28,7 @@ TEST_CASE("workers: the first one is being made while producers push") {
     }));
 }
 
-TEST_CASE("workers: the system refuses threads, and then makes them again") {
+TEST_CASE("workers: the system refuses threads and later makes them again") {
     CHECK(model::explore(search("refused", 3), [] {
         fake_threads threads;
         machine m({.warm = false, .end_searched = true, .threads = &threads});
@@ -67,7 +67,7 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
 }
 
 // The service thread used to ask itself for that worker again and again.
-TEST_CASE("workers: a blocked one is back at work, and another one still cannot be made") {
+TEST_CASE("workers: a blocked worker works again while another one still cannot be made") {
     model::options o = search("back-at-work", 3);
     o.time_jumps = 1;
     CHECK(model::explore(o, [] {
@@ -100,7 +100,7 @@ TEST_CASE("workers: a blocked one is back at work, and another one still cannot 
     }));
 }
 
-TEST_CASE("workers: one that a pool gives up for another one, while items come") {
+TEST_CASE("workers: a pool gives up a worker for another pool while items come") {
     // With two threads a pool that has a worker and its spare gives up one; with one thread it changes sides.
     const auto give_up = [](unsigned max_threads, std::int64_t soon) {
         machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
@@ -145,7 +145,7 @@ TEST_CASE("workers: one that a pool gives up for another one, while items come")
     }));
 }
 
-TEST_CASE("workers: idle ones are ended while items come") {
+TEST_CASE("workers: idle workers are ended while items come") {
     CHECK(model::explore(search("cull", 3), [] {
         machine m({.end_searched = true, .idle_timeout = 1'000 * ms});
         counted_runs of_a, of_b;

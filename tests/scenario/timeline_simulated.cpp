@@ -70,7 +70,7 @@ void check(std::size_t index, bool annotated, double slice, const times& documen
 
 } // namespace
 
-TEST_CASE("timelines in virtual time come out at the documented milliseconds") {
+TEST_CASE("timelines: they match the documented milliseconds in virtual time") {
     const bool annotated = GENERATE(false, true);
     INFO((annotated ? "annotated" : "un-annotated"));
     constexpr double whole = 5; // first come, first served, as the document assumes

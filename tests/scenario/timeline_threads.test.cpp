@@ -74,10 +74,10 @@ void check(const timeline::scenario& s, bool annotated) {
 
 } // namespace
 
-TEST_CASE("timelines on real threads, un-annotated: the sentinel notices") {
+TEST_CASE("timelines: on real threads the sentinel notices unannotated waits") {
     for (const timeline::scenario& s : timeline::scenarios()) check(s, false);
 }
 
-TEST_CASE("timelines on real threads, annotated: the guard tells") {
+TEST_CASE("timelines: on real threads the guard reports annotated waits") {
     for (const timeline::scenario& s : timeline::scenarios()) check(s, true);
 }

@@ -251,6 +251,8 @@ void run(cmwq::runtime_options options) {
 
 } // namespace
 
-TEST_CASE("stress: queues of every policy keep what they promise while everything about them changes") { run({}); }
+TEST_CASE("stress: queues of every policy keep their promises while all of their settings change") { run({}); }
 
-TEST_CASE("stress: the same on a simulated machine of two nodes") { run(cmwq_test::two_nodes()); }
+TEST_CASE("stress: queues keep their promises also on a simulated machine of two nodes") {
+    run(cmwq_test::two_nodes());
+}

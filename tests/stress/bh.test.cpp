@@ -65,7 +65,7 @@ struct tally {
 
 } // namespace
 
-TEST_CASE("stress: bottom halves, everything at random") {
+TEST_CASE("stress: bottom halves survive random operations") {
     stress::complaints complaints;
     cmwq::runtime rt;
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -185,7 +185,7 @@ TEST_CASE("stress: bottom halves, everything at random") {
     CHECK(runs > 0);
 }
 
-TEST_CASE("stress: bottom halves come and go, with their queue and their runtime") {
+TEST_CASE("stress: bottom halves come and go with their queue and their runtime") {
     stress::complaints complaints;
     const stress::box box;
     std::atomic<std::uint64_t> queued{0}, runs{0};
@@ -228,7 +228,7 @@ TEST_CASE("stress: bottom halves come and go, with their queue and their runtime
     CHECK(rounds > 0);
 }
 
-TEST_CASE("stress: bottom halves queued by bound items, beside them") {
+TEST_CASE("stress: bottom halves that are queued by bound items run beside them") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> events{rt, "events"};

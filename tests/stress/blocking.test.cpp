@@ -114,11 +114,11 @@ void storm(bool sentinel) {
 
 } // namespace
 
-TEST_CASE("stress: items that block, with the sentinel") { storm(true); }
+TEST_CASE("stress: items block and the sentinel replaces them") { storm(true); }
 
-TEST_CASE("stress: items that block, with the monitor alone") { storm(false); }
+TEST_CASE("stress: items block and the monitor alone replaces them") { storm(false); }
 
-TEST_CASE("stress: workers come and go: no idle time at all is granted") {
+TEST_CASE("stress: workers come and go with an idle timeout of zero") {
     const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0};
     {
@@ -152,7 +152,7 @@ TEST_CASE("stress: workers come and go: no idle time at all is granted") {
 
 // The class "the first waits for the second", on every kind of pool: the second may come in at any moment of the way of a
 // worker to the first. A round that stands still is one in many thousands, so all of them share one long run.
-TEMPLATE_LIST_TEST_CASE("stress: an item waits for one that is queued behind it a moment later", "",
+TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind it a moment later", "",
                         cmwq_test::threaded_policies) {
     cmwq::runtime rt;
     cmwq::workqueue<TestType> q{rt, "q"}, other{rt, "other"};

@@ -14,7 +14,7 @@
 using cmwq::queue_status;
 using namespace std::chrono_literals;
 
-TEST_CASE("stress: each of many flushes covers what its thread has queued before") {
+TEST_CASE("stress: each of many flushes covers the items that its thread has queued before") {
     constexpr unsigned nr_flushers = 40, nr_producers = 2, own = 3;
     stress::complaints complaints;
     cmwq::runtime rt;
@@ -79,7 +79,7 @@ TEST_CASE("stress: each of many flushes covers what its thread has queued before
     CHECK(most > 16); // otherwise the colours were never all in use
 }
 
-TEST_CASE("stress: flushes of one item by many, while it goes on being queued") {
+TEST_CASE("stress: many threads flush one item while it is queued again and again") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};

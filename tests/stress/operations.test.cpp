@@ -161,7 +161,7 @@ public:
 
 } // namespace
 
-TEST_CASE("stress: all operations at random: never twice at once, and every instance ran or was cancelled") {
+TEST_CASE("stress: under random operations no item runs twice at once and every instance ran or was cancelled") {
     world w;
     std::vector<std::unique_ptr<shared_item>> items;
     for (unsigned i = 0; i < 6; ++i) items.push_back(std::make_unique<shared_item>(w, i));
@@ -196,7 +196,7 @@ TEST_CASE("stress: all operations at random: never twice at once, and every inst
     CHECK(w.rt.stats().items_completed == total);
 }
 
-TEST_CASE("stress: whoever queues and flushes has been served, whoever else queues the same") {
+TEST_CASE("stress: a thread that queues and flushes sees the run also if other threads queue the same item") {
     world w;
     std::vector<std::unique_ptr<reliable_item>> items;
     for (unsigned i = 0; i < 3; ++i) items.push_back(std::make_unique<reliable_item>(w));

@@ -62,7 +62,7 @@ struct chain_link {
 
 } // namespace
 
-TEST_CASE("stress: storms of posts from several threads") {
+TEST_CASE("stress: several threads post many closures") {
     cmwq::runtime rt;
     cmwq::workqueue<> narrow{rt, {.name = "narrow", .max_active = 2}}, wide{rt, "wide"};
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -95,7 +95,7 @@ TEST_CASE("stress: storms of posts from several threads") {
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: items that delete themselves, at once and by timer") {
+TEST_CASE("stress: items delete themselves at once and by timer") {
     cmwq::runtime rt;
     std::atomic<std::uint64_t> made{0}, ran{0};
     std::atomic<std::int64_t> alive{0};
@@ -155,7 +155,7 @@ TEST_CASE("stress: chains go on to their end while their queue is destroyed") {
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: another item at the address of one that has destroyed itself is another item") {
+TEST_CASE("stress: a new item at the address of an item that has destroyed itself is another item") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};

@@ -63,7 +63,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
 
 } // namespace
 
-TEST_CASE("stress: queues go while their rescuers are on the way") {
+TEST_CASE("stress: queues are destroyed while their rescuers are being called") {
     stress::random r(1);
     const std::ptrdiff_t before = cmwq_test::nr_tasks();
     unsigned rounds = 0;
@@ -79,7 +79,7 @@ TEST_CASE("stress: queues go while their rescuers are on the way") {
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-TEST_CASE("stress: items of queues with rescuers while threads come and go, and pools are exchanged") {
+TEST_CASE("stress: items of queues with rescuers run while threads come and go and pools are exchanged") {
     stress::complaints complaints;
     fake_threads threads;
     std::atomic<std::uint64_t> runs{0}, queued{0}, rescued{0};

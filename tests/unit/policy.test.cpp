@@ -96,14 +96,14 @@ static_assert(!execution_policy<never_blocks>);
 
 } // namespace
 
-TEST_CASE("policy: the answers of bound") {
+TEST_CASE("policy: bound has the documented answers") {
     CHECK(cmwq::bound::name == "bound");
     CHECK(cmwq::bound::pool == pool_kind::per_cpu);
     CHECK(cmwq::bound::default_max_active == 256);
     CHECK(cmwq::max_active_ceiling == 2048);
 }
 
-TEST_CASE("policy: the answers of the others") {
+TEST_CASE("policy: the other policies have the documented answers") {
     CHECK((cmwq::unbound::name == "unbound" && cmwq::elastic::name == "elastic"));
     CHECK((cmwq::ordered::name == "ordered" && cmwq::bh::name == "bh"));
     CHECK((cmwq::unbound::pool == pool_kind::attrs_keyed && cmwq::elastic::pool == pool_kind::attrs_keyed));
@@ -114,7 +114,7 @@ TEST_CASE("policy: the answers of the others") {
     CHECK((cmwq::bh::fifo && !cmwq::bh::may_block));
 }
 
-TEST_CASE("policy: what is shadowed counts, the rest is inherited") {
+TEST_CASE("policy: a derived policy overrides some answers and inherits the rest") {
     CHECK(named::name == "named");
     CHECK(named::default_max_active == cmwq::bound::default_max_active);
     CHECK(narrow::name == "bound");

@@ -43,7 +43,7 @@ unsigned not_allowed() {
 
 } // namespace
 
-TEST_CASE("runtime_options: by default all CPUs of the process, and no other") {
+TEST_CASE("runtime_options: the default is all CPUs of the process and no other") {
     const cmwq::runtime rt;
     CHECK_FALSE(rt.cpus().empty());
     const unsigned first = *rt.cpus().begin();
@@ -51,7 +51,7 @@ TEST_CASE("runtime_options: by default all CPUs of the process, and no other") {
     CHECK(one.cpus() == cmwq::cpuset{first});
 }
 
-TEST_CASE("runtime_options: CPUs that the process may not use are refused, and named") {
+TEST_CASE("runtime_options: CPUs that the process may not use are refused and named") {
     const std::ptrdiff_t before = nr_tasks();
     const unsigned other = not_allowed();
     CHECK_THROWS_AS((cmwq::runtime{{.cpus = {other}}}), std::invalid_argument);
@@ -61,7 +61,7 @@ TEST_CASE("runtime_options: CPUs that the process may not use are refused, and n
     CHECK(eventually([&] { return nr_tasks() == before; }));
 }
 
-TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refused, and named; others are left out") {
+TEST_CASE("runtime_options: unbound CPUs are refused and named if all are missing and ignored if some are") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:4 pu:1");
     CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {0, 1}, .unbound_cpus = {2, 3}, .machine = machine}}),
                       Contains("unbound CPUs 2-3") && Contains("0-1"));
@@ -69,7 +69,7 @@ TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refus
     CHECK(rt.unbound_cpus() == cmwq::cpuset{1});
 }
 
-TEST_CASE("runtime_options: a machine that does not have all CPUs of the runtime is refused, and both are named") {
+TEST_CASE("runtime_options: a machine without all CPUs of the runtime is refused and both sets are named") {
     const cmwq::cpuset allowed = cmwq::runtime{}.cpus();
     const unsigned first = *allowed.begin();
     const auto other = cmwq::topology::flat({cmwq::cpuset::capacity - 1});
@@ -85,7 +85,7 @@ TEST_CASE("runtime_options: a machine that does not have all CPUs of the runtime
     CHECK_NOTHROW(cmwq::runtime{{.cpus = {first}, .machine = cmwq::topology::flat(allowed)}});
 }
 
-TEST_CASE("runtime_options: the size of a shard is the option's, or the one that the machine was given with") {
+TEST_CASE("runtime_options: the size of a shard comes from the option or else from the machine") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:8 pu:1").with_cache_shard_size(4);
     const auto nr_pods = [](const cmwq::runtime& rt) {
         return rt.machine().pods(cmwq::affinity_scope::cache_shard).size();
@@ -94,7 +94,7 @@ TEST_CASE("runtime_options: the size of a shard is the option's, or the one that
     CHECK(nr_pods(cmwq::runtime{{.cache_shard_size = 2, .machine = machine}}) == 4);
 }
 
-TEST_CASE("runtime_options: a default scope that is none is refused by its value, then and later") {
+TEST_CASE("runtime_options: an invalid default scope is refused by its value at construction and later") {
     constexpr auto none = static_cast<cmwq::affinity_scope>(7);
     CHECK_THROWS_AS((cmwq::runtime{{.default_scope = none}}), std::invalid_argument);
     CHECK_THROWS_WITH((cmwq::runtime{{.default_scope = static_cast<cmwq::affinity_scope>(99)}}),
@@ -105,11 +105,11 @@ TEST_CASE("runtime_options: a default scope that is none is refused by its value
     CHECK_NOTHROW(rt.set_default_scope(cmwq::affinity_scope::default_));
 }
 
-TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
+TEST_CASE("runtime_options: a shard size of zero is refused") {
     CHECK_THROWS_AS((cmwq::runtime{{.cache_shard_size = 0}}), std::invalid_argument);
 }
 
-TEST_CASE("runtime_options: that max_threads is reached is said once, with the number") {
+TEST_CASE("runtime_options: reaching max_threads is reported once with the number") {
     event_log log;
     cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = log.listener()}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -129,13 +129,13 @@ TEST_CASE("runtime_options: that max_threads is reached is said once, with the n
     CHECK_THAT(events[0].message, Contains("all 1 threads") && Contains("max_threads"));
 }
 
-TEST_CASE("runtime_options: negative time-outs are refused, zero is a value") {
+TEST_CASE("runtime_options: negative time-outs are refused and zero is valid") {
     CHECK_THROWS_AS((cmwq::runtime{{.idle_timeout = -1ns}}), std::invalid_argument);
     CHECK_THROWS_AS((cmwq::runtime{{.may_block_threshold = -1ns}}), std::invalid_argument);
     CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
 }
 
-TEST_CASE("runtime_options: without its two threads there is no runtime, and nothing is left of it") {
+TEST_CASE("runtime_options: without its two threads there is no runtime and nothing of it is left") {
     const int failing = GENERATE(1, 2);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
@@ -160,7 +160,7 @@ TEST_CASE("runtime_options: without its two threads there is no runtime, and not
     CHECK(runs == 1);
 }
 
-TEST_CASE("runtime_options: a worker that cannot be made is reported once, and tried again") {
+TEST_CASE("runtime_options: a worker that cannot be made is reported once and tried again") {
     event_log log;
     fake_threads source(refuse_starts(3, 7, ENOMEM)); // the runtime's two threads come first
     cmwq::runtime rt{{.sentinel = false, .on_event = log.listener(), .threads = &source}};
@@ -179,7 +179,7 @@ TEST_CASE("runtime_options: a worker that cannot be made is reported once, and t
     CHECK_THAT(events[0].message, Contains("CPU " + std::to_string(cpu)));
 }
 
-TEST_CASE("runtime_options: one worker is enough to run everything that does not block") {
+TEST_CASE("runtime_options: one worker runs all items that do not block") {
     fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};

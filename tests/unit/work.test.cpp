@@ -68,4 +68,4 @@ static_assert(!noexcept(std::declval<base&>().cancel_sync()));
 
 } // namespace
 
-TEST_CASE("work: the header alone is enough to declare items") { SUCCEED("what there is to check is checked above"); }
+TEST_CASE("work: the header alone suffices to declare items") { SUCCEED("what there is to check is checked above"); }

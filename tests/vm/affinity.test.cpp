@@ -89,7 +89,7 @@ bool service_keeps_to(const cpuset& cpus) {
 
 } // namespace
 
-TEST_CASE("affinity: the topology of the machine") {
+TEST_CASE("affinity: the topology of the machine is found") {
     const topology t = topology::system();
     CHECK(t.cpus() == vm::all_cpus);
     CHECK(t.nr_nodes() == 2);
@@ -126,7 +126,7 @@ TEST_CASE("affinity: items of a queue that is not strict may run on every CPU") 
     check_loose_pods<cmwq::elastic>(rt);
 }
 
-TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while that has an idle CPU") {
+TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while the pod has an idle CPU") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> unbound{rt, "u"};
     cmwq::workqueue<cmwq::elastic> elastic{rt, "e"};
@@ -177,7 +177,7 @@ TEST_CASE("affinity: items of an unbound queue that is not strict leave their po
     CHECK(seen.size() > vm::cache_of(13).size());
 }
 
-TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods of what is left of them") {
+TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these CPUs") {
     const cpuset some{1, 2, 5, 9};
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> strict{
@@ -207,7 +207,7 @@ TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods 
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
 }
 
-TEST_CASE("affinity: an item for a node goes there") {
+TEST_CASE("affinity: an item for a node runs there") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> by_node{rt,
                                            {.name = "n", .attrs = attrs{}.affinity(affinity_scope::numa).strict(true)}};
@@ -231,7 +231,7 @@ TEST_CASE("affinity: an item for a node goes there") {
     CHECK_FALSE(w.busy());
 }
 
-TEST_CASE("affinity: a bound item runs on its CPU, with every priority") {
+TEST_CASE("affinity: a bound item runs on its CPU with every priority") {
     cmwq::runtime rt;
     for (const cmwq::priority p : {cmwq::priority::normal, cmwq::priority::high, cmwq::priority::fifo}) {
         cmwq::workqueue<> q{rt, {.name = "bound", .priority = p}};
@@ -245,7 +245,7 @@ TEST_CASE("affinity: a bound item runs on its CPU, with every priority") {
     }
 }
 
-TEST_CASE("affinity: an ordered queue runs one at a time and in order, whichever CPUs its producers are on") {
+TEST_CASE("affinity: an ordered queue runs one item at a time and in order on whatever CPUs its producers are") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "ordered"};
     constexpr unsigned each = 100, all = each * vm::nr_cpus;
@@ -272,7 +272,7 @@ TEST_CASE("affinity: an ordered queue runs one at a time and in order, whichever
     CHECK(vm::see_on(q, 12).mask == vm::all_cpus); // one pool spans all CPUs
 }
 
-TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own thread") {
+TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the runtime") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> unbound{rt,
                                            {.name = "u", .attrs = attrs{}.affinity(affinity_scope::cpu).strict(true)}};
@@ -330,8 +330,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own
     CHECK(ran == queued);
 }
 
-TEST_CASE(
-    "affinity: a runtime that is told its unbound CPUs keeps its thread and its unbound items there from the start") {
+TEST_CASE("affinity: a runtime with given unbound CPUs keeps its thread and its unbound items there from the start") {
     const cpuset some{2, 3, 13};
     cmwq::runtime rt{{.unbound_cpus = some}};
     CHECK(rt.cpus() == vm::all_cpus);
@@ -378,7 +377,7 @@ TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle whil
     }
 }
 
-TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has CPUs, and no more") {
+TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CPUs and no more") {
     cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<cmwq::elastic> q{rt,
                                      {.name = "strict", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
@@ -396,7 +395,7 @@ TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has 
     }
 }
 
-TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the process, also parts of caches") {
+TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the process even if it splits a cache") {
     const vm::cgroup group("affinity");
     REQUIRE(group.set("cpuset.cpus", "2-5,9"));
     CHECK(vm::in_child([&](vm::notes& n) {
@@ -492,7 +491,7 @@ sentinels sentinels_so_far() {
 
 } // namespace
 
-TEST_CASE("affinity: under a quota of two CPUs no more than two sentinels are awake, and they leave it to the items") {
+TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake and they leave the quota to the items") {
     const bool with_sentinels = GENERATE(true, false);
     const vm::cgroup group("throttled");
     REQUIRE(group.set("cpu.max", "200000 100000"));

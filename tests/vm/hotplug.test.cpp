@@ -63,7 +63,8 @@ std::string strays() {
 
 } // namespace
 
-TEST_CASE("hotplug: under load of all policies CPUs go and come: nothing is lost, nothing runs twice, order is kept") {
+TEST_CASE(
+    "hotplug: under load of all policies CPUs go and return and no item is lost or runs twice and order is kept") {
     const std::size_t threads_before = vm::nr_threads();
     {
         const vm::cpus_come_back all;
@@ -91,7 +92,7 @@ TEST_CASE("hotplug: under load of all policies CPUs go and come: nothing is lost
     CHECK(vm::nr_threads() == threads_before);
 }
 
-TEST_CASE("hotplug: what was queued on a CPU that goes runs all the same") {
+TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes offline") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, {.name = "q", .max_active = 2}};
@@ -119,7 +120,8 @@ TEST_CASE("hotplug: what was queued on a CPU that goes runs all the same") {
     CHECK(eventually([&] { return runs_at_home(q, 5); }));
 }
 
-TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online it is, and its workers are at home") {
+TEST_CASE(
+    "hotplug: the pool of an offline CPU is not managed but is managed with its workers at home when it is back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<> q{rt, "q"};
@@ -139,7 +141,7 @@ TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online i
     }
 }
 
-TEST_CASE("hotplug: what waits behind a running item when the CPU goes waits no more") {
+TEST_CASE("hotplug: an item that waits behind a running item starts when the CPU goes offline") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
@@ -153,7 +155,7 @@ TEST_CASE("hotplug: what waits behind a running item when the CPU goes waits no 
     both.give_up();
 }
 
-TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to it again, its sentinel, too") {
+TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its sentinel keep to it again") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
@@ -185,7 +187,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to i
     }
 }
 
-TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and goes back") {
+TEST_CASE("hotplug: a queue whose CPU is offline uses others and reports that and returns later") {
     const vm::cpus_come_back all;
     std::atomic<int> told{0}, deaf{0};
     cmwq::runtime* self = nullptr;
@@ -225,7 +227,7 @@ TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and go
     CHECK(told == 1);
 }
 
-TEST_CASE("hotplug: an unbound queue that is busy notices by itself") {
+TEST_CASE("hotplug: a busy unbound queue notices the change by itself") {
     const vm::cpus_come_back all;
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -238,7 +240,7 @@ TEST_CASE("hotplug: an unbound queue that is busy notices by itself") {
     CHECK(eventually([&] { return runs_at_home(q, 9); }));
 }
 
-TEST_CASE("hotplug: a whole node goes and comes back under load") {
+TEST_CASE("hotplug: a whole node goes offline and comes back under load") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> by_node{rt,
@@ -260,7 +262,7 @@ TEST_CASE("hotplug: a whole node goes and comes back under load") {
     CHECK(load.complaints.text() == "");
 }
 
-TEST_CASE("hotplug: timers fire, whether their CPU is there or not") {
+TEST_CASE("hotplug: timers fire whether their CPU is online or not") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> bound{rt, "bound"};
@@ -294,7 +296,7 @@ TEST_CASE("hotplug: timers fire, whether their CPU is there or not") {
     b.item.disable_sync();
 }
 
-TEST_CASE("hotplug: the runtime's own thread goes back to the unbound CPUs when they come back") {
+TEST_CASE("hotplug: the thread of the runtime returns to the unbound CPUs when they come back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{{.unbound_cpus = {7}}};
     const auto service_on = [](const cpuset& cpus) {
@@ -313,7 +315,7 @@ TEST_CASE("hotplug: the runtime's own thread goes back to the unbound CPUs when 
     CHECK(eventually([&] { return service_on({7}); }));
 }
 
-TEST_CASE("hotplug: a CPU comes back that was not there when the runtime's own thread was sent somewhere") {
+TEST_CASE("hotplug: a CPU comes back that was offline when the thread of the runtime was bound") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = by_cpu}};
@@ -337,7 +339,7 @@ TEST_CASE("hotplug: a CPU comes back that was not there when the runtime's own t
     CHECK(vm::see_on(q, 9).mask == cpuset{9});
 }
 
-TEST_CASE("hotplug: threads of pools that are not needed any more end") {
+TEST_CASE("hotplug: threads of pools that are no longer needed end") {
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();
     {
@@ -375,7 +377,7 @@ TEST_CASE("hotplug: threads of pools that are not needed any more end") {
     CHECK(vm::nr_threads() == threads_before);
 }
 
-TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
+TEST_CASE("hotplug: a cpuset is reduced and restored while the process is idle") {
     const vm::cgroup group("idle");
     REQUIRE(group.set("cpuset.cpus", "0-11"));
     CHECK(vm::in_child([&](vm::notes& n) {
@@ -406,7 +408,7 @@ TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
           }) == "");
 }
 
-TEST_CASE("hotplug: a cpuset is cut while the process is busy, and given back") {
+TEST_CASE("hotplug: a cpuset is reduced while the process is busy and restored") {
     const vm::cgroup group("hotplug");
     REQUIRE(group.set("cpuset.cpus", "0-11"));
     CHECK(vm::in_child([&](vm::notes& n) {

@@ -45,7 +45,7 @@ inline const cpuset node_cpus[] = {cpuset::range(0, 8), cpuset::range(8, 16)};
 /// The CPUs that share a last-level cache with `cpu`.
 inline cpuset cache_of(unsigned cpu) { return cpuset::range(cpu / 4 * 4, cpu / 4 * 4 + 4); }
 
-// --- files ------------------------------------------------------------------------------------------------------------
+// --- files -----------------------------------------------------------------------------------------------------------
 
 /// The first line of a file; empty when there is none.
 inline std::string line_of(const fs::path& file) {
@@ -62,7 +62,7 @@ inline bool write_to(const fs::path& file, const std::string& text) {
     return out.good();
 }
 
-// --- CPUs that go and come --------------------------------------------------------------------------------------------
+// --- CPUs that go and come -------------------------------------------------------------------------------------------
 
 inline bool set_online(unsigned cpu, bool on) {
     const fs::path file = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
@@ -89,7 +89,7 @@ struct cpus_come_back {
     }
 };
 
-// --- threads ----------------------------------------------------------------------------------------------------------
+// --- threads ---------------------------------------------------------------------------------------------------------
 
 /// Where a thread was, and where the kernel lets it go.
 struct sighting {
@@ -179,7 +179,7 @@ private:
     std::atomic<bool> complete_{false}, given_up_{false};
 };
 
-// --- what others than the main thread have to say ---------------------------------------------------------------------
+// --- what others than the main thread have to say --------------------------------------------------------------------
 
 /// Collects it as text; empty is good. With a file descriptor it writes it there at once.
 class notes {
@@ -209,7 +209,7 @@ private:
     int fd_;
 };
 
-// --- control groups ---------------------------------------------------------------------------------------------------
+// --- control groups --------------------------------------------------------------------------------------------------
 
 /// A group below the root, gone at the end. Whoever was put into it has ended or left by then.
 class cgroup {

@@ -105,7 +105,7 @@ struct world {
 
 } // namespace
 
-TEST_CASE("node limits: a limit of 8 is 4 on each node, and 8 in all at every moment") {
+TEST_CASE("node limits: a limit of 8 is 4 on each node and 8 in all at every moment") {
     for (const attrs& where : {by_node, by_cpu}) { // one pool on a node, and eight that share its slots
         world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = where}};
         guests& g = *w.g;
@@ -134,7 +134,7 @@ TEST_CASE("node limits: a limit of 8 is 4 on each node, and 8 in all at every mo
     }
 }
 
-TEST_CASE("node limits: 16 producers with items that come and go never exceed the limit, of a node or of the machine") {
+TEST_CASE("node limits: 16 producers with short-lived items never exceed the limit of a node or of the machine") {
     for (const attrs& where : {by_node, by_cpu, attrs{}.affinity(affinity_scope::cache)}) {
         cmwq::runtime rt;
         cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 8, .min_active = 1, .attrs = where}};
@@ -164,7 +164,7 @@ TEST_CASE("node limits: 16 producers with items that come and go never exceed th
     }
 }
 
-TEST_CASE("node limits: nodes get shares by their CPUs, rounded up") {
+TEST_CASE("node limits: nodes get shares by their CPUs that are rounded up") {
     const cpuset uneven = cpuset::range(0, 10); // eight CPUs of one node, two of the other
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = attrs{by_node}.cpus(uneven)}};
     guests& g = *w.g;
@@ -211,7 +211,7 @@ TEST_CASE("node limits: pools that span the nodes have the whole limit") {
     }
 }
 
-TEST_CASE("node limits: a chain of min_active items that wait for each other completes, whatever the other node does") {
+TEST_CASE("node limits: a chain of min_active items that wait for each other completes whatever the other node does") {
     for (const unsigned length : {8u, 3u}) { // 8: what it is by default
         world w{{.name = "q", .max_active = 8, .min_active = length == 8 ? 0 : length, .attrs = by_cpu}};
         CHECK(w.q->min_active() == length);
@@ -234,7 +234,7 @@ TEST_CASE("node limits: a chain of min_active items that wait for each other com
     }
 }
 
-TEST_CASE("node limits: a node that goes leaves its share to the other, and takes it back") {
+TEST_CASE("node limits: a node that goes offline leaves its share to the other node and takes it back later") {
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = by_cpu}};
     guests& g = *w.g;
     for (const unsigned cpu : vm::node_cpus[0]) g.invite(cpu, 4); // 32

@@ -113,7 +113,7 @@ private:
 
 } // namespace
 
-TEST_CASE("color_ring: a flush ends when everything that was there has left, and no sooner") {
+TEST_CASE("color_ring: a flush ends exactly when all earlier items have left") {
     ring_and_oracle r;
     r.close();
     CHECK(r.nr_flushers() == 0); // nothing to wait for
@@ -127,7 +127,7 @@ TEST_CASE("color_ring: a flush ends when everything that was there has left, and
     r.leave(0);
 }
 
-TEST_CASE("color_ring: more flushers than colours share the next close") {
+TEST_CASE("color_ring: flushers beyond the number of colors share the next close") {
     ring_and_oracle r;
     for (unsigned i = 0; i < 3 * color_ring::nr_colors; ++i) {
         r.enter();
@@ -139,7 +139,7 @@ TEST_CASE("color_ring: more flushers than colours share the next close") {
     CHECK(r.nr_flushers() == 0);
 }
 
-TEST_CASE("color_ring: random sequences against an oracle") {
+TEST_CASE("color_ring: random sequences agree with an oracle") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t most_flushers = 0, nr_sharing = 0;

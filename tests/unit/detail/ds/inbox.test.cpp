@@ -22,7 +22,7 @@ using inbox = cmwq::detail::inbox<element, tag>;
 
 } // namespace
 
-TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
+TEST_CASE("inbox: the taken elements come oldest first and linked as a list") {
     inbox box;
     CHECK(box.empty());
     CHECK(box.take_all() == nullptr);
@@ -42,7 +42,7 @@ TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
     CHECK(box.take_all() == first);
 }
 
-TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in order for each producer") {
+TEST_CASE("inbox: one consumer gets each element of many producers once and in order for each producer") {
     constexpr unsigned nr_producers = 3, each = 40'000, ahead = 8;
     const auto elements = std::make_unique<element[]>(std::size_t{nr_producers} * each);
     inbox box;

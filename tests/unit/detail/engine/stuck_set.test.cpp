@@ -60,7 +60,7 @@ struct oracle {
 
 } // namespace
 
-TEST_CASE("stuck_set: as the oracle says, on random graphs") {
+TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t nr_stuck = 0, nr_free = 0, nr_knots = 0;
@@ -118,7 +118,7 @@ TEST_CASE("stuck_set: as the oracle says, on random graphs") {
 }
 
 // An algorithm that goes over all of them for each that ends would need 10^10 steps.
-TEST_CASE("stuck_set: a chain of 100,000 in any order") {
+TEST_CASE("stuck_set: it finds a chain of 100000 in any order") {
     constexpr node n = 100'000;
     std::vector<node> order(n);
     std::iota(order.begin(), order.end(), node{0});

@@ -25,7 +25,7 @@ double seconds() {
 
 } // namespace
 
-TEST_CASE("backoff: a long wait leaves the CPU to the one waited for") {
+TEST_CASE("backoff: a long wait leaves the CPU to the thread that is waited for") {
     backoff b;
     const double begin = seconds(), used_before = cpu_seconds();
     for (int i = 0; i < 60; ++i) b.pause();
