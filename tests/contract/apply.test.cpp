@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Attributes of live queues: what runs where, and in which order, while they change; and what becomes of pools that
-// nobody uses any more.
+// Attributes of live queues: the pools and the order in which items run while attributes change, and the end of pools
+// that have no user any more.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -33,7 +33,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// An item that notes the nice value of its thread.
+/// An item that records the nice value of its thread.
 struct noted {
     std::atomic<long> nice{-100};
     cmwq::work<std::function<void()>> item{[this] { nice = nice_of_this_task(); }};
@@ -118,7 +118,7 @@ TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", 
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
-    std::vector<long> nice; // plain: each item queues the next, as its last deed
+    std::vector<long> nice; // plain: each item queues the next one at its end
     std::function<void()> step = [&] {
         nice.push_back(nice_of_this_task());
         if (nice.size() == 5) return;
@@ -200,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE("apply: items that wait in an old pool can be cancelled 
     CHECK(q.queue_on(cpu, a.item) == queue_status::already_pending);
     CHECK(a.item.cancel());
     CHECK(c.item.cancel_sync());
-    CHECK(q.queue_on(cpu, a.item) == queue_status::queued); // now it is one of the new pool
+    CHECK(q.queue_on(cpu, a.item) == queue_status::queued); // now it is an item of the new pool
     std::thread opener([&] { g.open(); });
     b.item.flush();
     d.item.flush();
@@ -365,7 +365,7 @@ TEMPLATE_LIST_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves ru
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2) return; // nowhere to go
+    if (rt.cpus().size() < 2) return; // there is no other CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<P> q{rt, "q"};
     cmwq::workqueue<cmwq::bound> b{rt, "bound"};
@@ -432,7 +432,7 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed right after a change an
     std::atomic<int> round{0};
     std::thread changer([&] {
         for (int i = 0; round < rounds; ++i) {
-            // In step with the other thread: it would hardly ever get the lock.
+            // In step with the other thread, because otherwise it would hardly ever get the lock.
             while (round < std::min(i, rounds)) std::this_thread::yield();
             rt.set_unbound_cpus(cpuset::range(0, i % 2 == 0 ? 16 : 8));
             rt.set_default_scope(i % 3 == 0 ? affinity_scope::cpu : affinity_scope::numa);
@@ -473,13 +473,13 @@ TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after its last us
             same.attrs = attrs{}.nice(7);
             cmwq::workqueue<P> b{rt, std::move(same)};
         }
-        noted n; // b has gone, a has not
+        noted n; // b is destroyed, a is not
         a.queue(n.item);
         n.item.flush();
         CHECK(n.nice == 7);
     }
     CHECK(eventually([&] { return rt.stats().threads == 0; }));
-    // Its record serves others: pools that come and go leave nothing behind.
+    // New pools reuse its record: pools that come and go leave nothing behind.
     cmwq::workqueue<P> q{rt, "q"};
     for (int i = 0; i < 100; ++i) {
         noted n;

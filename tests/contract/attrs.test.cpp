@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What attributes mean: which pools there are, whom they serve, and what their threads are.
+// The meaning of attributes: the pools that exist, the callers that they serve, and their threads.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -54,7 +54,7 @@ cmwq::options<P> with(attrs a) {
     return o;
 }
 
-/// What `f` finds out on a worker that serves callers on that CPU.
+/// The result of `f` on a worker that serves callers on that CPU.
 template <class P, class F>
 auto seen_on(cmwq::workqueue<P>& q, unsigned cpu, F f) {
     decltype(f()) result{};
@@ -109,7 +109,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: attributes with the same meaning share a pool ev
         cmwq::workqueue<P> other{rt, with<P>(attrs{}.affinity(s))};
         CHECK(seen(other, this_pool) == pool);
         cmwq::workqueue<P> named{rt, with<P>(attrs{}.affinity(s).cpus(cpuset::range(0, 100)).strict(true))};
-        CHECK(seen(named, this_pool) == pool); // confined to what it may use anyway
+        CHECK(seen(named, this_pool) == pool); // confined to the CPUs that it may use anyway
     }
     for (const attrs& a : {attrs{}.nice(1), attrs{}.scheduling(cmwq::scheduling::batch), attrs{}.cpus({0, 1, 2})}) {
         cmwq::workqueue<P> other{rt, with<P>(a)};
@@ -148,7 +148,7 @@ priority_of priority_of_task(int tid) {
     return {::sched_getscheduler(tid), ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid))};
 }
 
-/// The library's threads in this process that are not what they should be.
+/// The library's threads in this process that do not have the expected class and nice value.
 std::string misfits() {
     const priority_of own = priority_of_task(::getpid());
     std::string found;
@@ -158,7 +158,7 @@ std::string misfits() {
         std::getline(file, name);
         if (!name.starts_with("cmwq/")) continue;
         const priority_of is = priority_of_task(std::stoi(task.path().filename()));
-        // Sentinels leave the idle class where that is allowed, and nothing is to do.
+        // Sentinels leave the idle class where that is allowed, and while there is no work.
         const bool good = is == own || (name.ends_with(":S") && is.sched == SCHED_IDLE);
         if (!good)
             found += name + " has class " + std::to_string(is.sched) + ", nice " + std::to_string(is.nice) + "; ";
@@ -166,7 +166,7 @@ std::string misfits() {
     return found;
 }
 
-/// Runs `f` on a thread that is made what `change()` says; false: the system refuses, or would not take it back.
+/// Runs `f` on a thread that `change()` has changed. False: the system refuses the change, or its reversal.
 template <class C, class F>
 bool on_a_thread_that(C change, F f) {
     bool done = false;
@@ -222,7 +222,7 @@ TEST_CASE("attrs: threads have the class and nice value of the process whatever 
     };
     const auto nice = [](id_t self) { return ::setpriority(PRIO_PROCESS, self, 10) == 0; };
     CHECK(on_a_thread_that(be(SCHED_BATCH), all_threads_are_the_process_s_own)); // needs no privilege
-    // Without CAP_SYS_NICE or limits that allow it nobody may come back from these.
+    // Without CAP_SYS_NICE, or limits that allow it, a thread cannot leave these classes again.
     if (!on_a_thread_that(be(SCHED_IDLE), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_IDLE");
     if (!on_a_thread_that(be(SCHED_FIFO), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_FIFO");
     if (!on_a_thread_that(nice, all_threads_are_the_process_s_own)) WARN("skipped: nice 10");
@@ -254,7 +254,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: threads run on the CPUs of the attributes and no
             CHECK(seen_on(q, from, cpus_of_this_task) == cpuset{cpu});
             CHECK(seen_on(q, from, cmwq::detail::current_cpu) == cpu);
         }
-        cpuset more{cpu, 4000}; // some of which is not there
+        cpuset more{cpu, 4000}; // some of these CPUs do not exist
         cmwq::workqueue<P> partly{rt, with<P>(attrs{}.cpus(more))};
         CHECK(seen_on(partly, cpu, cpus_of_this_task) == cpuset{cpu});
         CHECK(partly.attributes().cpus() == more); // as given
@@ -326,7 +326,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a C
         CAPTURE(why, cpus.to_string(), from);
         CHECK(serving(cpus, from) == by);
     }
-    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // whose CPUs are all there
+    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // all of whose CPUs exist
     CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
 }
 
@@ -344,7 +344,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods ar
     }
     CHECK(pools.size() == 8);
     CHECK(pools == own);
-    // Also if what tells the callers apart is not the lowest digit of their numbers.
+    // Also if the numbers of the callers do not differ in the lowest digit.
     cmwq::workqueue<P> even{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}))};
     std::set<std::string> served;
     for (const unsigned cpu : {1u, 3u, 5u, 7u}) served.insert(seen_on(even, cpu, this_pool));
@@ -376,7 +376,8 @@ TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs els
 #if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what was meant for others
 namespace {
 
-/// An item that waits until it may end, announced, and ends on a CPU of the test's choice: its thread stays there.
+/// An item that waits in a blocking_region until it may end, and ends on a CPU that the test chooses: its thread stays
+/// there.
 struct leaves_for {
     unsigned cpu;
     std::binary_semaphore entered{0}, leave{0};
@@ -404,7 +405,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
     const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
     const auto repatriated = [&] { return rt.stats().repatriated; };
-    // Two workers whose threads cannot but wake up elsewhere.
+    // Two workers whose threads have to wake up elsewhere.
     const auto send_away = [&] {
         leaves_for one{away}, two{away};
         for (leaves_for* i : {&one, &two}) {
@@ -414,7 +415,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
         const auto& pools = rt.core().pools();
-        CHECK(eventually([&] { // nobody has just looked for the next item
+        CHECK(eventually([&] { // no worker has just looked for the next item
             std::size_t nr_busy = 0;
             for (std::size_t i = 0; i < pools.size(); ++i) {
                 const auto now = pools.at(i).summary();
@@ -423,8 +424,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
             return nr_busy == 0;
         }));
     };
-    // The scheduler may take it away again before it looks, and beside other load a third worker may be the one that
-    // runs it.
+    // The scheduler may move it away again before it looks, and under other load a third worker may run the item.
     CHECK(eventually([&] {
         send_away();
         const std::uint64_t before = repatriated();
@@ -435,8 +435,8 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         return one.started_on == home && repatriated() == before + 1 &&
                one.might_run_on == rt.unbound_cpus(); // it may leave again
     }));
-    // Where a worker is in the pod's only CPU the next one stays where it is; if that one has blocked, it comes, where
-    // that is known.
+    // While a worker is on the only CPU of the pod, the next worker stays where it is. It comes when that worker has
+    // blocked, if the library can see this.
     send_away();
     const std::uint64_t before = repatriated();
     leaves_for first{home}, second{home};
@@ -585,7 +585,7 @@ TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothin
     CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
     CHECK(seen_on(q, 5, this_pool) == before);
     rt.set_unbound_cpus({5, 4000});
-    CHECK(rt.unbound_cpus() == cpuset{5}); // of those it uses the ones that it has
+    CHECK(rt.unbound_cpus() == cpuset{5}); // it uses those of them that it has
     CHECK(seen_on(q, 5, this_pool) == before);
     CHECK(seen_on(q, 0, this_pool) == before);
     CHECK_THROWS_AS(q.apply(attrs{}.cpus({0})), std::invalid_argument); // not now
@@ -599,7 +599,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the othe
     using P = TestType;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
-    if (rt.cpus().size() < 2) return; // nothing to lose
+    if (rt.cpus().size() < 2) return; // it cannot lose a CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({first}))};
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
@@ -619,7 +619,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the othe
 
 namespace {
 
-// For good, for the whole process: one thread so far.
+// For the rest of the life of the process, which has one thread so far.
 void give_up_the_right_to_priorities() {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_NICE, &none);
@@ -631,7 +631,7 @@ void give_up_the_right_to_priorities() {
     ::syscall(SYS_capset, &header, data);
 }
 
-// This program again, as a child that runs one hidden test case.
+// Runs this program again in a child, with one hidden test case.
 int run_hidden(const char* test_case) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -654,7 +654,7 @@ void expect_refusal(const attrs& a, int refused_error) {
     CHECK(eventually([&] { return events.count(kind::priority_refused) == 1; }));
     CHECK(events.last(kind::priority_refused).error == refused_error);
     CHECK(contains(events.last(kind::priority_refused).message, "refused"));
-    // Later, on a live queue, with CPUs that are permitted: those take effect all the same.
+    // Later on a live queue, with CPUs that are permitted: the CPUs take effect nevertheless.
     cmwq::workqueue<P> later{rt, "later"};
     attrs b = a;
     b.cpus({first_cpu()});

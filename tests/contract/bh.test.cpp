@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What bottom halves promise beyond what all queues do: where items run, in which order, within which budget, and what
-// is an error inside of them. What ends the program is in tests/death/.
+// The promises of bottom halves beyond those of all queues: where items run, in which order, within which budget, and
+// which calls inside of them are errors. Misuse that ends the program is in tests/death/.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -44,14 +44,14 @@ unsigned cpu_b() {
     return cpus.contains(second) ? second : cpu_a();
 }
 
-/// Stays in the CPU until `done`, as a bottom half has to that waits for another thread.
+/// Computes until `done`, as a bottom half has to that waits for another thread.
 template <class F>
 void spin_until(F done) {
     const auto end = std::chrono::steady_clock::now() + 20s;
     while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-/// An item that runs on another thread until it is let go.
+/// An item that runs on another thread until the test releases it.
 class held {
 public:
     held(cmwq::workqueue<cmwq::bh>& q, unsigned cpu)
@@ -133,7 +133,7 @@ TEST_CASE("bh: the item knows itself and its queue and the caller knows its own 
     CHECK_FALSE(pending);
     CHECK(cmwq::this_work::current() == nullptr);
 
-    // From inside of a bound item: its worker is the bottom half for that time, and then itself again.
+    // From inside of a bound item: its worker acts as the bottom half for that time.
     seen = nullptr;
     cmwq::work_base* after = nullptr;
     cmwq::workqueue_base* queue_after = nullptr;
@@ -182,7 +182,7 @@ TEST_CASE("bh: a chain of 10000 items does not grow the stack and runs in order"
     for (int i = 0; i < length; ++i) {
         items.push_back(std::make_unique<item>([&, i] {
             const auto depth = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-            // The rest of the chain is beyond the budget: it has another stack, which is looked at on its own.
+            // The rest of the chain is beyond the budget, so it has another stack, which is checked separately.
             if (i == 0) first_thread = std::this_thread::get_id();
             if (i == 0) first_depth = depth;
             if (std::this_thread::get_id() != first_thread) {
@@ -290,7 +290,7 @@ TEST_CASE("bh: queue() returns at once while another thread drains the context a
 
 TEST_CASE("bh: an item for another CPU runs on that CPU") {
     const unsigned a = cpu_a(), b = cpu_b();
-    if (a == b) return; // a machine with one CPU cannot show it
+    if (a == b) return; // not visible with one CPU
     const pinned here(a);
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
@@ -310,7 +310,7 @@ TEST_CASE("bh: an item for another CPU runs on that CPU") {
     q.queue(from_item); // from inside of a bottom half of this CPU
     v.flush();
     CHECK(where == std::vector<std::string>(3, expected));
-    // The caller's own CPU, by name: here.
+    // The caller's own CPU, by its number: the item runs here.
     std::thread::id own;
     item on_a{[&] { own = std::this_thread::get_id(); }};
     q.queue_on(a, on_a);
@@ -320,7 +320,7 @@ TEST_CASE("bh: an item for another CPU runs on that CPU") {
 
 // --- the budget ------------------------------------------------------------------------------------------------------
 
-// These try again: a thread that is kept from its CPU for two milliseconds, or a clock that jumps, ends any budget.
+// These repeat the attempt: a thread without a CPU for two milliseconds, or a clock that jumps, ends any budget.
 
 TEST_CASE("bh: after ten rounds the thread of the CPU runs the rest") {
     const pinned here(cpu_a());
@@ -378,7 +378,7 @@ TEST_CASE("bh: an item of high priority that queues itself again and again lets 
         fast.queue(polling);
     });
     starter.join();
-    // From this thread, which is elsewhere or does not drain: nobody but the thread of CPU A may run these.
+    // From this thread, which is on another CPU or does not drain: only the thread of CPU A may run these.
     std::atomic<int> ran{0};
     item first{[&] { ++ran; }}, second{[&] { ++ran; }};
     cmwq::delayed_work later{[&] { ++ran; }};
@@ -390,7 +390,7 @@ TEST_CASE("bh: an item of high priority that queues itself again and again lets 
     }
     CHECK(eventually([&] { return ran == 3; }));
     const int before = turns;
-    CHECK(eventually([&] { return turns > before; })); // and has its own
+    CHECK(eventually([&] { return turns > before; })); // and has its own budget
     leave = true;
     fast.drain();
 }
@@ -452,7 +452,7 @@ TEST_CASE("bh_disable_guard: the end of the outermost guard runs the items of al
     CHECK(order == "hab");
     CHECK_FALSE(elsewhere);
 
-    // Nothing queued, nothing run; what was cancelled does not run.
+    // No item is queued and none runs; a cancelled item does not run.
     order.clear();
     {
         const cmwq::bh_disable_guard hold;
@@ -504,7 +504,7 @@ TEST_CASE("bh_disable_guard: a wait inside of a guard does not wait for the end 
         q.queue(w);
         w.flush();
         CHECK(runs == 1);
-        CHECK(where != me); // this thread runs none while it has the guard
+        CHECK(where != me); // this thread runs no item while it has the guard
         q.queue(w);
         q.flush();
         CHECK(runs == 2);
@@ -512,14 +512,14 @@ TEST_CASE("bh_disable_guard: a wait inside of a guard does not wait for the end 
         q.drain();
         CHECK(runs == 3);
         q.queue(w);
-        CHECK(w.cancel_sync()); // nothing to wait for
+        CHECK(w.cancel_sync()); // no item to wait for
         CHECK(runs == 3);
         {
             cmwq::workqueue<cmwq::bh> gone{"gone"};
             gone.queue(w);
         }
         CHECK(runs == 4);
-        item through_another{[&] { q.flush(); }}; // waits for what this thread holds back
+        item through_another{[&] { q.flush(); }}; // waits for the item that this thread holds back
         q.queue(w);
         events.queue(through_another);
         events.flush();
@@ -610,7 +610,7 @@ TEST_CASE("bh: flush and cancel_sync wait for a run on another thread and cancel
         held h(q, cpu);
         q.queue(w);
         CHECK(h.work().busy());
-        CHECK_FALSE(h.work().cancel()); // it runs: nothing to take away
+        CHECK_FALSE(h.work().cancel()); // it runs: there is no instance to cancel
         CHECK(w.cancel());
         CHECK(runs == 0);
         q.queue(w);
@@ -748,7 +748,7 @@ TEST_CASE("bh: a call that waits is refused inside of an item and nothing change
     CHECK(other.queue(idle) == queue_status::queued); // not disabled
     CHECK(other_runs == 2);
 
-    // Oneself is a deadlock, as everywhere.
+    // A wait for itself is a deadlock, as everywhere.
     codes.clear();
     item* self = nullptr;
     item own{[&] {
@@ -793,7 +793,7 @@ TEST_CASE("bh: a thread that cannot be made is reported and made later and no it
     CHECK(eventually([&] { return events.count(cmwq::event::kind::no_thread) == 1; }));
     CHECK(runs == 0);
     {
-        const pinned there(b); // whoever queues on that CPU runs what is there
+        const pinned there(b); // a thread that queues on that CPU runs the items of that CPU
         q.queue(v);
     }
     CHECK(runs == 2);

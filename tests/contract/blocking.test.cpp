@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that block: whoever notices it (guard, sentinel, monitor), the next item starts.
+// Items that block: whether the guard, the sentinel or the monitor notices it, the next item starts.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -103,7 +103,7 @@ TEST_CASE("blocking: the guard handles kinds and nesting and upgrades and thresh
     const bool upgrade = outer == cmwq::may_block && inner == cmwq::will_block;
     CHECK((nested.begins == 1 && nested.ends == 1 && nested.kind == outer));
     CHECK(nested.upgrades == (upgrade ? 1 : 0));
-    // Outside a worker: nothing happens.
+    // Outside of a worker nothing happens.
     const cmwq::blocking_region nobody{outer};
     CHECK(cmwq::blocking([] { return 7; }) == 7);
     int x = 0;
@@ -114,12 +114,12 @@ TEST_CASE("blocking: a may_block region counts after the threshold or at once if
     const auto threshold = GENERATE(std::chrono::nanoseconds{0}, std::chrono::nanoseconds{2ms});
     cmwq::runtime rt{{.may_block_threshold = threshold, .sentinel = false}};
     CHECK(chain_of_waiters(rt, 10, true, cmwq::may_block) == 10);
-    // Not at once: somebody else than the region's own begin has counted it.
+    // Otherwise another thread has counted it, not the begin of the region.
     if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
 }
 
 TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice") {
-    const cmwq_test::without_naps here; // they are blocks
+    const cmwq_test::without_naps here; // a nap is a block
     cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -133,8 +133,8 @@ TEST_CASE("blocking: one worker is runnable at a time while no item blocks and t
         });
     }
     q.flush();
-    // A detector may take a worker for blocked that only waits for a lock, once in a while: that is a spare too many for
-    // one item, not a pool full of them.
+    // Once in a while a detector may consider a worker blocked that only waits for a lock. That leads to one spare too
+    // many for one item, not to a pool full of them.
     CHECK(most <= 2);
     CHECK(rt.stats().threads <= 4);
 }
@@ -165,8 +165,9 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
 
 TEST_CASE(
     "blocking: an item that came while no worker was runnable is not forgotten when a worker becomes runnable again") {
-    // An item in a blocking_region lets another worker be woken for the next item; back from the region before that
-    // worker looks, it counts again, the other one goes back to sleep, and then it blocks without a word.
+    // An item in a blocking_region causes another worker to be woken for the next item. The item leaves the region
+    // before that worker looks, so it counts as running again, and the other worker goes back to sleep. Then the item
+    // blocks unannotated.
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -198,7 +199,7 @@ TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items")
     std::binary_semaphore started{0};
     hogs.post_on(cpu, [&] {
         started.release();
-        while (!stop) std::this_thread::yield(); // computes: nobody would find it blocked
+        while (!stop) std::this_thread::yield(); // computes, so no detector finds it blocked
     });
     started.acquire();
     cmwq::work w{[] {}};
@@ -223,9 +224,9 @@ TEST_CASE(
     CHECK(events.count(kind::no_thread, "cannot make a thread") == 1);
     CHECK(runs == 0);
     threads.allow();
-    CHECK(eventually([&] { return runs == 5; })); // made up for, without anybody asking again
+    CHECK(eventually([&] { return runs == 5; })); // made up for without another request
 
-    // With workers there but no new ones to be had: what blocks waits until one can be made.
+    // There are workers, but no new one can be made: a blocked item waits until one can be made.
     threads.refuse();
     const int before = threads.refused();
     std::binary_semaphore go{0};

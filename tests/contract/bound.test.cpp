@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What bound queues promise beyond what all do: items run where they were queued, and limits count for each CPU.
+// The promises of bound queues beyond those of all queues: items run where they were queued, and limits count for each
+// CPU.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -26,7 +27,7 @@ using namespace cmwq_test;
 
 TEST_CASE("bound: an item that still runs on one CPU runs there again and not on another CPU") {
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2) return; // a machine with one CPU cannot show it
+    if (rt.cpus().size() < 2) return; // not visible with one CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<> q{rt, "q"};
     std::binary_semaphore entered{0}, leave{0};
@@ -52,7 +53,7 @@ TEST_CASE("bound: an item that still runs on one CPU runs there again and not on
     w.flush();
     CHECK(runs == 2);
     CHECK(last_cpu == first);
-    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now: the CPU counts
+    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now, so the CPU decides
     w.flush();
     CHECK(last_cpu == second);
 }
@@ -101,7 +102,8 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU and th
     q.flush();
     CHECK(most <= 3);
     REQUIRE(order.size() == 50);
-    // Whoever notes its number while lower ones are missing is one of three active ones, and the others are two.
+    // An item that records its number while lower ones are missing is one of three active items: two are missing at
+    // most.
     int too_early = 0;
     for (int i = 0; i < 50; ++i) too_early += order[static_cast<std::size_t>(i)] > i + 2 ? 1 : 0;
     CHECK(too_early == 0);

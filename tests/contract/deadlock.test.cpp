@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that wait for each other: found, named, and not mistaken for items that only wait long.
+// Items that wait for each other: they are found and named, and not confused with items that only wait for long.
 //
-// Seen to find: check and registration in two steps; a flush that covers younger colours; nodes left behind by a wait
-// that was refused; instances behind a run of their item that are taken for runnable; a limit that one stuck run fills,
-// and one that a freeze fills; no look after the second; a rescuer's item that is told of a cancel_sync().
+// These tests were seen to find: check and registration in two steps; a flush that covers younger colors; nodes left
+// behind by a wait that was refused; instances behind a run of their item that count as runnable; a limit that one
+// stuck run fills, and one that a freeze fills; no look after the second; a report for a cancel_sync() of an item of a
+// queue with a rescuer.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -69,7 +70,7 @@ std::string address(const cmwq::work_base& w) {
     return text;
 }
 
-/// What a call says that would wait for itself; empty: it did not.
+/// The message of a call that would wait for itself; empty: the call was not refused.
 std::string refusal_of(const std::function<void()>& call) {
     try {
         call();
@@ -79,7 +80,7 @@ std::string refusal_of(const std::function<void()>& call) {
     return {};
 }
 
-/// Items that have all begun before any of them goes on to wait; whichever of them is refused says so.
+/// Items that all begin before one of them waits. An item whose wait is refused records that.
 struct ring {
     explicit ring(std::ptrdiff_t n) : begun(n) {}
 
@@ -201,7 +202,7 @@ TEST_CASE("deadlock: an item whose wait was refused goes on and so does the othe
     std::optional<item> b;
     item a{[&] {
         go.acquire();
-        // Nothing of a refused call is left with the queue, also when colours run out.
+        // A refused call leaves nothing behind in the queue, also when colors run out.
         for (int i = 0; i < 40; ++i) refusals.push_back(refusal_of([&] { q.flush(); }));
         refusals.push_back(refusal_of([&] { b->flush(); }));
     }};
@@ -227,7 +228,7 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore begun{0}, doomed_runs{0};
     std::counting_semaphore<> go{0};
-    // An item that destroys another one, which is about to wait for it; somebody else gives in.
+    // An item destroys another one that is about to wait for it; the flush of the second is refused.
     std::optional<item> doomed, destroyer;
     std::atomic<bool> refused{false};
     doomed.emplace([&] {
@@ -252,7 +253,7 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
 
 namespace {
 
-/// An item that is pending behind items that wait for it: reported, named, and resolved from outside.
+/// An item that is pending behind items that wait for it: this is reported, named, and resolved from outside.
 template <class Queue>
 void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     item pending{[] {}};
@@ -279,7 +280,7 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     CHECK(count_of(text, " of queue \"full\" waits in flush() for item " + address(pending)) == limit);
     CHECK(count_of(text, ", which is pending behind max_active " + std::to_string(limit) + " of queue \"full\"") ==
           limit);
-    CHECK(pending.cancel()); // what waits for it goes on
+    CHECK(pending.cancel()); // the items that wait for it go on
     q.flush();
     CHECK(w.count() == 1);
 }
@@ -376,10 +377,10 @@ TEST_CASE("deadlock: a limit that is lowered below the number of waiting items i
     holds.acquire();
     q.queue(waits);
     begun.acquire();
-    q.set_max_active(1); // what is active stays
+    q.set_max_active(1); // active items stay
     q.queue(pending);
     queued.release();
-    // Not stuck as long as `holder` runs. Afterwards nothing registers any more: only a later look finds it.
+    // Not stuck while `holder` runs. Afterwards no thread registers a wait any more, so only a later look finds it.
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
     const auto since = std::chrono::steady_clock::now();
     CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
@@ -392,7 +393,7 @@ TEST_CASE("deadlock: a limit that is lowered below the number of waiting items i
 
 // --- no delays -------------------------------------------------------------------------------------------------------
 
-// Before, all of this was done by the service thread, and each look at each wait walked along all that is pending.
+// Earlier the service thread did all of this, and each look at each wait visited every pending item.
 TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
@@ -458,7 +459,7 @@ TEST_CASE("deadlock: no alarm for a long wait that ends and none for a queue tha
     std::binary_semaphore begun{0}, go{0};
     item slow{[&] {
         begun.release();
-        go.acquire(); // nothing that the library knows: somebody is going to end that
+        go.acquire(); // unknown to the library: another thread is going to end it
     }};
     item pending{[] {}};
     item waits{[&] { pending.flush(); }}, waits_for_that{[&] { waits.flush(); }};
@@ -523,7 +524,7 @@ TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from
     std::function<void(unsigned)> nest = [&](unsigned n) {
         std::mt19937_64 random(seed + stream.fetch_add(1));
         const auto pick = [&](unsigned k) { return static_cast<unsigned>(random() % k); };
-        if (n == 0) { // now and then all that wait for it are looked at twice and more
+        if (n == 0) { // now and then the waits for it last for two looks and more
             if (pick(400) != 0) return;
             const auto since = std::chrono::steady_clock::now();
             static_cast<void>(eventually([&] { return std::chrono::steady_clock::now() - since > 250ms; }));
@@ -652,7 +653,7 @@ TEST_CASE("destroyed while queued: the event is reported to a listener in builds
         second = address(armed);
     }
     {
-        item cancelled{[] {}}; // by the program: not a word
+        item cancelled{[] {}}; // by the program: no report
         q.queue(cancelled);
         cancelled.cancel();
     }

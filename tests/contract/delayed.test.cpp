@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What delayed items promise on every queue, on a clock that stands still.
+// The promises of delayed items on every queue, on a clock that stands still.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -37,7 +37,7 @@ struct world {
     cmwq::workqueue<P> q{rt, "q"};
     std::atomic<int> runs{0};
 
-    // What is due has been queued when advance() returns; the flush waits for it.
+    // Items that are due are queued when advance() returns; the flush waits for them.
     int after(std::chrono::nanoseconds d) {
         clock.advance(d);
         q.flush();
@@ -280,7 +280,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeou
     q.flush();
     clock.advance(29s);
     CHECK(rt.stats().threads >= many);
-    // A worker that was last to finish may have gone idle a moment after the flush: give it its time as well.
+    // The last worker to finish may have gone idle a moment after the flush, so time passes for it as well.
     int rounds = 0;
     while (rt.stats().threads > 2 && ++rounds < 1000) clock.advance(30s);
     CHECK(rt.stats().threads == 2);
@@ -292,8 +292,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeou
 
 namespace {
 
-/// A machine whose CPUs are pods of one each, and two CPUs of it that exist: on a machine that is only simulated threads
-/// are bound by nobody, so items can choose where they end, in the pod of `inside` or not.
+/// A machine in which each CPU is a pod, with two CPUs that exist. On a simulated machine the library binds no thread,
+/// so an item can choose where it ends: in the pod of `inside` or elsewhere.
 struct two_pods {
     explicit two_pods(std::chrono::nanoseconds idle_timeout) {
         const cmwq::cpuset mine = cpus_of_this_task();
@@ -314,7 +314,7 @@ struct two_pods {
     std::optional<cmwq::runtime> rt; // none: there is one CPU only
 };
 
-/// An item that waits until it is told on which CPU to end.
+/// An item that waits until the test chooses the CPU on which it ends.
 struct held_item {
     std::binary_semaphore entered{0}, leave{0};
     std::thread::id runner;
@@ -347,7 +347,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout whe
     for (held_item& i : items) i.leave.release();
     q.flush();
     CHECK(m.rt->stats().threads >= many);
-    // Meanwhile there is always one that went idle last, on either side.
+    // Meanwhile each side has a worker that went idle last.
     int rounds = 0;
     while (m.rt->stats().threads > 8 && ++rounds < 50) {
         m.clock.advance(20s);

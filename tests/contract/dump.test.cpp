@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a runtime says about itself: every queue with its pools, every pool with its threads.
+// The text of a runtime about itself: every queue with its pools, every pool with its threads.
 #include "catch.hpp"
 
 #include <cmwq/cmwq.hpp>

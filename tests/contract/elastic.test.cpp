@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What elastic queues promise beyond what unbound ones do: as many runnable items as there are CPUs, whatever blocks.
+// The promises of elastic queues beyond those of unbound ones: as many runnable items as CPUs, also while items block.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -37,7 +37,7 @@ cmwq::options<cmwq::elastic> with(attrs a) {
     return o;
 }
 
-/// Items of which none ends before all have started.
+/// Items that end only after all of them have started.
 int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool announced) {
     std::atomic<int> arrived{0}, done{0};
     std::counting_semaphore<> all_there{0};
@@ -57,7 +57,7 @@ int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool 
     return done;
 }
 
-/// How many items of a stream that only computes run at once, at most, while so many of them end.
+/// The largest number of items that run at once in a stream of `n` items that only compute.
 int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
     std::atomic<int> inside{0}, most{0};
     for (int i = 0; i < n; ++i) {
@@ -105,10 +105,10 @@ TEST_CASE("elastic: blocked items are also replaced on a simulated machine with 
     }
 }
 
-// On a busy machine a detector may take for blocked what waits for a lock; the pool learns better. So this asks for one
-// run without, of many.
+// On a busy machine a detector may consider an item blocked that waits for a lock; the pool corrects that later. So one
+// run of many without such an error suffices.
 TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares") {
-    const without_naps here; // they are blocks
+    const without_naps here; // a nap is a block
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
         cmwq::runtime rt{{.overdue_after = 0ns}};
@@ -165,8 +165,8 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
 
 namespace {
 
-/// Connections that are kept: each item computes for a moment and pauses for a shorter one, again and again, so that it is
-/// never found blocked for long, nor a hog.
+/// Items as of open connections: each computes for a moment and pauses for a shorter one, again and again, so no
+/// detector finds it blocked or computing for long.
 class connections {
 public:
     void add(cmwq::workqueue_base& q, unsigned cpu, int n) {
@@ -200,7 +200,7 @@ private:
 
 } // namespace
 
-// With and without the detectors that find what is blocked.
+// With and without the detectors of blocked items.
 TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items from starting", "", cmwq::bound,
                    cmwq::elastic) {
     const bool sentinel = GENERATE(true, false);
@@ -261,7 +261,7 @@ TEST_CASE("elastic: an item that computes for long is noticed also if no item wa
 
 TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // nobody to help
+    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // no other CPU can help
     const unsigned cpu = *rt.cpus().begin();
     const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
     cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Exceptions that leave a work function: to the handler of the queue, the very object; without one the program ends where
-// they are thrown.
+// Exceptions that leave a work function: the handler of the queue gets the same object; without a handler the program
+// ends where they are thrown.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -30,13 +30,13 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Knows where it was made: an exception that is copied on its way is another one.
+/// Records its address: a copy of the exception has another one.
 struct original : std::runtime_error {
     original() : std::runtime_error("the original"), made_at(this) {}
     const original* made_at;
 };
 
-// What the terminate handler of a child looks at.
+// Data that the terminate handler of a child checks.
 std::atomic<bool> unwound{false};
 void* return_address = nullptr; // of the function that throws: on the stack as long as that is
 
@@ -54,7 +54,7 @@ struct notices_unwinding {
     throws();
 }
 
-/// The child exits with 0 if all is in its place when the program ends, and nobody else has ended it.
+/// The terminate handler of a child: the child exits with 0 if all data is as expected.
 [[noreturn]] void look_around() {
     findings f;
     void* frames[100];
@@ -164,7 +164,7 @@ TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same except
 
 namespace {
 
-/// Stays inside until it is let go; knows how many of its runs there are at once.
+/// Stays inside until the test releases it, and counts its concurrent runs.
 struct visit {
     std::atomic<int> inside{0}, most{0}, runs{0};
     std::counting_semaphore<> entered{0}, leave{0};
@@ -187,7 +187,7 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 
 } // namespace
 
-// Its address is nobody's while the handler runs: another item may have it, run beside it, and be waited for.
+// While the handler runs its address belongs to no item: a new item may have it, run beside it, and be waited for.
 TEMPLATE_LIST_TEST_CASE(
     "exceptions: a closure that has thrown is gone in the handler and its address does not count as its run", "",
     crowded_policies) {
@@ -222,7 +222,7 @@ TEMPLATE_LIST_TEST_CASE(
         item->cancel_sync();
         ended = v.inside == 0;
     });
-    CHECK(eventually([&] { return !item->pending(); })); // taken away: one run is left to wait for
+    CHECK(eventually([&] { return !item->pending(); })); // cancelled: one run is left to wait for
     handler.leave.release();                             // its end is not the end of the item
     CHECK(eventually([&] { return q.stats().completed == 2; }));
     v.leave.release(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: what runs runs out, nothing else starts until the thaw, and then everything does, in order.
+// Freezing: running items finish, no other item starts until the thaw, and then all run in order.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
@@ -73,14 +73,14 @@ TEMPLATE_LIST_TEST_CASE("freeze: active items finish whether they have started o
     for (int i = 0; i < 6; ++i) {
         w.q.post_on(w.cpu, [&] {
             entered.release();
-            while (!go) std::this_thread::yield(); // computes: on a managed pool the others wait in line
+            while (!go) std::this_thread::yield(); // computes, so on a managed pool the others wait behind it
             ++ran;
         });
     }
     entered.acquire();
     item seventh{[] {}};
     w.q.queue_on(w.cpu, seventh);
-    CHECK(seventh.cancel()); // the pool has taken in what was queued: four are active, two wait
+    CHECK(seventh.cancel()); // the pool has accepted all queued items: four are active, two wait
     w.rt.freeze();
     go = true;
     CHECK(w.rt.wait_frozen());
@@ -96,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw counts", "", thr
     std::atomic<int> runs{0};
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
     for (int i = 0; i < 3; ++i) w.rt.freeze();
-    CHECK(w.rt.frozen()); // nothing runs: at once
+    CHECK(w.rt.frozen()); // nothing runs, so it returns at once
     w.q.post([&] { ++runs; });
     for (int i = 0; i < 2; ++i) {
         w.rt.thaw();
@@ -203,7 +203,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests and also thaws if an ex
     using P = TestType;
     freezable_world<P> w;
     item counts{[] {}};
-    int territory = 0; // plain: of the items, or of who holds the guard
+    int territory = 0; // plain: it belongs to the items, or to the holder of the guard
     for (int i = 0; i < 100; ++i) w.q.post_on(w.cpu, [&] { w.q.queue_on(w.cpu, counts); });
     try {
         const cmwq::freeze_guard outer{w.rt};
@@ -239,9 +239,9 @@ TEMPLATE_LIST_TEST_CASE(
             }
         };
         try_it([&] { const cmwq::freeze_guard still{w.rt}; });
-        try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // nothing is frozen: all the same
+        try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // also if no queue is frozen
         try_it([&] { static_cast<void>(w.rt.wait_frozen_for(1us)); });
-        w.rt.freeze(); // this is fine
+        w.rt.freeze(); // this is allowed
         w.rt.freeze();
         w.rt.thaw();
         if (++again == 1) w.q.queue(freezes);
@@ -255,7 +255,7 @@ TEMPLATE_LIST_TEST_CASE(
     w.rt.thaw();              // it freezes once more
     CHECK(eventually([&] { return again == 2 && w.rt.frozen(); }));
     w.rt.thaw();
-    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // the guards that were refused have left nothing behind
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // refused guards leave nothing behind
 }
 
 TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue or of another runtime may wait for the freeze", "",

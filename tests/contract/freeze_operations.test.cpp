@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What can be done to items and queues in a freeze: taking away goes on, waiting waits for the thaw, settings are for
+// Operations on items and queues in a freeze: cancelling works, waits last until the thaw, settings take effect
 // afterwards.
 #include "catch.hpp"
 #include "eventually.hpp"
@@ -50,7 +50,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then
     w.rt.thaw();
     early.flush();
     CHECK(order == std::vector{1});
-    CHECK(late.pending()); // at its time, no sooner
+    CHECK(late.pending()); // at its time and not earlier
     w.rt.freeze();
     w.clock.advance(2h);
     CHECK(w.q.modify(1h, late) == queue_status::modified); // back among the timers
@@ -133,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue in which no item wait
     freezable_world<P> w;
     std::atomic<int> runs{0};
     w.q.post([&] { ++runs; });
-    const cmwq::freeze_guard still{w.rt}; // it has run out, or waits
+    const cmwq::freeze_guard still{w.rt}; // it has finished, or it waits
     item never{[] {}};
     CHECK_FALSE(never.flush());
     cmwq::workqueue<P> empty{w.rt, freezable<P>()};
@@ -195,9 +195,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze counts afte
 TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
     using P = TestType;
     freezable_world<P> w(1);
-    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the pools that come
+    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the new pools
     std::atomic<int> started{0};
-    std::vector<int> order; // one at a time, if the pools take turns as they should
+    std::vector<int> order; // one at a time, because the pools take turns
     std::atomic<int> nr{0};
     const auto queue_five = [&] {
         for (int i = 0; i < 5; ++i) {

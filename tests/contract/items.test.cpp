@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an item promises on every queue: pending, running, cancel, disable, flush, its own destruction.
+// The promises of an item on every queue: pending, running, cancel, disable, flush, its own destruction.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -32,7 +32,7 @@ public:
 
 private:
     void run() {
-        q_.queue(item_); // pending as well: the destructor takes that away
+        q_.queue(item_); // pending as well: the destructor cancels that instance
         std::atomic<int>& e = ends_;
         delete this;
         ++e;
@@ -121,7 +121,7 @@ TEMPLATE_LIST_TEST_CASE("items: flush waits for the instance that was queued las
     cmwq::workqueue<P> q{"q"};
     gate<P> g;
     CHECK_FALSE(g.item.flush()); // never queued
-    // Whether the flush is early enough to find it at work is a race; sooner or later it is.
+    // Whether the flush is early enough to see it run is a race; in one of the attempts it is.
     bool waited = false;
     int round = 0;
     CHECK(eventually([&] {
@@ -202,9 +202,9 @@ TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending no
         was_pending = g.item.cancel_sync();
         returned = true;
     });
-    // While it waits, nobody can queue the item.
+    // While it waits, no thread can queue the item.
     CHECK(eventually([&] { return q.queue(g.item) == queue_status::disabled; }));
-    CHECK(eventually([&] { return !g.item.pending(); })); // taken away: else it would run as soon as the gate opens
+    CHECK(eventually([&] { return !g.item.pending(); })); // cancelled: otherwise it would run as soon as the gate opens
     CHECK_FALSE(returned);
     g.open();
     canceller.join();
@@ -349,7 +349,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_FALSE(second->busy());
     CHECK(q.queue_on(first_cpu(), *second) == queue_status::queued);
     if constexpr (runs_one_at_a_time<P>) {
-        // Its turn comes after the function of the first; but who takes it away need not wait for that.
+        // Its turn comes after the function of the first. A call that cancels it need not wait for that.
         CHECK(second->cancel_sync());
         CHECK(runs == 0);
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limits of queues that are not bound: max_active counts for the whole machine, shared out to its NUMA nodes, of
-// which each gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
+// The limits of queues that are not bound: max_active counts for the whole machine and is divided between its NUMA
+// nodes, and each node gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -43,7 +43,7 @@ cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(a
     return o;
 }
 
-/// Items that stay until they are let go.
+/// Items that stay until the test releases them.
 template <class P>
 class crowd {
 public:
@@ -80,7 +80,7 @@ private:
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items_;
 };
 
-/// When it returns, everything that was queued before in the pools of those CPUs has been looked at.
+/// When it returns, the pools of those CPUs have looked at all items that were queued before.
 template <class P>
 void look_at_all(cmwq::runtime& rt, const attrs& a) {
     cmwq::options<P> o;
@@ -169,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is
     CHECK(given.min_active() == 12);
     given.set_max_active(5);
     CHECK(given.min_active() == 5);
-    given.set_max_active(100); // which does not bring it back
+    given.set_max_active(100); // which does not change it back
     CHECK(given.min_active() == 5);
     given.set_min_active(100);
     CHECK(given.min_active() == 100);
@@ -325,7 +325,7 @@ TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled a
     opener.join();
     q.flush();
     CHECK(runs == 10);
-    // All that waits is cancelled: the slot is not lost with it.
+    // All waiting items are cancelled: the slot is not lost with them.
     holder.add(0);
     CHECK(holder.grows_to(1));
     for (unsigned i = 0; i < 10; ++i) CHECK(q.queue_on(i % cpus_of_node, *items[i]) == queue_status::queued);
@@ -374,8 +374,8 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     cmwq::workqueue<P> q{rt, limits<P>(8, 1, by_cache)};
     stress::complaints complaints;
 
-    // What may be active at most. Raised before a change that allows more; lowered after one that allows less, when all
-    // that was queued before it is done.
+    // The largest number of active items. It is raised before a change that allows more, and lowered after a change
+    // that allows less, when all items that were queued before that change have run.
     std::atomic<unsigned> allowed{8}, allowed_on_node{4};
     std::atomic<unsigned> inside{0}, inside_node[2] = {};
     struct item {
@@ -417,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
                 switch (r.below(8)) {
                 case 0: note(home == 2 ? q.queue(*i.work) : q.queue_on(cpu, *i.work)); break;
                 case 1:
-                    // A hint only: an item that must stay on its node is not among them.
+                    // Only a hint: items that must stay on their node do not use it.
                     note(home == 2 ? q.queue_on_node(static_cast<int>(r.below(2)), *i.work) : q.queue_on(cpu, *i.work));
                     break;
                 case 2:
@@ -453,7 +453,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
         }
         max = new_max, min = new_min;
         const unsigned on_node = spans ? max : share(), all = spans ? max : 2 * share();
-        // While the pools change hands, what the old ones still run comes on top.
+        // While pools are exchanged, the items that still run in the old ones come on top.
         allowed = before + all;
         allowed_on_node = before_on_node + on_node;
         if (wanted != nullptr) {
@@ -510,7 +510,7 @@ TEMPLATE_LIST_TEST_CASE(
         CHECK(where([&] { return q.queue_on_node(0, w); }) == first);
         CHECK(where([&] { return q.queue_on_node(1, w); }) == second);
     }
-    // A node on which the queue has no CPU: a hint that cannot be followed.
+    // A node on which the queue has no CPU: it cannot follow the hint.
     q.apply(attrs{}.cpus(cpuset::range(0, 8)));
     CHECK(q.queue_on_node(1, w) == queue_status::queued);
     w.flush();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
-// Each case is a forked child that says by its exit status what it saw.
+// Events of the whole process: fork(), an exception without a handler, a runtime that ends before its queues. Each case
+// is a forked child whose exit status says what it saw.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -79,7 +79,7 @@ TEMPLATE_LIST_TEST_CASE(
         idle.flush();
         expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
         w.flush();
-        // What was pending in the parent is as good as new once it has been taken away.
+        // An item that was pending in the parent can be used again after it was cancelled.
         expect(128, fresh.queue_after(1h, armed) == queue_status::queued && armed.cancel() && !armed.pending() &&
                         fresh.queue(armed) == queue_status::queued);
         armed.flush();
@@ -100,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE(
 
 TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
     using P = TestType;
-    const outcome o = in_child([] { // a child of its own: the objects are this one's
+    const outcome o = in_child([] { // a child of its own, which owns the objects
         auto* rt = new cmwq::runtime;
         auto* q = new cmwq::workqueue<P>(*rt, "parent");
         std::binary_semaphore entered{0};
@@ -133,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it
 
 namespace {
 
-/// What a child finds in its own process-wide runtime, with that environment. The parent has used its own.
+/// The global runtime of a child with that environment. The parent has used its own one.
 template <class F>
 outcome with_environment(const char* text, F body) {
     static_cast<void>(cmwq::runtime::global());
@@ -193,7 +193,7 @@ TEST_CASE(
             look.flush();
             f.expect(16, pool.starts_with("cmwq/u") == (q != &cmwq::system_wq()), pool.c_str()); // elastic, or not
         }
-        const outcome child = in_child([] { // which has what its parent said, until it says something else itself
+        const outcome child = in_child([] { // which has the options of its parent until it sets its own
             const bool inherited = runtime::global().default_scope() == affinity_scope::numa;
             const outcome grandchild = in_child([] {
                 runtime::configure_global({.default_scope = affinity_scope::cpu});
@@ -238,7 +238,7 @@ TEST_CASE(
         f.expect(2, good(refusal([] { cmwq::system_wq(); })), "system_wq()");
         f.expect(4, good(refusal([] { cmwq::workqueue<> q{"q"}; })), "workqueue");
         f.expect(8, threads() == before, "threads");
-        ::setenv("CMWQ", "cpus=60000", 1); // sensible, but not here
+        ::setenv("CMWQ", "cpus=60000", 1); // a valid value, but not on this machine
         const std::string what = refusal([] { static_cast<void>(runtime::global()); });
         f.expect(16, what.find("CPUs 60000") != std::string::npos && what.find("'cpus=60000'") != std::string::npos,
                  what.c_str());

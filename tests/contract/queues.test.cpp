@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every queue promises: limits, order, flush, drain, its end.
+// The promises of every queue: limits, order, flush, drain, its destructor.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -68,13 +68,13 @@ TEMPLATE_LIST_TEST_CASE("queues: items queued on a CPU run in queueing order if 
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-// All policies, on one CPU: their queues share a pool.
+// Two queues of each policy on one CPU: they share a pool.
 TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
                         threaded_policies) {
     using P = TestType;
     const unsigned limit = GENERATE(1u, 16u);
-    // Where the items of a pool run beside each other, the worker that has taken the item may lose its CPU, or be held
-    // up by a fault, while others go on.
+    // In a pool that runs several items, the worker that has taken the item may lose its CPU, or be delayed by a fault,
+    // while other workers go on.
     constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
     constexpr int meanwhile = one_by_one ? 0 : 2000;
     cmwq::runtime rt{{.cpus = {first_cpu()}}};
@@ -92,7 +92,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue b
     CHECK(eventually([&] { return started > 0; }));
     cmwq::work last{[] {}};
     busy.queue(last);
-    CHECK(last.cancel()); // it was found: all that was queued before it waits for the limit by now
+    CHECK(last.cancel()); // it was found, so all items queued before it wait for the limit by now
     int seen = 0;
     cmwq::work item{[&] { seen = started; }};
     other.queue(item);
@@ -127,7 +127,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(inside == 3);
     q.set_max_active(2);
     CHECK(inside == 3);
-    leave.release(); // two are left: nobody starts
+    leave.release(); // two are left, so none starts
     CHECK(eventually([&] { return q.stats().completed == 1; }));
     CHECK(q.stats().started == 3);
     leave.release(4);
@@ -318,9 +318,10 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run an
         destroyed = true;
     });
     cmwq::work w{[] {}};
-    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; })); // its item still runs: it exists
+    // Its item still runs, so the queue exists.
+    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; }));
     CHECK_FALSE(destroyed);
-    CHECK(other.queue(w) != queue_status::rejected); // the item is as good as before
+    CHECK(other.queue(w) != queue_status::rejected); // the item can be used as before
     leave.release();
     destroyer.join();
     CHECK(in_time);
@@ -515,7 +516,7 @@ TEST_CASE("queues: shutdown(cancel_pending) drops an item that is queued behind 
     begun.acquire();
     CHECK(q.queue(item) == queue_status::queued);
     std::atomic<bool> passed{false};
-    q.post([&] { passed = true; }); // whoever takes this has put the item aside
+    q.post([&] { passed = true; }); // the worker that takes this has put the item aside
     REQUIRE(eventually([&] { return passed.load(); }));
     std::size_t dropped = 0;
     std::thread aside([&] { dropped = q.shutdown(cmwq::cancel_pending); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers: the items of their queues get on although no worker can be made, and those of other queues are no worse off.
+// Rescuers: the items of their queues run although no worker can be made, and items of other queues are not delayed.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -33,7 +33,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// Queues something until a worker runs it: then there are workers.
+/// Queues items until a worker runs one: then there are workers.
 template <class P>
 bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
     return eventually([&] {
@@ -159,7 +159,7 @@ TEST_CASE("rescue: the rescuer of a bound queue is bound to the CPU whose items 
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     std::unique_ptr<cmwq::workqueue<>> q;
-    std::thread([&] { // where it was made does not matter
+    std::thread([&] { // the CPU on which the queue was made does not matter
         CHECK(cmwq::detail::bind_this_thread(cmwq::cpuset{s.cpus[0]}) == 0);
         q = std::make_unique<cmwq::workqueue<>>(s.rt, with_rescuer<cmwq::bound>("disk"));
     })
@@ -295,13 +295,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back and co
         for (unsigned i = 0; i < all; ++i) entered.acquire();
         if (held == static_cast<int>(all)) {
             const auto third = run(100);
-            // Unless one more was just being made: then that runs them.
+            // Unless one more worker was just being made, which then runs them.
             CHECK(eventually([&] { return third() == 100 || s.rt.stats().threads > all; }));
         }
         leave.release(all);
         q.flush();
         CHECK(held > 0);
-        CHECK(s.events.count(kind::rescued) == 1); // it is told once
+        CHECK(s.events.count(kind::rescued) == 1); // it is reported once
     }
 }
 
@@ -347,7 +347,7 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     constexpr int many = 200;
     std::vector<int> places; // one thread writes
     std::counting_semaphore<> entered{0}, leave{0};
-    // The rescuer stays in one pool until the other one has asked for it: it goes there for its first item.
+    // The rescuer stays in one pool until the other pool has called it.
     for (int c = 0; c < 2; ++c) {
         q.post_on(s.cpus[static_cast<std::size_t>(c)], [&] {
             entered.release();
@@ -367,7 +367,7 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     q.flush();
     REQUIRE(places.size() == 2 * many);
     CHECK(s.rt.stats().items_rescued == 2 * many + 2);
-    // The first stay may be longer, until the other one's call has come. After that they take turns.
+    // The first stay may be longer, until the other pool has called. After that they take turns.
     int longest = 0, stay = 0, left_of[2] = {many, many};
     for (std::size_t i = 0; i < places.size(); ++i) {
         stay = i > before && places[i] == places[i - 1] ? stay + 1 : 1;
@@ -377,7 +377,7 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     CHECK(longest <= 16);
 }
 
-// The staff thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
+// The staff thread tries again within a millisecond or so, unless it gets no CPU: therefore there are several attempts.
 TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;
@@ -398,7 +398,7 @@ TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
             threads.refuse();
             hold(); // on the rescuer
             threads.allow();
-            hold(); // on a worker, which has had a second one made
+            hold(); // on a worker, which has caused a second one to be made
             leave.release(2);
             q.flush();
             threads.refuse(2);
@@ -443,7 +443,7 @@ private:
 
 } // namespace
 
-// The kernel has its rescuers for this: making a worker does not fail, it takes long.
+// The kernel has its rescuers for this case: the start of a thread does not fail but takes long.
 TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
                         threaded_policies) {
     using P = TestType;
@@ -460,7 +460,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the s
     std::atomic<int> rescued{0};
     const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };
     for (int i = 0; i < 10; ++i) first.post_on(first_cpu(), count);
-    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and nobody is left to make threads
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and no other thread can make threads
     for (int i = 0; i < 10; ++i) second.post(count);
     CHECK(timers.goes_on());
     CHECK(eventually([&] { return rescued == 20; }));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers that cannot be made, that are not needed any more when they come, and those of the parent in a forked child.
+// Rescuers that cannot be made, rescuers that are no longer needed when they come, and those of the parent in a forked
+// child.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -114,17 +115,18 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     CHECK(by_prompt == 1);
     CHECK(second.pending());
     threads.allow();
-    prompt.queue_on(cpu, first); // a worker is made, and sees to both, unless the prompt rescuer is there before it
+    prompt.queue_on(cpu, first); // a worker is made and runs both, unless the prompt rescuer is faster
     second.flush();
     first.flush();
     CHECK(by_late == 0);
     if constexpr (has_attributes<P>) {
-        // What it has in the pool is replaced, has drained, and stays: the rescuer is going to look at it.
+        // Its part of the old pool is replaced and has drained, and stays: the rescuer is going to look at it.
         late->apply(cmwq::attrs{}.nice(5));
         cmwq::options<P> o;
         o.attrs.nice(6);
         cmwq::workqueue<P>{rt, std::move(o)}.flush();
-        CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; })); // what may be freed, is
+        // What may be freed has been freed.
+        CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
     cmwq::detail::thread_probe me;
     me.open_own(true);
@@ -140,7 +142,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     CHECK(events.last(cmwq::event::kind::rescued).message.find("\"prompt\"") != std::string::npos);
 }
 
-// Many rounds of it, with all that may happen at the same time: tests/stress/rescue.test.cpp.
+// Some rounds; tests/stress/rescue.test.cpp has many, together with other operations.
 TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "",
                         threaded_policies) {
     using P = TestType;
@@ -153,7 +155,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers ar
         q->post_on(s.cpus[0], [&] {
             ++runs;
             s.threads.allow();
-            queues.front()->post([&] { ++runs; }); // which has a worker made
+            queues.front()->post([&] { ++runs; }); // which causes a worker to be made
         });
     }
     for (auto& q : queues) {

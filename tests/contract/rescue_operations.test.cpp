@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What can be done to items and queues works as well while a rescuer runs them.
+// All operations on items and queues also work while a rescuer runs the items.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// The rescuer stays in an item of the queue, until it is let go.
+/// The rescuer stays in an item of the queue until the test releases that item.
 template <class P>
 struct rescue_in_progress : scarce_runtime {
     rescue_in_progress() {
@@ -39,7 +39,7 @@ struct rescue_in_progress : scarce_runtime {
         stays.hold(*q, cpus[0]);
     }
     std::optional<cmwq::workqueue<P>> q{std::in_place, rt, with_rescuer<P>()};
-    gate<P> stays; // lets go of itself before the queue goes
+    gate<P> stays; // released before the queue is destroyed
 };
 
 } // namespace
@@ -155,7 +155,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer ru
     int next = 0;
     const auto queue_some = [&] {
         for (int i = 0; i < 20; ++i) {
-            q.post_on(s.cpus[0], [&order, n = next++] { order.push_back(n); }); // one thread runs them: the rescuer
+            q.post_on(s.cpus[0], [&order, n = next++] { order.push_back(n); }); // only the rescuer runs them
         }
     };
     queue_some();
@@ -171,7 +171,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer ru
     }
     CHECK(s.rt.stats().items_rescued == 81);
     CHECK(q.stats().completed == 81);
-    // The pools that it has left end, and their places for rescuers with them.
+    // The old pools end, and the records of their rescuers with them.
     q.apply(cmwq::attrs{}.nice(7));
     CHECK(eventually([&] { return s.rt.dump().find("nice=  6") == std::string::npos; }));
     queue_some();
@@ -240,7 +240,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never r
             ++runs;
             on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
             const int n = --left;
-            if (n == 200) s.threads.allow(); // half of the way with workers, and rescuers that are just leaving
+            if (n == 200) s.threads.allow(); // half of the time with workers, and with rescuers that are just leaving
             if (n == 100) s.threads.refuse();
             if (n > 0) queue_it(w);
         });
@@ -261,7 +261,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never r
 }
 
 TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it runs there again") {
-    // Never twice at once counts for more than who has a rescuer: nobody else could run it.
+    // That an item never runs twice at once matters more than the rescuer: no other thread could run it.
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
     cmwq::workqueue<> without{s.rt, "plain"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// shutdown(cancel_pending): what has not started is dropped and counted, what runs is awaited, and that was it.
+// shutdown(cancel_pending): items that have not started are dropped and counted, running items are awaited.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -34,7 +34,7 @@ namespace {
 using item = cmwq::work<std::function<void()>>;
 using timed_item = cmwq::delayed_work<std::function<void()>>;
 
-/// A queue of which one item runs, on its CPU or in its pool, so that what comes behind it waits. Time stands still.
+/// A queue of which one item runs, so that later items wait behind it. Time stands still.
 template <class P>
 struct held_queue {
     held_queue() { g.hold(q, cpu); }
@@ -46,7 +46,7 @@ struct held_queue {
     cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
     gate<P> g;
 
-    /// Shuts it down, and lets the item go when everything has been dropped.
+    /// Shuts it down, and releases the item when everything has been dropped.
     std::size_t shut_down() {
         timed_item last{[] {}};
         q.queue_after(1h, last);
@@ -166,7 +166,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a ru
     held_queue<P> s;
     s.q.set_max_active(4);
     CHECK(s.q.queue_on(s.cpu, s.g.item) == queue_status::queued);
-    s.q.async([] {}).get(); // starts after it: a worker has found that it runs
+    s.q.async([] {}).get(); // starts after it, so a worker has found that it runs
     CHECK(s.g.item.pending());
     CHECK(s.shut_down() == 1);
     CHECK_FALSE(s.g.item.busy());
@@ -178,7 +178,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that 
     held_queue<P> s;
     const auto token = std::make_shared<int>(0);
     for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [token] { ++*token; });
-    // What a closure holds may be another item that was pending, and may use the queue when it goes.
+    // A closure may hold another item that was pending, and its destructor may use the queue.
     auto held = std::make_unique<item>([token] { ++*token; });
     s.q.queue_on(s.cpu, *held);
     std::atomic<int> rejected{0};
@@ -225,13 +225,13 @@ TEMPLATE_LIST_TEST_CASE("shutdown: everything is rejected forever after the call
     });
     item foreign{[&] { ++chained; }};
     CHECK(eventually([&] { return q.queue(foreign) == queue_status::rejected; }));
-    CHECK_FALSE(done); // it waits for what runs
+    CHECK_FALSE(done); // it waits for running items
     leave.release();
     shuts.join();
     chained = 0; // some of the calls before it
     CHECK(refused == 3);
     CHECK_FALSE(foreign.busy());
-    q.drain(); // does not open it again
+    q.drain(); // the queue stays closed
     CHECK(q.queue(foreign) == queue_status::rejected);
     CHECK(q.queue_on(*rt.cpus().begin(), foreign) == queue_status::rejected);
     CHECK(q.queue_after(0s, later) == queue_status::rejected);
@@ -349,7 +349,7 @@ TEST_CASE("shutdown: a bottom half cannot shut a queue down and the attempt chan
 
 namespace {
 
-/// An item on the heap that goes with its run, as programs have them, and another one that it owns.
+/// An item on the heap that its own run destroys, as in real programs, and a second item that it owns.
 struct request final : cmwq::work_base {
     explicit request(std::atomic<int>& n)
         : work_base([](work_base& w) { delete static_cast<request*>(&w); }), alive(n) {
@@ -397,7 +397,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves ar
                 wrong += s.other.queue(w) == queue_status::queued ? 0 : 1;
                 ++others;
             } else if (&w == &armed || &w == &armed_too) {
-                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // nobody gets that one
+                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // no owner gets that one
                 ++others;
             } else if (requests.erase(&w) == 1) {
                 delete static_cast<request*>(&w); // and with it the other item, which is pending
@@ -442,7 +442,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown
     CHECK(s.q.queue(*items[0]) == queue_status::rejected);
 }
 
-// The wait that would close the circle comes after the dropping.
+// The wait that would close the cycle comes after the dropping.
 TEST_CASE("shutdown: a call from an item for which the queue waits is an error but the queue is shut down") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -469,7 +469,7 @@ TEST_CASE("shutdown: a call from an item for which the queue waits is an error b
     CHECK(refused);
     CHECK_FALSE(dropped.pending());
     CHECK(q.queue(dropped) == queue_status::rejected);
-    CHECK(q.shutdown(cancel_pending) == 0); // waits for what ran
+    CHECK(q.shutdown(cancel_pending) == 0); // waits for the run
     CHECK_FALSE(waits.busy());
     CHECK(ran == 0);
 }
@@ -519,8 +519,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads h
                     if (late && last != queue_status::rejected) ++too_late;
                 }
                 accepted += mine;
-                // The items go when the count has been taken and all have run: those that they were taken away from are
-                // in nobody's count.
+                // The items end when the count has been taken and all have run: no thread counts the cancelled ones.
                 static_cast<void>(eventually([&] { return shut.load(); }));
                 q.flush();
             });

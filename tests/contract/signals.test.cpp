@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signals: those of the program stay with the threads of the program, those that an item brings upon itself come to it.
-// tests/fault/signals.test.cpp has the storm, and the waits that it interrupts.
+// Signals: those of the program are handled by threads of the program, and an item gets the signals of its own faults.
+// tests/fault/signals.test.cpp has the storm of signals and the interrupted waits.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -40,7 +40,7 @@ void for_each_library_thread(F f) {
     }
 }
 
-/// With threads of every kind, each of which has run something.
+/// A runtime with threads of every kind, each of which has run an item.
 struct everything {
     scarce_runtime s;
     cmwq::workqueue<> rescued{s.rt, with_rescuer<cmwq::bound>()};
@@ -89,7 +89,7 @@ TEST_CASE("signals: each kind of thread lets in the signals of its own faults an
         return good;
     };
     std::set<std::string> kinds;
-    // For a moment, while it makes a thread, the C library blocks all of them: hence not at once.
+    // While it makes a thread, the C library blocks all of them for a moment: therefore not at once.
     CHECK(eventually([&] {
         bool good = true;
         for_each_library_thread([&](const std::string& name, std::uint64_t blocked) {
@@ -105,7 +105,7 @@ TEST_CASE("signals: each kind of thread lets in the signals of its own faults an
     CHECK(kinds.size() >= 3);
 }
 
-#if !defined(__SANITIZE_THREAD__) // delivers signals when it likes
+#if !defined(__SANITIZE_THREAD__) // delivers signals late
 
 namespace {
 
@@ -133,7 +133,7 @@ TEST_CASE("signals: the threads of the program handle the signals of the process
         }
         f.expect(1, nr_handled > 0, "not handled");
         f.expect(2, nr_elsewhere == 0, "handled by a thread of the library");
-        // Where the program lets it in nowhere it waits, although the library has a dozen threads.
+        // If no thread of the program accepts it, it stays pending, although the library has a dozen threads.
         sigset_t usr2, pending;
         ::sigemptyset(&usr2);
         ::sigaddset(&usr2, SIGUSR2);

@@ -53,7 +53,7 @@ TEST_CASE("system queues: a first user bound to one CPU or with a nice value doe
         const long nice = nice_of_this_task();
         std::thread t([&] {
             static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{*all.begin()}));
-            // Lower than what may be needed to come back.
+            // This value may be lower than the process could restore.
             const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0;
             f.expect(1, lowered && runs_its_items(cmwq::system_unbound_wq), "runs no items");
         });

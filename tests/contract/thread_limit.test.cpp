@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_options::max_threads: never more workers, nothing lost for want of them, and who counts. And how workers end
-// that have code of the program's to run at the end of their threads.
+// runtime_options::max_threads: there are never more workers, no item is lost, and only some threads count. And the end
+// of workers whose threads run code of the program at their end.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -33,7 +33,7 @@ using kind = cmwq::event::kind;
 
 namespace {
 
-/// All workers that there may be, each blocked in an item until `leave` is released for it.
+/// All workers that the limit allows, each blocked in an item until `leave` is released for it.
 template <class P>
 struct crowd {
     static constexpr unsigned limit = 4;
@@ -42,7 +42,7 @@ struct crowd {
         for (unsigned i = 0; i < 2 * limit; ++i) {
             q.post_on(cpu, [&] {
                 ++inside;
-                const cmwq::blocking_region region; // says so, and a spare is asked for: not an error
+                const cmwq::blocking_region region; // annotated, so a spare is requested, which is not an error
                 leave.acquire();
             });
         }
@@ -101,7 +101,7 @@ TEST_CASE("thread limit: attempts become rare while no thread can be made and a 
     CHECK(attempts[11] - attempts[10] >= 90ms);
     CHECK(attempts[10] - attempts[9] >= 90ms);
     refuse = false;
-    CHECK(eventually([&] { return ran.load(); })); // nobody has queued or ended anything
+    CHECK(eventually([&] { return ran.load(); })); // no item was queued or ended in between
     leave.release(2);
     q.flush();
 }
@@ -178,12 +178,12 @@ TEST_CASE("thread limit: the threads of bottom halves do not count") {
     q.post([&] { has_run = true; });
     CHECK(eventually([&] { return has_run.load(); }));
     CHECK(rt.stats().threads == before + 1);
-    if (!has_run) std::abort(); // the queue would wait for ever
+    if (!has_run) std::abort(); // the queue would wait forever
 }
 
 namespace {
 
-/// Runs when the thread ends that has set it.
+/// A function that runs at the end of the thread that has set it.
 struct last_act {
     std::function<void()> what;
     ~last_act() {
@@ -213,7 +213,7 @@ TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that h
     const auto come_to = [&](int n) {
         const bool all = eventually([&] { return ended >= n; });
         CHECK(all);
-        if (!all) std::abort(); // it would wait for ever
+        if (!all) std::abort(); // it would wait forever
     };
     {
         cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -225,7 +225,7 @@ TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that h
         });
         come_to(4); // it keeps two that are idle
     }
-    come_to(6); // and nobody needs those
+    come_to(6); // and no pool needs those
     CHECK(ran == ended);
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("threads: no call waits for the slow workers of a destroyed queue") {
         });
         low.reset();
         const auto soon = [&] { return rt.stats().threads == 0; };
-        CHECK(eventually(soon)); // those that have been told to end do not count
+        CHECK(eventually(soon)); // workers that are ending do not count
         for (int i = 0; i < 3; ++i) {
             std::atomic<bool> fired{false};
             cmwq::delayed_work timer{[&] { fired = true; }};
@@ -290,7 +290,7 @@ bool may_leave_idle_class() {
 
 } // namespace
 
-// In the idle class it would have to be given a CPU for the process to end.
+// A thread in the idle class would have to get a CPU before the process could end.
 TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves it where that is allowed") {
     if (!may_leave_idle_class()) return;
     const auto all_are = [](int wanted) {

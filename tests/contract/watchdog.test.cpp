@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the runtime says of its own accord: pools that start nothing, queues that are stuck at their limit, items that
-// keep their CPU. Times are short here; how long something takes is not tested, only that it is told, or not.
+// Reports that the runtime makes by itself: pools that start nothing, queues that are stuck at their limit, items that
+// keep their CPU. Times are short here; the tests check whether a report is made, not when.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -91,7 +91,7 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
     gate<cmwq::bh> computes;
-    computes.hold(q); // whoever queues behind it leaves the item where it is
+    computes.hold(q); // a thread that queues behind it leaves the item where it is
     std::atomic<bool> ran{false};
     cmwq::work waits{[&] { ran = true; }};
     q.queue_on(first_cpu(), waits);
@@ -131,8 +131,8 @@ TEST_CASE("watchdog: without a listener a stall is printed") {
 }
 
 TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
-    // The child has an item pending behind another one for an instant only, whenever it runs; it is stopped for longer
-    // than its watchdog has patience.
+    // The child has an item pending behind another one only for moments. It is stopped for longer than the time of its
+    // watchdog.
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
@@ -184,7 +184,7 @@ TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named o
 }
 
 TEST_CASE("watchdog: an item that keeps its CPU stops counting and is reported at the threshold and its doubles") {
-    const without_naps here; // they are blocks: what waits would run before the hog is found
+    const without_naps here; // a nap is a block: the waiting item would run before the hog is found
     struct row {
         unsigned threshold;
         int told;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fault backend itself: what it is told to do, it does, and the same for the same seed.
+// The fault backend itself: it injects the configured faults, and the same ones for the same seed.
 #include <fault/fault.hpp>
 
 #include <fault/fault.hpp> // once more: it guards itself
@@ -74,7 +74,7 @@ TEST_CASE("fault backend: each fault happens if its chance is one") {
     cmwq::detail::atomic<std::uint32_t> word{0};
 
     fault::configure({.early_return = 1});
-    cmwq::detail::futex::wait(word, 0); // would sleep for ever
+    cmwq::detail::futex::wait(word, 0); // would sleep forever
     CHECK(cmwq::detail::futex::wait_until(word, 0, steady_now() + 3'600'000'000'000));
     CHECK(fault::injected().early_returns == before.early_returns + 2);
 
@@ -121,7 +121,7 @@ TEST_CASE("fault backend: each fault happens if its chance is one") {
 TEST_CASE("fault backend: a thread that sleeps until a time wakes up when the clock jumps past that time") {
     fault::configure({});
     constexpr std::int64_t hour = 3'600'000'000'000;
-    fault::jump_clock_by(1); // so that sleepers have an eye on the clock
+    fault::jump_clock_by(1); // so that sleeping threads check the clock
     cmwq::detail::parker p;
     std::atomic<bool> late{true};
     const std::int64_t deadline = steady_now() + hour;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that cannot be had. First each allocation of a call fails in turn: the call throws std::bad_alloc and has changed
-// nothing, or copes. Then, in all threads at once, some fail at random, and at last all of them: what needs no memory
-// goes on.
+// Missing memory. First each allocation of a call fails in turn: the call throws std::bad_alloc and has changed
+// nothing, or works without the memory. Then allocations fail at random in all threads, and at last all of them fail:
+// everything that needs no memory goes on.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -46,9 +46,9 @@ constexpr long never = -1;
 
 /// How many more allocations of this thread succeed before one fails.
 constinit thread_local long until_failure = never;
-/// No allocation of this thread fails by chance: it is the test's own.
+/// No allocation of this thread fails by chance, because it belongs to the test.
 constinit thread_local bool exempt = false;
-/// Of 1000 allocations so many fail, in every thread that is not exempt.
+/// The number of allocations of 1000 that fail in every thread that is not exempt.
 std::atomic<unsigned> failing_of_1000{0};
 std::atomic<std::uint64_t> nr_failed{0}, nr_asked{0};
 
@@ -64,7 +64,7 @@ bool cmwq_test::allocation_fails() noexcept {
 
 namespace {
 
-/// In all threads but the calling one, and in that one while it is in `not_exempt`.
+/// While it lives, allocations fail in all threads but the calling one, and in the calling one during `not_exempt`.
 class memory_fails {
 public:
     explicit memory_fails(unsigned of_1000) {
@@ -88,8 +88,8 @@ auto not_exempt(F&& f) {
     return f();
 }
 
-/// Calls `call` until no allocation of it fails: the first one, then the second one, and so on. `unchanged` looks after
-/// each that has thrown. Returns how many allocations there were.
+/// Calls `call` until no allocation of it fails: first the first allocation fails, then the second one, and so on.
+/// `unchanged` checks the state after each call that has thrown. Returns the number of allocations.
 template <class Call, class Look>
 int with_each_allocation_failing(Call call, Look unchanged) {
     for (int n = 0;; ++n) {
@@ -111,7 +111,7 @@ int with_each_allocation_failing(Call call, Look unchanged) {
     }
 }
 
-/// As many of them as there are objects.
+/// Counts its objects.
 struct counted {
     explicit counted(std::atomic<int>& n) : alive(&n) { ++*alive; }
     counted(const counted& o) : alive(o.alive) { ++*alive; }
@@ -138,7 +138,7 @@ std::vector<long> tasks_named(const std::string& name) {
     return tids;
 }
 
-/// The queue still runs what it gets.
+/// The queue still runs its items.
 template <class P>
 bool works(cmwq::workqueue<P>& q) {
     std::atomic<int> runs{0};
@@ -283,7 +283,7 @@ TEST_CASE("memory: a CPU may go and return before there was memory for the chang
                                        [&] {
                                            there(true);
                                            rt.refresh_topology();
-                                           CHECK(pool.manages()); // a pool without its CPU replaces nobody
+                                           CHECK(pool.manages()); // a pool without its CPU replaces no worker
                                            CHECK(works(q));
                                            there(false);
                                        }) > 1);
@@ -304,7 +304,7 @@ TEST_CASE("memory: an event without memory for its message is reported with an e
     cmwq::runtime rt{std::move(o)};
     cmwq::detail::thread_attributes a;
     a.sched = cmwq::detail::sched_class::fifo;
-    // What a thread calls for itself: nobody above it could catch anything.
+    // A thread calls this for itself: no caller above it could catch an exception.
     until_failure = 0;
     rt.core().report_refusals({.cpus = EPERM, .sched = 0, .nice = 0}, a);
     until_failure = 0;
@@ -320,7 +320,7 @@ TEMPLATE_LIST_TEST_CASE("memory: items and timers run without memory", "", every
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, at_most<P>(3, "q")};
-    // The threads that there are have to do. One item for each CPU has them made.
+    // The existing threads have to suffice. One item for each CPU causes them to be made.
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
     q.flush();
     struct one {

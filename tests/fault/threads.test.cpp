@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Threads that cannot be had. The runtime and its own two threads are made before; from then on starting one fails with
-// EAGAIN, now and then, or always for a while. Whatever was accepted runs all the same, exactly once.
+// Missing threads. The runtime and its own two threads are made before; afterwards some starts, or all starts for a
+// while, fail with EAGAIN. Every accepted item runs nevertheless, exactly once.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -30,7 +30,7 @@ namespace fault = cmwq::detail::fault;
 
 namespace {
 
-/// With that chance, for every thread of the library, while it lives.
+/// Starts of threads of the library fail with that chance while this lives.
 class threads_fail {
 public:
     explicit threads_fail(double chance) { fault::fail_threads(chance); }
@@ -79,9 +79,9 @@ TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every o
     }
     std::atomic<std::uint64_t> posted{0}, ran{0};
     {
-        const threads_fail now(1); // the first one for sure
+        const threads_fail now(1); // the first one fails for sure
         posted += q.post([&] { ++ran; }) == queue_status::queued;
-        // A bottom half needs none.
+        // A bottom half needs no thread.
         if (!runs_in_the_caller<P>)
             CHECK(eventually([&] { return fault::injected().refused_threads > refused_before; }));
         fault::fail_threads(0.5);
@@ -172,7 +172,7 @@ TEMPLATE_LIST_TEST_CASE(
         for (const unsigned c : rt.cpus()) q.post_on(c, [] {});
         q.flush();
         threads.refuse();
-        // Each of them blocks, and is to be replaced, which cannot be done.
+        // Each of them blocks and would be replaced, which cannot be done.
         std::atomic<int> ran{0};
         for (int i = 0; i < 50; ++i) {
             CHECK(q.post_on(cpu, [&] {
@@ -183,7 +183,7 @@ TEMPLATE_LIST_TEST_CASE(
         q.flush();
         CHECK(ran == 50);
         if constexpr (!runs_one_at_a_time<P>) {
-            // More than there are workers wait for the last one: that needs threads.
+            // More items than there are workers wait for the last one: that needs threads.
             std::counting_semaphore<> child{0};
             constexpr int waiting = 20;
             for (int i = 0; i < waiting; ++i) {

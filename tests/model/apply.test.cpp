@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Live queues whose pools are exchanged: apply() and set_unbound_cpus() against everything that uses the queue.
+// Live queues whose pools are exchanged: apply() and set_unbound_cpus() beside all other operations on the queue.
 //
-// Seen to find: a map published with release, or read with acquire; no grace period before the old pwqs are
-// detached, or before the pools are given back; a pwq reaped before it has drained, or never; a pool that ends while
-// it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, is unplugged
-// too early, never, or starts nothing then; a queue that goes while somebody has a plan for it, or that leaves its
-// list before it has drained; a pool looked up by an id without an order.
+// These searches were seen to find: a map published with release, or read with acquire; no grace period before the old
+// pwqs are detached, or before the pools are returned; a pwq reaped before it has drained, or never; a pool that ends
+// while it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, or is
+// unplugged too early or never, or starts no item then; a queue that is destroyed while another thread has a plan for
+// it, or that leaves its list before it has drained; a pool looked up by an id without an order.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -25,7 +25,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Other attributes, hence other pools, of which there are warm ones.
+/// Other attributes, hence other pools, which are warm.
 attrs other(int nice = 1) { return attrs{}.nice(nice); }
 setup with_others() { return {.others = other()}; }
 
@@ -45,7 +45,7 @@ private:
     model::checked<int> last_{0};
 };
 
-/// An ordered queue that runs `before` items and then changes its pools, while somebody queues `nr` items.
+/// An ordered queue changes its pools `changes` times while `nr` items are queued.
 void ordered_across(int nr, int changes) {
     ordered_machine m(with_others());
     sequence in_order;
@@ -232,7 +232,7 @@ TEST_CASE("apply: an item is removed from a pool that has just been made") {
     }));
 }
 
-// --- pools that nobody keeps any more --------------------------------------------------------------------------------
+// --- pools without a user --------------------------------------------------------------------------------------------
 
 TEST_CASE("apply: a pool ends and the next pool uses its record") {
     CHECK(model::explore(search_on(1, "retired", 2), [] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The model backend itself: it must find what C++ allows, must not report what C++ forbids, and must say how to see a
-// failure again.
+// The model backend itself: it must find executions that C++ allows, must not report executions that C++ forbids, and
+// must return how to repeat a failure.
 #include "catch.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -174,7 +174,7 @@ TEST_CASE("model: a release sequence goes on through read-modify-writes and ends
     CHECK_FALSE(model::explore(fails("release-sequence-broken"), body(true)));
 }
 
-// models.md §0.1: either the submitter queues again, or the callback sees the event that was stored before queue().
+// Either the submitter queues again, or the callback sees the event that was stored before queue().
 TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     enum class claim { fetch_or, load_first, cas };
     enum class clear { fetch_and, store };
@@ -235,7 +235,7 @@ TEST_CASE("model: a mutex excludes and publishes and without it the race is foun
 }
 
 TEST_CASE("model: each logical thread has its own lock order") {
-    // On one thread of the system: either would be an inversion there.
+    // On one thread of the system, where either order would be an inversion.
     CHECK(model::explore(holds("lock-ranks"), []() CMWQ_NO_TSA {
         detail::ranked_mutex<detail::lock_rank::queue> outer;
         detail::ranked_mutex<detail::lock_rank::pool> inner, another;
@@ -462,7 +462,7 @@ TEST_CASE("model: exceptions may be caught inside of threads across switches and
                 n.fetch_add(1, relaxed);
                 throw std::runtime_error("inner");
             } catch (const std::runtime_error&) {
-                n.fetch_add(1, relaxed); // others run here, and handle theirs
+                n.fetch_add(1, relaxed); // other threads run here, and handle their own exceptions
                 try {
                     throw 1;
                 } catch (int) {

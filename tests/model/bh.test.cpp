@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves: whoever pushes against whoever drains. Every item runs, one at a time, in order, also when a guard
-// holds one producer back, when others take items away or wait, and when the rest goes to the thread.
+// Bottom halves: threads that push beside threads that drain. Every item runs, one at a time, in order, also when a
+// guard holds one producer back, when other threads cancel items or wait, and when the thread of the CPU takes over.
 //
-// Seen to find: no look at the inbox behind giving up the context, or one outside of the lock; either side of that
-// relaxed; two threads that drain at once; only the push that finds the inbox empty sees to its item; a guard that
-// forgets what it held back, or does not hand it over before waiting; nobody kicked beyond the budget, or before the
-// context was given up; a kick that is lost while the thread is being made; nobody kicked when a shutdown lets go of what
-// came late.
+// These searches were seen to find: no look at the inbox after the context was given up, or one outside of the lock;
+// either side of that relaxed; two threads that drain at once; items whose push did not find the inbox empty and that
+// no thread runs; a guard that forgets the items that it held back, or does not hand them over before a wait; no
+// wake-up of the thread beyond the budget, or one before the context was given up; a wake-up that is lost while the
+// thread is being made; no wake-up after a shutdown releases items that came late.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -29,7 +29,7 @@ struct kind {
     bool end_searched = false; ///< the destructors of queues and runtime are part of the search
 };
 
-/// A runtime with bottom-half queues of both priorities. The first thing in a body.
+/// A runtime with bottom-half queues of both priorities. The first object in the body of a search.
 class bh_machine {
 public:
     explicit bh_machine(kind k = {}) : kind_(k), rt(options()) {
@@ -70,7 +70,7 @@ public:
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "high", .priority = cmwq::priority::high}};
 };
 
-/// Items that write down their letter. A race, unless one runs at a time and each sees what the last one did.
+/// Items that record their letter. A race, unless one runs at a time and each sees the record of the last one.
 class diary {
 public:
     std::string text() { return text_; }
@@ -134,7 +134,7 @@ TEST_CASE("bh: items that queue items of both priorities run beside another prod
         bh_machine m;
         diary d;
         item h{d.write('h')}, n{d.write('n')}, x{d.write('x')};
-        // A race on the diary would say that both contexts run at once; these two are apart from each other.
+        // A race on the diary would mean that both contexts run at once; these two are separate.
         diary other;
         item hh{[&, w = other.write('H')] {
             w();
@@ -147,7 +147,7 @@ TEST_CASE("bh: items that queue items of both priorities run beside another prod
         auto t = model::spawn([&] { m.q.queue(x); });
         m.q.queue(a);
         t.join();
-        m.q.flush(); // x's thread may have been told by nobody that n came
+        m.q.flush(); // the thread of x may not have been woken for n
         model::require(same_letters(d.text(), "anx") && other.text() == "H", "nothing lost, nothing twice");
     }));
 }
@@ -382,7 +382,7 @@ TEST_CASE("bh: queue and runtime end right after an item on the thread") {
             const cmwq::bh_disable_guard hold;
             m->q.queue(w);
             queued.release();
-        }); // ends at any time, also when all is gone
+        }); // ends at any time, also after the queue
         queued.acquire();
         w.cancel();
         m.reset();
@@ -391,7 +391,7 @@ TEST_CASE("bh: queue and runtime end right after an item on the thread") {
     }));
 }
 
-// The push that comes late is held back when its own thread looks for it.
+// The late push is held back when its own thread looks for it.
 TEST_CASE("bh: an item that is pushed while its queue is shut down has run or was dropped") {
     CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
         bh_machine m({.thread = true});

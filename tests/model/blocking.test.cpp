@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Blocking against a push: an item waits for another one, which was queued behind it or comes at any moment. Guard,
-// sentinel or monitor see to it that it runs.
+// Blocking beside a push: an item waits for another one, which was queued behind it or comes at any moment. The guard,
+// the sentinel or the monitor causes it to run.
 //
-// Seen to find: a guard that does not look at what is pending, or looks before it counts down; a push behind a running
-// worker that arms no detector; a cpu_intensive item that wakes nobody; an item taken while another worker runs it. A
-// monitor that disarms without a second look is not found: its loop ends too seldom within the bounds.
+// These searches were seen to find: a guard that does not look at the pending items, or looks before it counts down; a
+// push behind a running worker that arms no detector; a cpu_intensive item that wakes no worker; an item taken while
+// another worker runs it. They do not find a monitor that disarms without a second look: its loop ends too seldom
+// within the bounds.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -33,7 +34,7 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
     }};
     auto t = model::spawn([&] { m.q.queue(opens); });
     m.q.queue(waits);
-    // Not by flush(), which takes a look at the pool itself.
+    // Not by flush(), which looks at the pool itself.
     done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
@@ -41,7 +42,7 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
     model::require(order == 2, "both have run");
 }
 
-/// Three in a row, each waits for the one behind it.
+/// Three items in a row, each of which waits for the one behind it.
 void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
     machine m(s);
     model::semaphore first{0}, second{0}, done{0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Taking items away against queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
+// Cancelling of items beside queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
 //
-// Seen to find: cancel_sync() that does not wait for the run, or does not keep others from queueing; a cancelled item
-// whose slot nobody takes; an item touched after its function has returned; a shut-down
-// that overlooks a worker which is being made.
+// These searches were seen to find: cancel_sync() that does not wait for the run, or lets other threads queue; a
+// cancelled item whose slot no other item takes; an item touched after its function has returned; a shut-down that
+// overlooks a worker which is being made.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -206,7 +206,7 @@ TEST_CASE("cancel: an item deletes itself while another thread flushes the queue
     }));
 }
 
-// worker_pool::shut_down() used to overlook a worker that another one was just making: with nothing left to flush, the
+// worker_pool::shut_down() used to overlook a worker that another one was just making: without an item to flush, the
 // pool may be shut down while its first workers are still being made.
 TEST_CASE("cancel: the runtime ends right after a cancel while the pool makes its first workers") {
     CHECK(model::explore(search("shut-down", 4), [] {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Concurrency management of pools that serve several CPUs: as many run as there are CPUs, whoever blocks is replaced,
-// and all sentinels of the pool see to it.
+// Concurrency management of pools that serve several CPUs: as many items run as there are CPUs, a blocked one is
+// replaced, and all sentinels of the pool take part in that.
 //
-// Seen to find: a push behind running workers, or a guard, that starts and arms nobody; a pool that nobody watches;
-// a pool's flag that is not taken back, is taken back or looked at relaxed, is taken back after the look at what is
-// pending, or is left over from the last life of its record; a sentinel without a second look; a CPU that is not
-// lent. A sentinel that takes back its own flag last is not found: it takes two preemptions in a few steps of long
-// executions.
+// These searches were seen to find: a push behind running workers, or a guard, that starts no worker and arms no
+// detector; a pool that no detector watches; a pool's flag that is not taken back, is taken back or read relaxed, is
+// taken back after the look at the pending items, or is left over from the last life of its record; a sentinel without
+// a second look; a CPU that is not lent. They do not find a sentinel that takes back its own flag last: that takes two
+// preemptions in a few steps of long executions.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -27,14 +27,14 @@ namespace {
 
 constexpr std::int64_t before_the_monitor = ms / 2; // its first look is a millisecond after it was armed
 
-/// Without random executions: in those a sentinel may look so often for nothing that it naps.
+/// Without random executions: in those a sentinel may look in vain so often that it naps.
 model::options systematic(unsigned cpus, const char* name, double seconds) {
     model::options o = search_on(cpus, name, seconds);
     o.random_executions = 0;
     return o;
 }
 
-/// `nr` items block until another one has run, which somebody else queues at any moment.
+/// `nr` items block until another item has run, which another thread queues at any moment.
 void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
     elastic_machine m(s);
     model::semaphore gate{0}, done{0};
@@ -49,7 +49,7 @@ void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::
     auto t = model::spawn([&] { m.q.queue(opens); });
     m.q.queue(a);
     if (nr > 1) m.q.queue(b);
-    // Not by flush(), which takes a look at the pool itself.
+    // Not by flush(), which looks at the pool itself.
     for (int i = 0; i < nr; ++i) done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
@@ -97,8 +97,8 @@ TEST_CASE("elastic: blocked items are replaced in pools of one CPU each") {
                          [] { wait_for_another({.sentinel = true}, 1, {}, before_the_monitor); }));
 }
 
-// [ARM-3]: the pool says whether its sentinels are armed. They have just been, for something that is over now, and fall
-// asleep one after the other while the next item comes.
+// [ARM-3]: the pool records whether its sentinels are armed. They have just been armed for an item that is gone now,
+// and fall asleep one after the other while the next item comes.
 TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
     CHECK(model::explore(systematic(2, "asleep", 4), [] {
         elastic_machine m({.sentinel = true});
@@ -113,7 +113,7 @@ TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
             second.acquire();
             done.release();
         }};
-        // The first one is pending behind two that wait, until the sentinels find them; then nothing is pending.
+        // The first one is pending behind two that wait, until the sentinels find them; then no item is pending.
         cmwq::work opens_first{[&] { first.release(); }};
         cmwq::work opens_second{[&] {
             second.release();
@@ -123,7 +123,7 @@ TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
         m.q.queue(b);
         m.q.queue(opens_first);
         quiet.end();
-        // At the latest when the first has gone: whoever runs then has seen nothing else.
+        // At the latest when the first has ended: the items that run then have seen no other.
         opens_first.flush();
         const std::int64_t before = m.waited();
         m.q.queue(opens_second);
@@ -134,8 +134,8 @@ TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
     }));
 }
 
-// [ARM-3] Something was pending for a moment only, while a sentinel was falling asleep: it must not stay asleep for
-// what comes next because the pool takes it for armed.
+// [ARM-3] An item was pending for a moment only, while a sentinel was falling asleep: the sentinel must not miss the
+// next item because the pool considers it armed.
 TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed again") {
     enum class searched : bool { while_they_fall_asleep, next_item };
     const auto body_of = [](searched what) {
@@ -165,7 +165,7 @@ TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed agai
         m.q.queue(d);
         d.cancel();
         quiet.begin();
-        model::sleep(200 * ms); // everybody sleeps who has nothing to do
+        model::sleep(200 * ms); // all threads without work sleep
         enough.store(true, release);
         model::sleep(100 * ms); // both wait
         const std::int64_t before = m.waited();
@@ -186,8 +186,8 @@ TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed agai
     CHECK(model::explore(o, [&] { body_of(searched::next_item); }));
 }
 
-// The record of a pool that has ended serves the next one. It ends here while its sentinels are awake for another pool,
-// so none of them says that it has fallen asleep.
+// The next pool uses the record of a pool that has ended. The pool ends here while its sentinels are awake for another
+// pool, so none of them records that it has fallen asleep.
 TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") {
     const auto body = [](std::int64_t patience) {
         elastic_machine m({.sentinel = true, .end_searched = true});
@@ -226,7 +226,7 @@ TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") 
         m.q.flush();
         model::sleep(1'000 * ms); // they sleep
         {
-            // The next pool has its workers before it is asked for more.
+            // The next pool has its workers before it gets more items.
             cmwq::workqueue<cmwq::elastic> q(m.rt, of_others());
             cmwq::work first{[] {}};
             q.queue(first);
@@ -234,7 +234,7 @@ TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") 
             model::sleep(1'000 * ms);
             q.queue(d);
             q.queue(e);
-            model::sleep(100 * ms); // both wait, and nobody looks
+            model::sleep(100 * ms); // both wait, and no detector looks
             const std::int64_t before = m.waited();
             quiet.end();
             q.queue(opens);
@@ -255,7 +255,7 @@ TEST_CASE("elastic: an idle CPU outside of the pod helps") {
         elastic_machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
         model::semaphore done{0};
         atomic<bool> met{false};
-        cmwq::work a{[&] { // computes, as far as anybody can see
+        cmwq::work a{[&] { // computes, as far as the library can see
             for (backoff wait; !met.load(acquire);) wait.pause();
             done.release();
         }};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Flush colours against producers, the limit of active items, and each other; drain() against items that queue others.
+// Flush colors beside producers, the limit of active items, and each other; drain() beside items that queue others.
 //
-// Seen to find: a colour closed without draining the inbox; a flusher told although its colour still counts; a drain
-// that looks only once, or adds up what has entered before what has left.
+// These searches were seen to find: a color closed without draining the inbox; a flusher woken although its color still
+// counts; a drain that looks only once, or adds up the entered items before those that have left.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -12,7 +12,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Queues an item of its own and flushes: it has run when the flush returns, whatever others queue and flush.
+/// Queues an item of its own and flushes: it has run when the flush returns, whatever other threads queue and flush.
 void queue_and_flush(machine& m) {
     model::checked<int> runs{0};
     cmwq::work w{[&] { runs = runs + 1; }};

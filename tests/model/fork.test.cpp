@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What of fork() can be modelled: the locks that its handlers take, in that order, against everybody who takes them,
-// and that whoever holds them sees queues, pools and attributes at rest. There is no child here.
+// The part of fork() that can be modelled: the locks that its handlers take, in that order, beside all threads that
+// take them, and that their holder sees queues, pools and attributes at rest. There is no child here.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: against producers, against those who wait for it, against changes of attributes, against slots of a node
-// that are under way.
+// Freezing: beside producers, beside threads that wait for it, beside changes of attributes, beside slots of a node
+// that are on their way.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -14,7 +14,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// What belongs to the items, until somebody has frozen them.
+/// Data that belongs to the items until a thread has frozen them.
 class territory {
 public:
     void inside() { nr_ = nr_ + 1; } // a data race, unless it happens before the freeze or after the thaw

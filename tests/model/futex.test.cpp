@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The real protocols of parker and mutex over a model of futexes. Seen to find: a parker that takes its permit with a
-// plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if nobody else slept.
+// The real protocols of parker and mutex over a model of futexes. These searches were seen to find: a parker that takes
+// its permit with a plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if no other
+// thread slept.
 #include "catch.hpp"
 
 #include <cmwq/detail/sync/mutex.hpp>
@@ -19,7 +20,7 @@ namespace {
 namespace detail = cmwq::detail;
 namespace model = cmwq::detail::model;
 
-// The kernel's side of one futex word: the look at the word and the going to sleep are one step for whoever wakes.
+// The kernel's side of one futex word: to a waking thread the look at the word and the start of the sleep are one step.
 struct bucket {
     detail::mutex lock;
     struct sleeper {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// grace_period and stable_vector by themselves: nothing is freed that somebody reads, nothing is read that is not there
-// yet.
+// grace_period and stable_vector by themselves: no value is freed that a thread reads, and no value is read that does
+// not exist yet.
 //
-// To free a value is to write it here: a race, if a reader is still at it, and what it reads is wrong.
+// To free a value is to write it here: a race, if a thread still reads it, and the reader sees a wrong value.
 //
-// Seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts with acquire
-// only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed. An element
-// that is counted before its pointer is stored is not found: that pointer is a plain one.
+// These searches were seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts
+// with acquire only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed.
+// They do not find an element that is counted before its pointer is stored: that pointer is a plain one.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -114,7 +114,7 @@ TEST_CASE("grace: an item looks for its run while the runtime of that run ends")
         int runs = 0;
         std::optional<cmwq::runtime> other;
         {
-            model::unsearched quiet; // one more on the list, before and behind which others are
+            model::unsearched quiet; // one more on the list, between others
             other.emplace(cmwq::runtime_options{.machine = cmwq::topology::flat(cmwq::cpuset{0}), .sentinel = false});
         }
         auto item = std::make_unique<cmwq::work<std::function<void()>>>([&] {
@@ -123,7 +123,7 @@ TEST_CASE("grace: an item looks for its run while the runtime of that run ends")
         });
         m->q.queue(*item);
         auto t = model::spawn([&] {
-            item.reset(); // cancelled, or it has run: whatever the directory says meanwhile
+            item.reset(); // cancelled, or it has run
             if (runs != 0) model::require(written == 1, "the run has ended");
         });
         auto u = model::spawn([&] { other.reset(); });

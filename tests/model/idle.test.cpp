@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A push against a worker that goes idle: whichever comes first, the item runs, and without the help of time.
+// A push beside a worker that goes idle: the item runs in either order, and no time has to pass for that.
 //
-// Seen to find: no second look after a worker has put itself on the idle list; a relaxed look at nr_running behind the
-// push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when it goes idle.
+// These searches were seen to find: no second look after a worker has put itself on the idle list; a relaxed look at
+// nr_running behind the push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when
+// it goes idle.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -50,7 +51,7 @@ void two_producers(setup s) {
     model::require(runs_a == 1 && runs_b == 1, "each ran once");
 }
 
-/// The first item waits for the second, which comes while a worker is on its way to the first. No guard announces that.
+/// The first item waits for the second, which comes while a worker is on its way to the first. It is not annotated.
 void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base& of_second) {
     model::semaphore gate{0}, done{0};
     cmwq::work first{[&] {

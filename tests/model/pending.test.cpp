@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Claiming and clearing PENDING: whoever loses the claim still publishes, nobody's run is lost, every claim is one run.
+// Claiming and clearing PENDING: a call that loses the claim still publishes, no run is lost, every claim is one run.
 //
-// Seen to find: a claim that loads first; a relaxed claim; PENDING cleared by a plain store; a failing claim that gives
-// PENDING back although the item was enabled meanwhile, or that shows PENDING on a disabled item at all; an item pushed
-// to another CPU while it runs.
+// These searches were seen to find: a claim that loads first; a relaxed claim; PENDING cleared by a plain store; a
+// failing claim that gives PENDING back although the item was enabled meanwhile, or that shows PENDING on a disabled
+// item at all; an item pushed to another CPU while it runs.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE("pending: a queue() that loses publishes a plain variable") {
         atomic<bool> written{false};
         int seen = 0;
         cmwq::work w{[&] {
-            // The item is the message's mailbox: once it was told, it takes the message, with no other order.
+            // The item receives the message: once it was queued, it takes the message, with no other order.
             if (written.load(cmwq::detail::acquire)) seen = message;
         }};
         m.q.queue(w);
@@ -131,7 +131,7 @@ TEST_CASE("pending: a queue() after enable() is not lost to another thread that 
         event.store(1, relaxed);
         model::require(w.enable(), "enabled");
         model::require(queued(m.q.queue(w)) != queue_status::disabled, "it is enabled");
-        t.join(); // the claim that won may be his, and a flush knows it once he has pushed
+        t.join(); // the other thread may have won the claim, and a flush sees that after its push
         m.q.flush();
         model::require(seen == 1, "a run follows the queue() of whoever enabled it");
         model::require(runs == queued.count(), "one run for each claim");

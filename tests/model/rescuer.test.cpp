@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers against workers that come back, against producers, and against whoever takes items, pools or the queue away.
+// Rescuers beside workers that come back, beside producers, and beside threads that remove items, pools or the queue.
 //
 // The service thread calls rescuers when items have waited for 10 ms: with ticks after 1, 3, 7 and 15 ms that is the
-// last of these. Until then nothing is searched; from there on the thread of the body runs beside that tick.
+// last of these. The search begins there; then the thread of the body runs beside that tick.
 #include "catch.hpp"
 #include "model/machine.hpp"
 #include "model/threads.hpp"
@@ -26,7 +26,7 @@ public:
         quiet_.begin();
         refuse_threads(threads, true);
     }
-    /// Right before the tick that calls the rescuer of what was queued first.
+    /// Right before the tick that calls the rescuer of the item that was queued first.
     void begin_search() {
         model::sleep(mayday - 1);
         quiet_.end();
@@ -128,7 +128,8 @@ TEST_CASE("rescuer: its item is queued again and never runs twice at once") {
     }));
 }
 
-// The rescuer looks at each item once, and remembers how far it got by one that others may take away.
+// The rescuer looks at each item once, and remembers an item as the end of its look; other threads may remove that
+// item.
 TEST_CASE("rescuer: items of other queues that it has passed are removed") {
     CHECK(model::explore(search("cursor", 4), [] {
         short_machine s;
@@ -143,7 +144,7 @@ TEST_CASE("rescuer: items of other queues that it has passed are removed") {
         foreign.queue(b);
         s.m.q.queue(x);
         s.begin_search();
-        b.cancel(); // what the rescuer looked at last, while it runs x
+        b.cancel(); // the item that the rescuer looked at last, while it runs x
         s.m.q.queue(y);
         a.cancel();
         done.acquire();
@@ -201,7 +202,7 @@ TEST_CASE("rescuer: blocked workers return while it is called") {
     }));
 }
 
-// A shortage that ended used to leave the time of its beginning behind.
+// The time at which a shortage began used to stay behind when the shortage ended.
 TEST_CASE("rescuer: it is called only after items have waited for long also the second time") {
     CHECK(model::explore(search("patience", 0.5), [] {
         short_machine s;
@@ -215,7 +216,7 @@ TEST_CASE("rescuer: it is called only after items have waited for long also the 
         s.m.q.queue(first);
         model::sleep(2 * ms);
         refuse_threads(s.threads, false);
-        done.acquire(); // by a worker, which was soon there, and has a spare
+        done.acquire(); // by a worker, which came soon, and has a spare
         refuse_threads(s.threads, true);
         model::sleep(1000 * ms);
         s.m.q.queue(holds);
@@ -261,7 +262,7 @@ TEST_CASE("rescuer: apply() removes the pool for which it has been called") {
         s.m.end_queue();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim, and one at a time");
     }));
-    // The second item waits until the first pool has been given up, and that until the rescuer has left it.
+    // The second item waits until the first pool has been given up, which waits until the rescuer has left that pool.
     CHECK(model::explore(search_on(1, "apply-ordered", 3), [] {
         short_of_threads<cmwq::ordered> s;
         counted_runs runs;

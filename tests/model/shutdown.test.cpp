@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// shutdown(cancel_pending) and drain() against those who queue, cancel, wait, and against items that queue themselves
-// or each other.
+// shutdown(cancel_pending) and drain() beside threads that queue, cancel and wait, and beside items that queue
+// themselves or each other.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -35,7 +35,7 @@ TEST_CASE("shutdown: each claim beside queue() of another thread is one run or o
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         model::require(m.q.queue(c) == queue_status::rejected, "for good");
         t.join();
-        m.q.flush(); // for who had been let in before, and pushed after
+        m.q.flush(); // for a call that was admitted before, and pushed after
         model::require(runs + dropped == queued, "nothing lost, nothing twice");
         model::require(!a.busy() && !b.busy() && !c.busy(), "nothing left");
         model::require(m.waited() == 0, "nobody waited for the monitor");
@@ -195,7 +195,7 @@ TEST_CASE("shutdown: drain() runs at the same time and items queue each other") 
         t.join();
         model::require(runs + dropped == queued && m.q.queue(first) == queue_status::rejected, "it stays shut");
     }));
-    // Two drains: the one that ends first leaves the queue closed for foreign items.
+    // Two drains: the one that ends first leaves the queue closed for other callers.
     CHECK(model::explore(search("two-drains", 3), [] {
         machine m;
         model::checked<int> runs{0};

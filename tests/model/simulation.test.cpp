@@ -121,7 +121,7 @@ TEST_CASE("simulation: higher classes take the CPU and the idle class gets the r
         });
     });
     REQUIRE(r);
-    // idle 0–2, normal 2–4, high 4–5, fifo 5–6, high 6–7, normal 7–10, idle 10–13 and on from there
+    // The idle class runs at 0–2, normal 2–4, high 4–5, fifo 5–6, high 6–7, normal 7–10, idle 10–13 and later.
     CHECK(j.lines() == lines{"2 normal wakes", "4 high wakes", "6 fifo ends", "7 high ends", "10 normal sleeps",
                              "13 normal ends", "18 idle ends"});
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The slots of a node that several pools share: never more active than the limit, no slot is lost on its way from one
-// pool to another, and nobody waits beside a free one.
+// The slots of a node that several pools share: never more items are active than the limit allows, no slot is lost on
+// its way from one pool to another, and no item waits beside a free slot.
 //
-// The pools of an unbound queue are not managed: no detector comes along to find what was lost, the search ends in a
+// The pools of an unbound queue are not managed: no detector finds a lost item or slot, so the search ends in a
 // deadlock.
 //
-// Seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after waiting was noted; a count
-// that is raised without comparing; a pwq with more to do that does not wait again; a slot that came too late and is
-// not given back; a waiter that is not forgotten; a pool that is not told of its slot, or looks for it only when its
-// inbox is not empty; a limit that rises and grants nothing, or tells nobody.
+// These searches were seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after a wait was
+// recorded; a count that is raised without a comparison; a pwq with more items that does not wait again; a slot that
+// came too late and is not given back; a waiter that is not forgotten; a pool that is not woken for its slot, or looks
+// for it only when its inbox is not empty; a limit that rises and grants nothing, or wakes no pool.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
 
-/// How many run at once. Nothing but the slots keeps the items apart, and orders their effects.
+/// The number of concurrent runs. Only the slots keep the items apart, and order their effects.
 class gauge {
 public:
     explicit gauge(int limit = 1) : limit_(limit) {}
@@ -40,7 +40,7 @@ private:
     model::checked<int> alone_{0};
 };
 
-/// Two producers, each on a CPU of its own; `behind` more items on the first.
+/// Two producers, each on its own CPU; `behind` more items on the first.
 void two_producers(int behind) {
     unbound_machine m(two_pools());
     gauge g;
@@ -56,7 +56,7 @@ void two_producers(int behind) {
     });
     m.q.queue_on(0, a);
     if (behind == 1) m.q.queue_on(0, c);
-    // Not by flush(), which takes a look at all pools itself.
+    // Not by flush(), which looks at all pools itself.
     for (int i = 0; i < 2 + (behind != 0 ? 1 : 0); ++i) done.acquire();
     t.join();
     model::require(m.waited() == 0, "nobody waited for time to pass");
@@ -69,8 +69,8 @@ void two_producers(int behind) {
 
 namespace {
 
-/// A node with one slot, which is taken, and two pwqs that may want it. Each belongs to one thread, as if that held the
-/// lock of its pool.
+/// A node with one slot, which is taken, and pwqs that may want it. One thread uses each pwq, as if it held the lock of
+/// the pool.
 class node {
 public:
     node()
@@ -86,7 +86,7 @@ public:
     node& operator=(const node&) = delete;
 
     void give_back() { static_cast<void>(slots.give_back()); }
-    /// Takes a slot, and uses it; or else waits for one.
+    /// Takes a slot and uses it, or waits for one.
     void want(unsigned i) {
         if (slots.take(pwqs_[i])) use();
     }
@@ -101,7 +101,7 @@ public:
         slots.grant_received(pwqs_[i]);
         give_back();
     }
-    /// When all is quiet: what has been granted is used, one after the other. Returns how many.
+    /// When all threads have ended: uses the granted slots, one after the other. Returns how many.
     int use_what_was_granted() {
         int n = 0;
         for (bool more = true; more;) {
@@ -225,7 +225,7 @@ TEST_CASE("slots: an item that waits for a slot is removed") {
         m.q.queue_on(1, b);
         const bool cancelled = b.cancel_sync();
         model::require(runs_b == (cancelled ? 0 : 1), "it has run, or was cancelled");
-        m.q.queue_on(1, c); // with whatever became of the slot that b waited for
+        m.q.queue_on(1, c); // with the slot for which b waited, wherever it is now
         done.acquire();
         done.acquire();
         t.join();

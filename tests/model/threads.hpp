@@ -30,7 +30,7 @@ private:
 
 /// Two items that count their runs.
 struct two_items {
-    /// Waits for two runs. As little as a search can do: flush() would look at the pool itself.
+    /// Waits for two runs. Not by flush(), which looks at the pool itself.
     void wait() {
         done.acquire();
         done.acquire();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Timers against whoever arms, moves, brings forward or takes them away, with the clock free to jump at any step.
+// Timers beside threads that arm, move, bring forward or remove them, and the clock may jump at any step.
 //
-// Seen to find: a timer that fires outside of the lock without a second look; one that is armed on a queue which drains
-// already; a destructor that looks at the place of an item before PENDING.
+// These searches were seen to find: a timer that fires outside of the lock without a second look; one that is armed on
+// a queue which drains already; a destructor that looks at the location of an item before PENDING.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -112,7 +112,7 @@ TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") 
         auto t = model::spawn([&] { s = m.q.queue_after(1h, w); });
         m.q.drain();
         t.join();
-        // Armed after the drain: it is still to come, and this one brings it forward.
+        // Armed after the drain: the timer is still armed, and this call brings it forward.
         m.q.drain();
         model::require(runs == int{s == queue_status::queued} && !w.busy(), "what was accepted has run");
     }));
@@ -135,7 +135,7 @@ TEST_CASE("timer: no timer of a queue fires after the destructor of the queue") 
     }));
 }
 
-// There the pools of the queue go with it, while the service thread has just fired the timer.
+// In this case the pools of the queue end with it, while the service thread has just fired the timer.
 TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
     CHECK(model::explore(with_time("destroy-bound", 2), [] {
         machine m;
@@ -170,7 +170,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
         {
             cmwq::workqueue<> q(m.rt, "short-lived");
             q.queue_after(1ms, w);
-            // An item of it moves the timer while the destructor brings it forward.
+            // An item of the queue moves the timer while the destructor brings it forward.
             q.post([&] { queued += int{q.modify(1h, w) == queue_status::queued}; });
         }
         model::require(runs == queued && !w.busy(), "all that it accepted has run");

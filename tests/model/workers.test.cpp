@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made
-// (an assertion of the engine), whatever the system refuses, whoever gives up a worker, and while producers push.
+// Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made (an
+// assertion of the engine). That holds whatever the system refuses, whichever pool gives up a worker, and while
+// producers push.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -11,7 +12,8 @@ using namespace cmwq_test;
 
 namespace {
 
-/// When the staff thread tries again to make a worker, asked by ticks of the monitor: after 1, 3, 7 ms.
+/// The times at which the staff thread tries again to make a worker, requested by ticks of the monitor: after 1, 3, 7
+/// ms.
 constexpr std::int64_t two_tries = 3 * ms;
 
 } // namespace
@@ -42,7 +44,7 @@ TEST_CASE("workers: the system refuses threads and later makes them again") {
         u.join();
         model::require(m.waited() <= two_tries, "it was soon tried again");
     }));
-    // The spare is refused: the only worker runs alone, and blocks on what comes behind it.
+    // The spare is refused: the only worker runs alone, and waits for the item behind it.
     CHECK(model::explore(search("no-spare", 3), [] {
         fake_threads threads;
         machine m({.warm = false, .end_searched = true, .threads = &threads});
@@ -66,7 +68,7 @@ TEST_CASE("workers: the system refuses threads and later makes them again") {
     }));
 }
 
-// The service thread used to ask itself for that worker again and again.
+// The service thread used to request that worker from itself again and again.
 TEST_CASE("workers: a blocked worker works again while another one still cannot be made") {
     model::options o = search("back-at-work", 3);
     o.time_jumps = 1;
@@ -79,7 +81,7 @@ TEST_CASE("workers: a blocked worker works again while another one still cannot 
                 const cmwq::blocking_region region(cmwq::will_block);
                 gate.acquire();
             }
-            done.release(); // a step in which it runs
+            done.release(); // at this step it runs
         };
         cmwq::work a{body}, b{body};
         cmwq::work c{[&] { done.release(); }};
@@ -101,7 +103,8 @@ TEST_CASE("workers: a blocked worker works again while another one still cannot 
 }
 
 TEST_CASE("workers: a pool gives up a worker for another pool while items come") {
-    // With two threads a pool that has a worker and its spare gives up one; with one thread it changes sides.
+    // With two threads a pool that has a worker and its spare gives up one; with one thread that thread changes its
+    // pool.
     const auto give_up = [](unsigned max_threads, std::int64_t soon) {
         machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
         two_items both;
@@ -166,7 +169,7 @@ TEST_CASE("workers: idle workers are ended while items come") {
             m.q.flush();
             model::sleep(1'000 * ms - 1);
         }
-        model::sleep(1); // now they are due
+        model::sleep(1); // now the surplus workers have to end
         cmwq::work a{[&] { of_a(), done.release(); }};
         cmwq::work b{[&] { of_b(), done.release(); }};
         auto t = model::spawn([&] { m.q.queue(b); });

@@ -29,8 +29,8 @@ cmwq::affinity_scope some_scope(stress::random& r) {
     return cmwq::affinity_scopes[r.below(std::size(cmwq::affinity_scopes))];
 }
 
-/// Starts the first two threads, without which there is no runtime. Each later start may take some time, and every other
-/// one fails if `refuses`.
+/// Starts the first two threads, without which there is no runtime. Each later start may take some time, and every
+/// other one fails if `refuses`.
 cmwq_test::fake_threads::decision reluctantly(bool refuses) {
     return [refuses](int number) {
         if (number <= 2) return 0;
@@ -109,7 +109,7 @@ cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus) {
     if (r.one_in(4)) a.scheduling(cmwq::scheduling::batch);
     if (r.one_in(2)) a.affinity(some_scope(r));
     if (r.one_in(3)) a.strict(true);
-    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or without a CPU that is to be had now
+    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or without a CPU that is available now
     return a;
 }
 

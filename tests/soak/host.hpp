@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The runtime of a round. Apart from everything else, because who includes it compiles the engine.
+// The runtime of a round. It has a file of its own because every file that includes it compiles the engine.
 #pragma once
 
 #include "stress.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything that the library offers, at random, from many threads, round after round, against what must hold. A round
-// is a runtime of its own; it ends in exact counts.
+// Every operation of the library, at random, from many threads, round after round, checked against the promises. A
+// round is a runtime of its own and ends in exact counts.
 #include "complaints.hpp"
 #include "kinds.hpp"
 #include "queues.hpp"
@@ -31,7 +31,7 @@ std::uint64_t seed_of_round = 0;
 } // namespace
 
 #if defined(__SANITIZE_THREAD__)
-// The last one who lets go of an exception frees it, inside of libstdc++, where the sanitizer does not see the counting.
+// The last owner of an exception frees it inside of libstdc++, where the sanitizer does not see the counting.
 extern "C" const char* __tsan_default_suppressions() { return "race:std::__exception_ptr::exception_ptr::_M_release"; }
 #endif
 

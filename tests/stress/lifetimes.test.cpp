@@ -112,7 +112,7 @@ TEST_CASE("stress: items are destroyed at any moment of their lives") {
     q.drain();
     CHECK(complaints.text() == "");
     CHECK(entered == left);
-    CHECK(entered + destroyed_pending <= queued); // the destructor does not say whether it took one away
+    CHECK(entered + destroyed_pending <= queued); // the destructor does not return whether it cancelled one
     CHECK(q.stats().started == entered);
     CHECK(q.stats().completed == left);
 }

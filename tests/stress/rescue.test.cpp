@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers, workers that come back, and queues that go, all at the same time.
+// Rescuers, workers that come back, and queues that are destroyed, all at the same time.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "scarce_runtime.hpp"
@@ -29,7 +29,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
     std::atomic<unsigned> runs{0};
     unsigned queued = 0;
     s.threads.refuse();
-    // The first rescuer that comes lets workers come; the others are on their way then.
+    // The first rescuer that runs allows workers again; the other rescuers are being called then.
     const unsigned calls_workers = r.below(4);
     for (auto& q : queues) {
         for (unsigned i = 0, items = 1 + r.below(3); i < items; ++i) {
@@ -45,7 +45,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
         }
     }
     if (calls_workers == 0 && r.one_in(2)) {
-        // Rescuers may be done before that many attempts have been made, which are rare where none succeeds.
+        // Rescuers may finish before that many attempts have been made: attempts are rare while none succeeds.
         while (s.threads.refused() < 4 && runs < queued) stress::block_for(100us);
         stress::block_for(std::chrono::microseconds{r.below(15'000)});
         s.threads.allow();

@@ -12,7 +12,7 @@ namespace {
 using cmwq::execution_policy;
 using cmwq::pool_kind;
 
-// Positive: a stock one, one that inherits and shadows, one from scratch.
+// Positive: a policy of the library, one that inherits and shadows, one from scratch.
 struct named : cmwq::bound {
     static constexpr std::string_view name = "named";
 };
@@ -24,7 +24,7 @@ struct widest : cmwq::bound {
 };
 struct strict : cmwq::ordered {};
 struct from_scratch {
-    static constexpr const char* name = "from_scratch"; // convertible is enough
+    static constexpr const char* name = "from_scratch"; // a convertible type is enough
     static constexpr pool_kind pool = pool_kind::per_cpu;
     static constexpr bool concurrency_managed = true;
     static constexpr bool may_block = true;
@@ -38,7 +38,7 @@ static_assert(execution_policy<widest>);
 static_assert(execution_policy<strict>);
 static_assert(execution_policy<from_scratch>);
 
-// Negative: no answers, one missing, one of the wrong type, and each rule about the whole.
+// Negative: no answers, one missing, one of the wrong type, and each rule about the combination.
 struct nothing {};
 struct no_limit {
     static constexpr std::string_view name = "no_limit";

@@ -147,10 +147,10 @@ TEST_CASE("runtime_options: without its two threads there is no runtime and noth
         CHECK(e.code() == std::errc::resource_unavailable_try_again);
     }
     CHECK(source.asked() == failing);
-    clock.advance(1s); // nobody listens any more
+    clock.advance(1s); // it has no listener any more
     CHECK(eventually([&] { return nr_tasks() == before; }));
 
-    // The same source and clock serve the next one.
+    // The next runtime uses the same source and clock.
     cmwq::runtime rt{{.clock = &clock, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};

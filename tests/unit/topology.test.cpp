@@ -86,7 +86,7 @@ TEST_CASE("topology: a pod of several nodes has no node") {
     // The same in the other order of nodes, and coming back to the first.
     const topology back = topology::synthetic("l3:1 numa:2 core:2 pu:1(indexes=0,2,1,3)");
     CHECK(back.pods(affinity_scope::cache)[0].node == -1);
-    // Of what is left the node is known again.
+    // The node of the remaining part is known again.
     CHECK(t.restricted({2, 3}).pods(affinity_scope::cache)[0].node == 1);
     CHECK(t.restricted({2, 3}).pods(affinity_scope::system)[0].node == -1);
 }
@@ -108,7 +108,7 @@ TEST_CASE("topology: it can be restricted to some CPUs") {
     CHECK(part.pods(affinity_scope::cache_shard)[2].cpus == cpuset::range(32, 40));
     CHECK(part.pod_of(affinity_scope::cpu, 9) == 0);
     CHECK_THROWS_AS(part.pod_of(affinity_scope::cpu, 8), std::out_of_range);
-    CHECK(t.cpus().size() == 64); // the first one is what it was
+    CHECK(t.cpus().size() == 64); // the first one is unchanged
 
     CHECK_THROWS_AS(t.restricted({}), std::invalid_argument);
     CHECK_THROWS_WITH(t.restricted({64, 65}), Catch::Matchers::Contains("0-63") && Catch::Matchers::Contains("64-65"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
+// The CPUs on which items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
 //
-// CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, which is
-// the step vm-isolated of .ci/run and the test vm.isolated of ctest.
+// The CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, in
+// the step vm-isolated of .ci/run and in the test vm.isolated of ctest.
 #include "catch.hpp"
 #include "vm/machine.hpp"
 
@@ -24,7 +24,7 @@ using vm::sighting;
 
 namespace {
 
-/// What the pod of `cpu` has to be in this machine.
+/// The expected pod of `cpu` in this machine.
 cpuset pod_of(affinity_scope scope, unsigned cpu) {
     switch (scope) {
     case affinity_scope::cpu: return {cpu};
@@ -140,7 +140,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
             const std::uint64_t before = rt.stats().repatriated;
             int inside = 0, free = 0;
             for (int i = 0; i < rounds; ++i) {
-                // The worker that is woken next can wake up nowhere but elsewhere.
+                // The worker that is woken next can only wake up outside of the pod.
                 cmwq::work leaves{[&] { vm::bind_this_thread({elsewhere}); }};
                 q->queue_on(cpu, leaves);
                 leaves.flush();
@@ -149,7 +149,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
                 inside += pod.contains(s.cpu) ? 1 : 0;
                 free += s.mask == vm::all_cpus ? 1 : 0;
             }
-            // The scheduler may take it away before it looks; and a CPU of the guest's may stand still, so that another
+            // The scheduler may move it away before it looks; and a CPU of the guest may stand still, so that another
             // worker is woken.
             CHECK(inside > rounds / 2);
             CHECK(free > rounds / 2);
@@ -191,7 +191,7 @@ TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these C
         CHECK(vm::see_from(strict, cpu).mask == pod);
         CHECK(vm::see_on(loose, cpu).mask == some);
     }
-    // From elsewhere they go to the nearest pod: of the same cache, or else of the same node.
+    // Items from other CPUs go to the nearest pod: of the same cache, or else of the same node.
     for (const auto& [from, pod] : {std::pair{0u, cpuset{1, 2}}, {3u, {1, 2}}, {7u, {5}}, {11u, {9}}, {15u, {9}}}) {
         CAPTURE(from);
         CHECK(vm::see_from(strict, from).mask == pod);
@@ -199,7 +199,7 @@ TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these C
     }
     CHECK(some.contains(vm::see_on(loose, 0).cpu));
 
-    // More than there is: what there is.
+    // More CPUs than there are: the existing ones.
     strict.apply(attrs{}.cpus(cpuset{3, 4000}).strict(true));
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
     CHECK(vm::see_on(strict, 12).mask == cpuset{3});
@@ -219,7 +219,7 @@ TEST_CASE("affinity: an item for a node runs there") {
             CAPTURE(cpu, node);
             const cpuset& there = vm::node_cpus[node];
             CHECK(vm::see([&](auto& w) { return by_node.queue_on_node(node, w); }).mask == there);
-            // There already: on this CPU.
+            // Already on this CPU.
             const sighting s = vm::see([&](auto& w) { return by_cpu.queue_on_node(node, w); });
             CHECK(there.contains(s.cpu));
             if (there.contains(cpu)) CHECK(s.mask == cpuset{cpu});
@@ -283,7 +283,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the 
     CHECK(rt.unbound_cpus() == vm::all_cpus);
     CHECK(eventually([&] { return service_keeps_to(vm::all_cpus); }));
 
-    // Others queue all the while.
+    // Other threads queue all the time.
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> queued{0}, ran{0};
     std::thread load([&] {
@@ -312,7 +312,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the 
             CHECK(vm::see_on(bound, cpu).cpu == cpu); // these stay
         }
         CHECK(outside.text() == "");
-        CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the threads of before have ended
+        CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the earlier threads have ended
         CHECK(eventually([&] { return service_keeps_to(some); }));
     }
     CHECK_THROWS_AS(rt.set_unbound_cpus(cpuset{}), std::invalid_argument);
@@ -389,7 +389,7 @@ TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CP
         CHECK(eventually([&] { return pod.complete(); }));
         pod.give_up();
         q.flush();
-        // One that is found blocked, by a page fault for instance, is replaced: a few more are no mistake.
+        // An item that is found blocked, by a page fault for instance, is replaced: a few more are no error.
         CHECK(pod.most() >= 4);
         CHECK(pod.most() < 8);
     }
@@ -447,7 +447,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               n.expect(group.enter(), "cannot enter the group");
               cmwq::runtime rt{vm::without_hogs()};
               n.same("CPUs", rt.cpus().to_string(), "0-15");
-              // The whole machine is one pod: no CPU is outside of it and could lend a hand.
+              // The whole machine is one pod: no CPU is outside of it and could help.
               cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};
               vm::crowd two(2);
               for (unsigned i = 0; i < 60; ++i) {
@@ -458,7 +458,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               q.flush();
               n.expect(two.most() < 4, std::to_string(two.most()) + " items at once");
 
-              // Nor do they where some are.
+              // And they do not where some are.
               cmwq::workqueue<cmwq::elastic> narrow{rt,
                                                     {.name = "n", .attrs = attrs{}.affinity(affinity_scope::cache)}};
               vm::crowd again(2);
@@ -472,7 +472,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
 
 namespace {
 
-/// Threads of this process that watch CPUs: how many have run for a millisecond at least, and the time of all.
+/// The sentinels of this process: how many of them have run for a millisecond at least, and their total time.
 struct sentinels {
     unsigned nr = 0;
     double seconds = 0;

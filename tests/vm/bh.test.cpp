@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves on 16 CPUs: where they run, one at a time in each context, and what becomes of them when their CPU goes.
+// Bottom halves on 16 CPUs: their CPUs, one item at a time in each context, and their fate when their CPU goes offline.
 #include "catch.hpp"
 #include "stress.hpp"
 #include "vm/machine.hpp"
@@ -99,7 +99,8 @@ TEST_CASE("bh: items on a CPU that goes offline run anyway and run there again w
         if (round == 0) rt.refresh_topology();
         CHECK(eventually([&] {
             const sighting s = vm::see_on(q, 5);
-            return s.cpu == 5 && (round == 1 || s.mask == cpuset{5}); // nobody looks by itself for bottom halves alone
+            // No thread looks by itself for bottom halves alone.
+            return s.cpu == 5 && (round == 1 || s.mask == cpuset{5});
         }));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The guest that scripts/test-vm boots is the machine that the other suites of this folder count on. Through files
-// only: what this finds missing is missing, whatever the library makes of it.
+// The guest that scripts/test-vm boots is the machine that the other suites of this folder expect. This test reads
+// files only, so its result does not depend on the library.
 #include "catch.hpp"
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ std::string line_of(const fs::path& file) {
     return line;
 }
 
-/// Whether the kernel took it.
+/// Whether the kernel accepted it.
 bool write_to(const fs::path& file, const std::string& text) {
     std::ofstream out(file);
     out << text << std::flush;
@@ -35,7 +35,7 @@ bool write_to(const fs::path& file, const std::string& text) {
 
 fs::path cpu(unsigned n) { return cpus / ("cpu" + std::to_string(n)); }
 
-/// What a file of every online CPU says, each answer once.
+/// The contents of a file of every online CPU, each content once.
 std::set<std::string> answers(const fs::path& file) {
     std::set<std::string> found;
     for (unsigned n = 0; n < 16; ++n)
@@ -70,7 +70,7 @@ TEST_CASE("guest: its clock is read without a trap") {
 }
 
 TEST_CASE("guest: a CPU goes offline and comes back") {
-    // The first that can go, one in the middle of a cache, and the last.
+    // The first CPU that can go offline, one in the middle of a cache, and the last.
     for (const unsigned n : {1U, 6U, 15U}) {
         CAPTURE(n);
         REQUIRE(write_to(cpu(n) / "online", "0"));

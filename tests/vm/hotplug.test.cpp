@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// CPUs that go and come back, and a cpuset that is cut and given back, under load. The random version of it is in
+// CPUs that go offline and come back, and a cpuset that is reduced and restored, under load. The random version is in
 // storm.test.cpp.
 #include "catch.hpp"
 #include "event_log.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu).strict(true);
 
-/// Items on that CPU that burn it until so many of them do: they can only all run if nobody manages the pool.
+/// Items on that CPU that compute until `n` of them do: all of them can run only if the pool is not managed.
 bool all_run_at_once(cmwq::workqueue<>& q, unsigned cpu, unsigned n) {
     vm::crowd c(n);
     for (unsigned i = 0; i < n; ++i) q.post_on(cpu, [&] { c.join(); });
@@ -80,7 +80,7 @@ TEST_CASE(
         }
         load.stop();
         CHECK(load.complaints.text() == "");
-        // It has seen them all come back.
+        // It has noticed that all are back.
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .attrs = by_cpu}};
         for (const unsigned cpu : {5u, 15u}) {
@@ -166,7 +166,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its s
         CHECK(all_run_at_once(q, 3, 4));
         REQUIRE(go_online(3));
         rt.refresh_topology();
-        // Items that block, so that every worker and the sentinel get something to do.
+        // Items that block, so that every worker and the sentinel have work.
         std::string text;
         CHECK(eventually([&] {
             std::counting_semaphore<> leave{0};
@@ -212,7 +212,7 @@ TEST_CASE("hotplug: a queue whose CPU is offline uses others and reports that an
         CAPTURE(cpu);
         const sighting s = vm::see_on(any, cpu);
         CHECK(s.cpu != 9);
-        CHECK(s.mask.size() == 1); // strict still
+        CHECK(s.mask.size() == 1); // still strict
         CHECK_FALSE(s.mask.contains(9));
         CHECK(vm::see_on(only, cpu).mask.size() == 1);
         CHECK(vm::see_on(ordered, cpu).mask == cpuset{10});
@@ -308,7 +308,7 @@ TEST_CASE("hotplug: the thread of the runtime returns to the unbound CPUs when t
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
     REQUIRE(go_offline(7));
     rt.refresh_topology();
-    CHECK(vm::see_on(q, 3).cpu != 7); // there is nothing else
+    CHECK(vm::see_on(q, 3).cpu != 7); // there is no other CPU
     REQUIRE(go_online(7));
     rt.refresh_topology();
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
@@ -387,7 +387,7 @@ TEST_CASE("hotplug: a cpuset is reduced and restored while the process is idle")
               cmwq::workqueue<cmwq::unbound> strict{rt, {.name = "s", .attrs = by_cpu}};
               cmwq::workqueue<cmwq::elastic> caches{
                   rt, {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
-              // At once: threads are where they were, and may be anywhere, if nobody has told them.
+              // At once: threads are where they were, and may be anywhere, if the library has not bound them.
               const auto fits = [&](const std::string& when) {
                   for (const unsigned cpu : {0u, 1u, 2u, 3u, 8u}) {
                       const std::string number = std::to_string(cpu);

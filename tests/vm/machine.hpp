@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the suites of the virtual machine have in common: its CPUs, control groups, and where threads are and may be.
+// The common part of the suites of the virtual machine: its CPUs, control groups, and the places of threads.
 #pragma once
 
 #include "eventually.hpp"
@@ -32,13 +32,13 @@ namespace vm {
 namespace fs = std::filesystem;
 using cmwq::cpuset;
 
-/// 16 CPUs on those of a host that may have other things to do: what takes a moment may take many seconds.
+/// The 16 CPUs share those of a host that may be busy: an action of a moment may take many seconds.
 template <class Pred>
 [[nodiscard]] bool eventually(Pred pred) {
     return cmwq_test::eventually(pred, std::chrono::seconds{60});
 }
 
-inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp holds the guest to the numbers here
+inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp checks these numbers
 inline const cpuset all_cpus = cpuset::range(0, nr_cpus);
 inline const cpuset node_cpus[] = {cpuset::range(0, 8), cpuset::range(8, 16)};
 
@@ -55,7 +55,7 @@ inline std::string line_of(const fs::path& file) {
     return line;
 }
 
-/// Whether the kernel took it.
+/// Whether the kernel accepted it.
 inline bool write_to(const fs::path& file, const std::string& text) {
     std::ofstream out(file);
     out << text << std::flush;
@@ -66,13 +66,13 @@ inline bool write_to(const fs::path& file, const std::string& text) {
 
 inline bool set_online(unsigned cpu, bool on) {
     const fs::path file = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
-    // A CPU on its way may make the kernel refuse for a moment.
+    // The kernel may refuse for a moment while a CPU changes its state.
     return eventually([&] { return line_of(file) == (on ? "1" : "0") || write_to(file, on ? "1" : "0"); });
 }
 inline bool go_offline(unsigned cpu) { return set_online(cpu, false); }
 inline bool go_online(unsigned cpu) { return set_online(cpu, true); }
 
-/// For tests in which items compute until something has happened, however long that takes on a busy host.
+/// For tests in which items compute until an event has happened, however long that takes on a busy host.
 inline cmwq::runtime_options without_hogs() {
     cmwq::runtime_options o;
     o.cpu_hog_threshold = std::chrono::nanoseconds{0};
@@ -91,7 +91,7 @@ struct cpus_come_back {
 
 // --- threads ---------------------------------------------------------------------------------------------------------
 
-/// Where a thread was, and where the kernel lets it go.
+/// The CPU of a thread, and the CPUs that the kernel allows it.
 struct sighting {
     unsigned cpu = ~0u;
     cpuset mask;
@@ -102,7 +102,7 @@ using cmwq_test::pinned;
 
 inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), cmwq_test::cpus_of_this_task()}; }
 
-/// Runs an item on the queue and says where that was. `how` queues it.
+/// Runs an item on the queue and returns where it ran. `how` queues it.
 template <class How>
 sighting see(How&& how) {
     sighting seen;
@@ -153,8 +153,8 @@ inline void burn(std::chrono::nanoseconds d) {
     for (const auto end = cpu_time() + d; cpu_time() < end;) {}
 }
 
-/// For items that burn a CPU until so many of them do so at the same time, or until they are told to give up. Each then
-/// burns on for a while, so that more than those would be seen.
+/// For items that compute until `n` of them do so at the same time, or until the test stops them. Each then computes
+/// for a while longer, so that more than `n` would be noticed.
 class crowd {
 public:
     explicit crowd(unsigned size) : size_(size) {}
@@ -164,7 +164,8 @@ public:
         unsigned most = most_;
         while (most < here && !most_.compare_exchange_weak(most, here)) {}
         if (here >= size_) complete_ = true;
-        while (!complete_ && !given_up_) ::sched_yield(); // burns on, whoever else is on this CPU
+        // Computes for a while longer, also if another thread shares this CPU.
+        while (!complete_ && !given_up_) ::sched_yield();
         burn(std::chrono::milliseconds{2});
         --here_;
     }
@@ -181,7 +182,7 @@ private:
 
 // --- what others than the main thread have to say --------------------------------------------------------------------
 
-/// Collects it as text; empty is good. With a file descriptor it writes it there at once.
+/// Collects failed expectations as text; empty is good. With a file descriptor it writes them there at once.
 class notes {
 public:
     explicit notes(int fd = -1) : fd_(fd) {}
@@ -211,7 +212,7 @@ private:
 
 // --- control groups --------------------------------------------------------------------------------------------------
 
-/// A group below the root, gone at the end. Whoever was put into it has ended or left by then.
+/// A group below the root, which is removed at the end. All its processes have ended or left by then.
 class cgroup {
 public:
     explicit cgroup(const std::string& name) : folder_(root() / name) { fs::create_directory(folder_); }
@@ -233,8 +234,8 @@ private:
     const fs::path folder_;
 };
 
-/// Runs `f` in a forked child, and returns what it has noted; also if it died, or had not ended within 240 s. To be called
-/// while this process has no other thread.
+/// Runs `f` in a forked child, and returns its failed expectations; also if it died, or had not ended within 240 s. To
+/// be called while this process has no other thread.
 inline std::string in_child(const std::function<void(notes&)>& f) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

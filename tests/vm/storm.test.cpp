@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A random storm of CPUs that go and come while queues of all policies are busy, made, changed and destroyed.
+// CPUs go offline and return at random while queues of all policies are busy, made, changed and destroyed.
 #include "catch.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
@@ -55,7 +55,7 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more under all polici
         const auto end = std::chrono::steady_clock::now() + duration;
         stress::random r(200);
         std::vector<bool> on(vm::nr_cpus, true);
-        // On a host that is busy a CPU may take seconds to go: the storm goes on until it was one.
+        // On a busy host a CPU may take seconds to go offline: the storm goes on until it was one.
         while (std::chrono::steady_clock::now() < end || nr_switched < 12) {
             const unsigned cpu = 1 + r.below(vm::nr_cpus - 1);
             REQUIRE(vm::set_online(cpu, !on[cpu]));
@@ -71,7 +71,7 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more under all polici
         load.stop();
         CHECK(load.complaints.text() == "");
         CHECK(ran == queued);
-        // Everybody is where they belong.
+        // All threads are on their CPUs.
         rt.refresh_topology();
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> by_cpu{

@@ -62,7 +62,7 @@ TEST_CASE("manual_clock: a timer fires at its deadline and not before and not by
     cmwq::delayed_work item{[&] { ++runs; }};
     REQUIRE(q.queue_after(10ms, item) == cmwq::queue_status::queued);
     clock.advance(9'999'999ns);
-    q.flush(); // had it been queued, it would have run
+    q.flush(); // if it had been queued, it would have run
     CHECK(item.pending());
     CHECK(runs == 0);
     clock.advance(1ns);

@@ -27,7 +27,7 @@ TEST_CASE("inbox: the taken elements come oldest first and linked as a list") {
     CHECK(box.empty());
     CHECK(box.take_all() == nullptr);
     element e[3];
-    CHECK(box.push(e[0])); // it was empty: the caller has to see to it
+    CHECK(box.push(e[0])); // it was empty: the caller has to wake the consumer
     CHECK_FALSE(box.push(e[1]));
     CHECK_FALSE(box.push(e[2]));
     CHECK_FALSE(box.empty());
@@ -54,7 +54,7 @@ TEST_CASE("inbox: one consumer gets each element of many producers once and in o
             ++ready;
             while (ready != nr_producers) std::this_thread::yield();
             for (unsigned i = 0; i < each; ++i) {
-                // Never far ahead, or a busy machine would make it a few large batches.
+                // The producers are never far ahead; otherwise a busy machine would make a few large batches.
                 while (i - received[p].load(std::memory_order_relaxed) >= ahead) std::this_thread::yield();
                 element& e = elements[std::size_t{p} * each + i];
                 e.producer = p;

@@ -60,7 +60,7 @@ TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in
     CHECK(l.size() == 1);
     CHECK(l.pop_front() == &e[1]);
     CHECK(l.empty());
-    l.push_back(e[2]); // what was removed can come back
+    l.push_back(e[2]); // a removed element can be inserted again
     CHECK(numbers(l) == ints{2});
     l.remove(e[2]);
 }

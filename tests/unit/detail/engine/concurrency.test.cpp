@@ -134,13 +134,14 @@ TEST_CASE("concurrency: the predicates agree with each other over all small pool
                                                   .limit = limit,
                                                   .idle = idle};
                             CAPTURE(pending, width, active, running, limit, idle);
-                            // Nobody is called, and nobody stays, for nothing.
+                            // Without pending items no worker is called, and none stays.
                             if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
-                            // Pending and nobody at all: somebody has to come, whatever else is true.
+                            // If an item is pending and there is no worker, one has to be called, whatever else is
+                            // true.
                             if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
-                            // A worker that goes although something is pending leaves one running for each CPU.
+                            // A worker that goes idle although an item is pending leaves one running for each CPU.
                             if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > width);
-                            // One that goes would not be called back at once.
+                            // A worker that goes idle would not be called back at once.
                             if (pending > 0 && running > width && limit >= width && !keep_working(p)) {
                                 pool_snapshot without = p;
                                 --without.running;
@@ -184,7 +185,7 @@ TEST_CASE("busy_workers: a walk meets each member once and no more workers than 
         if (i % 300 == 7) expected.insert(all[i].get());
         else in.remove(*all[i]);
     }
-    CHECK(met() == expected); // four of a thousand: that is what a look costs
+    CHECK(met() == expected); // four of a thousand: that is the cost of a walk
     int n = 0;
     in.for_each([&](busy&) { return ++n < 2; });
     CHECK(n == 2);

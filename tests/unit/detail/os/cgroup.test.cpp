@@ -33,7 +33,7 @@ TEST_CASE("cgroup: without files there is no limit") {
     CHECK(groups("").quota() == unlimited_cpus);
     CHECK(groups("no colons here\n0:\n\n:::\n").quota() == unlimited_cpus);
     CHECK(groups("0::/a/b\n").quota() == unlimited_cpus);
-    CHECK(cpu_quota() > 0); // whatever this machine has
+    CHECK(cpu_quota() > 0); // not the group of this machine
 }
 
 TEST_CASE("cgroup v2: the limit of the group itself counts") {
@@ -63,7 +63,7 @@ TEST_CASE("cgroup v2: the smallest limit of the group and its parents counts") {
 TEST_CASE("cgroup v2: groups that are not visible are skipped") {
     // The host's path in a container that has only its own group mounted.
     CHECK(groups("0::/docker/0123\n").file("cpu.max", "400000 100000\n").quota() == 4);
-    // Outside of the namespace: nothing above the mount is looked at.
+    // Outside of the namespace: the code reads nothing above the mount.
     groups g("0::/../job\n");
     g.folder.write("job/cpu.max", "100000 100000\n");
     CHECK(g.quota() == unlimited_cpus);
@@ -81,7 +81,7 @@ TEST_CASE("cgroup v1: quota and period are files") {
     CHECK(g.quota() == 2.5);
     g.file("cpu/cpu.cfs_period_us", "50000\n"); // the other name of the mount
     CHECK(g.quota() == 1);
-    // Other controllers' groups have no say.
+    // Groups of other controllers do not count.
     groups other("5:memory:/m\n3:cpuset:/m\n2:cpuacct:/m\n");
     other.file("memory/m/cpu.cfs_quota_us", "1000\n").file("memory/m/cpu.cfs_period_us", "100000\n");
     other.file("cpu/m/cpu.cfs_quota_us", "1000\n").file("cpu/m/cpu.cfs_period_us", "100000\n");

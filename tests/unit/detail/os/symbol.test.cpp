@@ -29,7 +29,7 @@ TEST_CASE("symbol: an exported function of a shared library has a name") {
 TEST_CASE("symbol: other functions are described by the file and the address in it") {
     const std::string text = describe_function(&local);
     INFO(text);
-    // Also of a program that exports its symbols: a function of an anonymous namespace is none of them.
+    // Also in a program that exports its symbols: a function of an anonymous namespace is not exported.
     CHECK(std::regex_match(text, std::regex("cmwq_unit_detail_os_symbol\\+0x[0-9a-f]+")));
     // The same distance in the file as in memory.
     const std::string other = describe_function(reinterpret_cast<const char*>(&local) + 5);

@@ -76,7 +76,7 @@ TEST_CASE("thread_activity: a thread waits in a system call or runs and a thread
         while (!leave) {}
     });
     REQUIRE(eventually([&] { return tid != 0; }));
-    // Where /proc/self/task/<tid>/syscall may not be read, at least that it waits.
+    // If /proc/self/task/<tid>/syscall may not be read, at least the fact that it waits.
     CHECK(eventually([&] {
         const std::string text = os::describe_activity(tid);
         return text == "waits in read (system call " + std::to_string(SYS_read) + ")" || text == "waits (state S)";

@@ -126,7 +126,7 @@ TEST_CASE("thread_state: a thread returns its descriptors also during reads and 
     for (int i = 0; i < 300; ++i) {
         std::thread([&] {
             if (s.open_own(true)) ++kept;
-            CHECK_FALSE(s.blocked()); // it asks itself; never of a thread that was here before, parked or gone
+            CHECK_FALSE(s.blocked()); // it reads its own state; never that of an earlier thread, parked or ended
             s.close_own();
         }).join();
         CHECK_FALSE(s.blocked());

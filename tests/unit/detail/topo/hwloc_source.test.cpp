@@ -39,7 +39,7 @@ cpuset allowed() {
 
 } // namespace
 
-// The listings were made by another program, from the lists of CPUs, cores, caches and nodes that the names stand for.
+// Another program made the listings, from the lists of CPUs, cores, caches and nodes that the names stand for.
 
 TEST_CASE("hwloc_source: four CPUs of the document of the kernel have its listing") {
     const affinity_scope of_the_document[] = {affinity_scope::cpu, affinity_scope::smt, affinity_scope::cache,
@@ -76,7 +76,7 @@ TEST_CASE("hwloc_source: offline CPUs and missing numbers and nodes without CPUs
     CHECK(t.nr_nodes() == 2);
     CHECK(t.has_node(2));
     CHECK_FALSE(t.has_node(3)); // there is no such number
-    CHECK_FALSE(t.has_node(1)); // near all CPUs, and so none's own
+    CHECK_FALSE(t.has_node(1)); // near all CPUs, so it belongs to none
     CHECK_FALSE(t.has_node(5)); // far from every CPU
     CHECK_FALSE(t.has_node(7)); // near the CPUs of node 2
     CHECK(t.node_of(5) == -1);  // offline
@@ -170,7 +170,7 @@ TEST_CASE("hwloc_source: this machine has the CPUs of this thread") {
     CPU_SET(last, &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
     const topology narrow = topology::system();
-    CHECK(allowed() == cpuset{last}); // and asking has not changed it
+    CHECK(allowed() == cpuset{last}); // and the query has not changed it
     ::sched_setaffinity(0, sizeof before, &before);
     CHECK(narrow.cpus() == cpuset{last});
     CHECK(narrow.node_of(last) == all.node_of(last));
@@ -201,5 +201,5 @@ TEST_CASE("hwloc_source: another machine in the environment of hwloc is not this
     ::unsetenv("HWLOC_SYNTHETIC");
     CHECK(t.cpus() == allowed());
     CHECK_FALSE(t.simulated());
-    CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be
+    CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be flat
 }

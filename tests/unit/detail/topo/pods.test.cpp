@@ -172,6 +172,6 @@ TEST_CASE("pods: every random machine has valid pods") {
             REQUIRE(largest - smallest <= 1);
             nr_shards += shards.size();
         }
-        REQUIRE(cores_of_shard.size() == nr_shards); // no shard reaches over two caches
+        REQUIRE(cores_of_shard.size() == nr_shards); // no shard spans two caches
     }
 }
