@@ -5,9 +5,11 @@
 // The spare workers exist before the items do, as in a kernel that has been up for a while: ThreadSanitizer takes 2 ms
 // to make a thread, and the timelines do not measure that.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "timeline.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <chrono>
 #include <ctime>
@@ -40,18 +42,22 @@ struct real_world {
     }
 };
 
-/// Gives the pool of the CPU of the timelines the three workers that it needs.
+/// Gives the pool of the CPU of the timelines the three workers that it needs, and waits until the pool has forgotten how
+/// many workers this load needed.
 void make_workers(cmwq::runtime& rt) {
     constexpr int needed = 3;
-    cmwq::workqueue<> q{rt, {.name = "before"}};
-    std::latch all(needed);
-    for (int i = 0; i < needed; ++i) {
-        q.post_on(*rt.cpus().begin(), [&all] {
-            const cmwq::blocking_region region;
-            all.arrive_and_wait();
-        });
+    {
+        cmwq::workqueue<> q{rt, {.name = "before"}};
+        std::latch all(needed);
+        for (int i = 0; i < needed; ++i) {
+            q.post_on(*rt.cpus().begin(), [&all] {
+                const cmwq::blocking_region region;
+                all.arrive_and_wait();
+            });
+        }
+        q.drain();
     }
-    q.drain();
+    CHECK(cmwq_test::eventually([&] { return rt.core().pool_at(0, cmwq::priority::normal).limit() == 1; }));
 }
 
 void check(const timeline::scenario& s, bool annotated) {
