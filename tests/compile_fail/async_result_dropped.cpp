@@ -1,5 +1,5 @@
 // expect: nodiscard
-// Whoever does not want the result uses post().
+// Code that does not need the result uses post().
 #include <cmwq/cmwq.hpp>
 
 void misuse(cmwq::workqueue<>& queue) {

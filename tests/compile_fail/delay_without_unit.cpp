@@ -1,5 +1,5 @@
 // expect: no matching (member )?function.*queue_after
-// 50 what?
+// The number 50 has no unit.
 #include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<>& queue) {

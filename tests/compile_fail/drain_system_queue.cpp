@@ -1,5 +1,5 @@
 // expect: no member named 'drain'
-// It would turn everybody else's items away.
+// A drain would reject the items of all other code.
 #include <cmwq/cmwq.hpp>
 
 void misuse() { cmwq::system_wq().drain(); }

@@ -1,5 +1,5 @@
 // expect: no member named 'flush'
-// Whoever waits for a queue that is everybody's waits for everybody.
+// A flush of a queue that all code shares would wait for the items of all code.
 #include <cmwq/cmwq.hpp>
 
 void misuse() { cmwq::system_wq().flush(); }

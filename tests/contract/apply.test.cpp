@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Attributes of live queues: what runs where, and in which order, while they change; and what becomes of pools that
-// nobody uses any more.
+// Attributes of live queues: the pools and the order in which items run while attributes change, and the end of pools
+// that have no user any more.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
+#include "simulated.hpp"
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -32,13 +33,7 @@ using namespace cmwq_test;
 
 namespace {
 
-cmwq::runtime_options two_nodes() {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    return o;
-}
-
-/// An item that notes the nice value of its thread.
+/// An item that records the nice value of its thread.
 struct noted {
     std::atomic<long> nice{-100};
     cmwq::work<std::function<void()>> item{[this] { nice = nice_of_this_task(); }};
@@ -52,8 +47,9 @@ std::vector<int> numbers(int n) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("what is queued after apply() runs in the new pool, what was queued before in the old one", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "apply: an item queued before apply() runs in the old pool and one queued after it in the new pool", "",
+    keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
@@ -81,7 +77,7 @@ TEMPLATE_LIST_TEST_CASE("what is queued after apply() runs in the new pool, what
     CHECK(q.stats().completed == 63);
 }
 
-TEMPLATE_LIST_TEST_CASE("changes under load lose nothing and run nothing twice", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: changes under load lose no item and run no item twice", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<P> q{rt, at_most<P>(4, "q")};
@@ -118,11 +114,11 @@ TEMPLATE_LIST_TEST_CASE("changes under load lose nothing and run nothing twice",
     CHECK(q.stats().completed == static_cast<std::uint64_t>(runs + one.runs));
 }
 
-TEMPLATE_LIST_TEST_CASE("apply() from inside of the queue's own item", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
-    std::vector<long> nice; // plain: each item queues the next, as its last deed
+    std::vector<long> nice; // plain: each item queues the next one at its end
     std::function<void()> step = [&] {
         nice.push_back(nice_of_this_task());
         if (nice.size() == 5) return;
@@ -134,7 +130,8 @@ TEMPLATE_LIST_TEST_CASE("apply() from inside of the queue's own item", "", keyed
     CHECK(nice == std::vector<long>{0, 1, 2, 3, 4});
 }
 
-TEMPLATE_LIST_TEST_CASE("equal attributes change nothing: the pools stay, and what runs there", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing and the pools and their runs stay", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
@@ -161,7 +158,7 @@ TEMPLATE_LIST_TEST_CASE("equal attributes change nothing: the pools stay, and wh
     CHECK(q.stats().completed == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("flush and drain cover what still runs in the old pools", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: flush and drain cover the items that still run in the old pools", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const bool drain = GENERATE(false, true);
@@ -187,7 +184,7 @@ TEMPLATE_LIST_TEST_CASE("flush and drain cover what still runs in the old pools"
     CHECK_FALSE(g.item.busy());
 }
 
-TEMPLATE_LIST_TEST_CASE("items that wait in an old pool can be cancelled and flushed", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: items that wait in an old pool can be cancelled and flushed", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
@@ -203,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE("items that wait in an old pool can be cancelled and flu
     CHECK(q.queue_on(cpu, a.item) == queue_status::already_pending);
     CHECK(a.item.cancel());
     CHECK(c.item.cancel_sync());
-    CHECK(q.queue_on(cpu, a.item) == queue_status::queued); // now it is one of the new pool
+    CHECK(q.queue_on(cpu, a.item) == queue_status::queued); // now it is an item of the new pool
     std::thread opener([&] { g.open(); });
     b.item.flush();
     d.item.flush();
@@ -215,9 +212,9 @@ TEMPLATE_LIST_TEST_CASE("items that wait in an old pool can be cancelled and flu
     CHECK(d.nice == 1);
 }
 
-// --- order --------------------------------------------------------------------------------------------------------------
+// --- order -----------------------------------------------------------------------------------------------------------
 
-TEST_CASE("an ordered queue keeps its order across changes, however many items wait, and runs one at a time") {
+TEST_CASE("apply: an ordered queue keeps its order across changes and runs one item at a time") {
     cmwq::runtime rt{two_nodes()};
     const int waiting = GENERATE(0, 1, 2, 3, 50);
     const int changes = GENERATE(1, 2, 3, 5);
@@ -255,7 +252,7 @@ TEST_CASE("an ordered queue keeps its order across changes, however many items w
     CHECK(order == numbers(next));
 }
 
-TEST_CASE("an ordered queue goes on when all that waited in a pool in between was cancelled") {
+TEST_CASE("apply: an ordered queue goes on after all items of a pool in between were cancelled") {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -280,7 +277,7 @@ TEST_CASE("an ordered queue goes on when all that waited in a pool in between wa
     CHECK(a.nice == 3);
 }
 
-TEST_CASE("an ordered queue: who takes away what waits in a new pool knows of the run in the old one") {
+TEST_CASE("apply: a call that removes an item from a new pool of an ordered queue knows of the run in the old pool") {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -315,7 +312,7 @@ TEST_CASE("an ordered queue: who takes away what waits in a new pool knows of th
     opens.join();
 }
 
-TEST_CASE("an ordered queue: shutdown() drops what waits in a new pool, and its items know of the run in the old one") {
+TEST_CASE("apply: shutdown() drops items of a new pool of an ordered queue and they know of the run in the old pool") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     gate<cmwq::ordered> g;
@@ -332,7 +329,7 @@ TEST_CASE("an ordered queue: shutdown() drops what waits in a new pool, and its 
     CHECK(g.runs == 1);
 }
 
-TEST_CASE("an ordered queue keeps the order of several producers' own items while its attributes change all the time") {
+TEST_CASE("apply: an ordered queue keeps the order of each of several producers while its attributes change") {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     constexpr int nr_producers = 3, each = 2000;
@@ -362,12 +359,13 @@ TEST_CASE("an ordered queue keeps the order of several producers' own items whil
     CHECK(wrong == 0);
 }
 
-// --- the runtime's set of CPUs ------------------------------------------------------------------------------------------
+// --- the runtime's set of CPUs ---------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("set_unbound_cpus moves live queues, and leaves what runs alone", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves running items alone", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2) return; // nowhere to go
+    if (rt.cpus().size() < 2) return; // there is no other CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<P> q{rt, "q"};
     cmwq::workqueue<cmwq::bound> b{rt, "bound"};
@@ -393,9 +391,9 @@ TEMPLATE_LIST_TEST_CASE("set_unbound_cpus moves live queues, and leaves what run
     CHECK(q.stats().completed == 40);
 }
 
-// --- a queue that goes --------------------------------------------------------------------------------------------------
+// --- a queue that goes -----------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("apply() on a queue that is being destroyed is refused, and nothing changes", "",
+TEMPLATE_LIST_TEST_CASE("apply: a queue that is being destroyed refuses apply() and nothing changes", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
@@ -426,7 +424,7 @@ TEMPLATE_LIST_TEST_CASE("apply() on a queue that is being destroyed is refused, 
     CHECK(same == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue may be destroyed right after a change, and while the runtime changes", "",
+TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed right after a change and while the runtime changes", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
@@ -434,7 +432,7 @@ TEMPLATE_LIST_TEST_CASE("a queue may be destroyed right after a change, and whil
     std::atomic<int> round{0};
     std::thread changer([&] {
         for (int i = 0; round < rounds; ++i) {
-            // In step with the other thread: it would hardly ever get the lock.
+            // In step with the other thread, because otherwise it would hardly ever get the lock.
             while (round < std::min(i, rounds)) std::this_thread::yield();
             rt.set_unbound_cpus(cpuset::range(0, i % 2 == 0 ? 16 : 8));
             rt.set_default_scope(i % 3 == 0 ? affinity_scope::cpu : affinity_scope::numa);
@@ -451,7 +449,7 @@ TEMPLATE_LIST_TEST_CASE("a queue may be destroyed right after a change, and whil
     CHECK(runs == 2 * rounds);
 }
 
-TEMPLATE_LIST_TEST_CASE("the threads of a pool end soon after its last user has gone", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after its last user has gone", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     {
@@ -475,13 +473,13 @@ TEMPLATE_LIST_TEST_CASE("the threads of a pool end soon after its last user has 
             same.attrs = attrs{}.nice(7);
             cmwq::workqueue<P> b{rt, std::move(same)};
         }
-        noted n; // b has gone, a has not
+        noted n; // b is destroyed, a is not
         a.queue(n.item);
         n.item.flush();
         CHECK(n.nice == 7);
     }
     CHECK(eventually([&] { return rt.stats().threads == 0; }));
-    // Its record serves others: pools that come and go leave nothing behind.
+    // New pools reuse its record: pools that come and go leave nothing behind.
     cmwq::workqueue<P> q{rt, "q"};
     for (int i = 0; i < 100; ++i) {
         noted n;

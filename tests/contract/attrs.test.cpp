@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What attributes mean: which pools there are, whom they serve, and what their threads are.
+// The meaning of attributes: the pools that exist, the callers that they serve, and their threads.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
+#include "simulated.hpp"
 #include "this_task.hpp"
 #include "uninterrupted.hpp"
 
@@ -40,14 +42,9 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using cmwq::queue_status;
 using namespace cmwq_test;
+using kind = cmwq::event::kind;
 
 namespace {
-
-cmwq::runtime_options simulated(std::string_view machine) {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic(machine);
-    return o;
-}
 
 template <class P>
 cmwq::options<P> with(attrs a) {
@@ -57,7 +54,7 @@ cmwq::options<P> with(attrs a) {
     return o;
 }
 
-/// What `f` finds out on a worker that serves callers on that CPU.
+/// The result of `f` on a worker that serves callers on that CPU.
 template <class P, class F>
 auto seen_on(cmwq::workqueue<P>& q, unsigned cpu, F f) {
     decltype(f()) result{};
@@ -84,7 +81,8 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("a thousand queues of three sets of attributes have the pools of three", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes share three sets of pools", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
@@ -99,7 +97,8 @@ TEMPLATE_LIST_TEST_CASE("a thousand queues of three sets of attributes have the 
     CHECK(rt.stats().threads <= 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever words", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: attributes with the same meaning share a pool even if they are written differently", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:1 l3:1 core:4 pu:1")};
     cmwq::workqueue<P> q{rt, "q"};
@@ -110,7 +109,7 @@ TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever
         cmwq::workqueue<P> other{rt, with<P>(attrs{}.affinity(s))};
         CHECK(seen(other, this_pool) == pool);
         cmwq::workqueue<P> named{rt, with<P>(attrs{}.affinity(s).cpus(cpuset::range(0, 100)).strict(true))};
-        CHECK(seen(named, this_pool) == pool); // confined to what it may use anyway
+        CHECK(seen(named, this_pool) == pool); // confined to the CPUs that it may use anyway
     }
     for (const attrs& a : {attrs{}.nice(1), attrs{}.scheduling(cmwq::scheduling::batch), attrs{}.cpus({0, 1, 2})}) {
         cmwq::workqueue<P> other{rt, with<P>(a)};
@@ -118,7 +117,7 @@ TEMPLATE_LIST_TEST_CASE("attributes that mean the same share a pool, in whatever
     }
 }
 
-TEST_CASE("managed and unmanaged queues do not share a pool; unbound and ordered ones do") {
+TEST_CASE("attrs: unbound and ordered queues share a pool but managed and unmanaged queues do not") {
     cmwq::runtime rt;
     const attrs a = attrs{}.affinity(affinity_scope::system);
     cmwq::workqueue<cmwq::unbound> u{rt, with<cmwq::unbound>(a)};
@@ -128,7 +127,7 @@ TEST_CASE("managed and unmanaged queues do not share a pool; unbound and ordered
     CHECK(seen(u, this_pool) != seen(e, this_pool));
 }
 
-TEMPLATE_LIST_TEST_CASE("the nice value is that of the threads", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the threads have the nice value of the attributes", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     for (const int n : {0, 1, 5, 19}) {
@@ -149,7 +148,7 @@ priority_of priority_of_task(int tid) {
     return {::sched_getscheduler(tid), ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid))};
 }
 
-/// The library's threads in this process that are not what they should be.
+/// The library's threads in this process that do not have the expected class and nice value.
 std::string misfits() {
     const priority_of own = priority_of_task(::getpid());
     std::string found;
@@ -159,7 +158,7 @@ std::string misfits() {
         std::getline(file, name);
         if (!name.starts_with("cmwq/")) continue;
         const priority_of is = priority_of_task(std::stoi(task.path().filename()));
-        // Sentinels leave the idle class where that is allowed, and nothing is to do.
+        // Sentinels leave the idle class where that is allowed, and while there is no work.
         const bool good = is == own || (name.ends_with(":S") && is.sched == SCHED_IDLE);
         if (!good)
             found += name + " has class " + std::to_string(is.sched) + ", nice " + std::to_string(is.nice) + "; ";
@@ -167,7 +166,7 @@ std::string misfits() {
     return found;
 }
 
-/// Runs `f` on a thread that is made what `change()` says; false: the system refuses, or would not take it back.
+/// Runs `f` on a thread that `change()` has changed. False: the system refuses the change, or its reversal.
 template <class C, class F>
 bool on_a_thread_that(C change, F f) {
     bool done = false;
@@ -213,7 +212,7 @@ void all_threads_are_the_process_s_own() {
 
 } // namespace
 
-TEST_CASE("threads have the class and nice value of the process, whatever thread makes the runtime and the queue") {
+TEST_CASE("attrs: threads have the class and nice value of the process whatever thread makes runtime and queue") {
     const auto be = [](int sched) {
         return [sched](id_t) {
             sched_param p{};
@@ -223,19 +222,18 @@ TEST_CASE("threads have the class and nice value of the process, whatever thread
     };
     const auto nice = [](id_t self) { return ::setpriority(PRIO_PROCESS, self, 10) == 0; };
     CHECK(on_a_thread_that(be(SCHED_BATCH), all_threads_are_the_process_s_own)); // needs no privilege
-    // Without CAP_SYS_NICE or limits that allow it nobody may come back from these.
+    // Without CAP_SYS_NICE, or limits that allow it, a thread cannot leave these classes again.
     if (!on_a_thread_that(be(SCHED_IDLE), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_IDLE");
     if (!on_a_thread_that(be(SCHED_FIFO), all_threads_are_the_process_s_own)) WARN("skipped: SCHED_FIFO");
     if (!on_a_thread_that(nice, all_threads_are_the_process_s_own)) WARN("skipped: nice 10");
 }
 
-TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the threads have the scheduling class of the attributes", "", keyed_policies) {
     using P = TestType;
     using cmwq::scheduling;
-    std::atomic<bool> refused{false};
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) { refused = refused || e.what == cmwq::event::kind::priority_refused; };
-    cmwq::runtime rt{std::move(o)};
+    event_log events;
+    const auto refused = [&] { return events.count(kind::priority_refused) != 0; };
+    cmwq::runtime rt{{.on_event = events.listener()}};
     const auto class_of = [&](scheduling s) {
         cmwq::workqueue<P> q{rt, with<P>(attrs{}.scheduling(s))};
         return seen(q, sched_class_of_this_task);
@@ -243,11 +241,11 @@ TEMPLATE_LIST_TEST_CASE("the scheduling class is that of the threads", "", keyed
     CHECK(class_of(scheduling::normal) == SCHED_OTHER);
     CHECK(class_of(scheduling::batch) == SCHED_BATCH);
     CHECK(class_of(scheduling::idle) == SCHED_IDLE);
-    CHECK_FALSE(refused);
-    CHECK(class_of(scheduling::fifo) == (refused ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
+    CHECK_FALSE(refused());
+    CHECK(class_of(scheduling::fifo) == (refused() ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
 }
 
-TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere else", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: threads run on the CPUs of the attributes and nowhere else", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     for (const unsigned cpu : rt.cpus()) {
@@ -256,7 +254,7 @@ TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere 
             CHECK(seen_on(q, from, cpus_of_this_task) == cpuset{cpu});
             CHECK(seen_on(q, from, cmwq::detail::current_cpu) == cpu);
         }
-        cpuset more{cpu, 4000}; // some of which is not there
+        cpuset more{cpu, 4000}; // some of these CPUs do not exist
         cmwq::workqueue<P> partly{rt, with<P>(attrs{}.cpus(more))};
         CHECK(seen_on(partly, cpu, cpus_of_this_task) == cpuset{cpu});
         CHECK(partly.attributes().cpus() == more); // as given
@@ -265,7 +263,8 @@ TEMPLATE_LIST_TEST_CASE("threads run on the CPUs of the attributes, and nowhere 
     CHECK(seen(all, cpus_of_this_task) == rt.unbound_cpus());
 }
 
-TEMPLATE_LIST_TEST_CASE("strict pools are confined to their pod, the others are not", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other pools are not", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt;
     const cmwq::topology& machine = rt.machine();
@@ -280,7 +279,7 @@ TEMPLATE_LIST_TEST_CASE("strict pools are confined to their pod, the others are 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in one pod of the scope", "",
+TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs exactly if both are in one pod of the scope", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("pack:2 numa:1 l3:2 core:4 pu:2")}; // 32 CPUs
@@ -301,8 +300,8 @@ TEMPLATE_LIST_TEST_CASE("two CPUs are served by one pool exactly if they are in 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served by the nearest pod, always the same",
-                        "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a CPU that the queue does not use", "",
+                        parallel_policies) {
     using P = TestType;
     // Nodes of 16 CPUs: 0-15 and 16-31; caches of 8; cores of 2.
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:2")};
@@ -327,11 +326,12 @@ TEMPLATE_LIST_TEST_CASE("callers on CPUs that the queue does not use are served 
         CAPTURE(why, cpus.to_string(), from);
         CHECK(serving(cpus, from) == by);
     }
-    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // whose CPUs are all there
+    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // all of whose CPUs exist
     CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
 }
 
-TEMPLATE_LIST_TEST_CASE("callers that are equally near to several pods share them out", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods are spread over these pods", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime_options o = simulated("numa:2 l3:2 core:4 pu:1");
     o.unbound_cpus = cpuset::range(0, 8);
@@ -344,15 +344,15 @@ TEMPLATE_LIST_TEST_CASE("callers that are equally near to several pods share the
     }
     CHECK(pools.size() == 8);
     CHECK(pools == own);
-    // Also if what tells the callers apart is not the lowest digit of their numbers.
+    // Also if the numbers of the callers do not differ in the lowest digit.
     cmwq::workqueue<P> even{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}))};
     std::set<std::string> served;
     for (const unsigned cpu : {1u, 3u, 5u, 7u}) served.insert(seen_on(even, cpu, this_pool));
     CHECK(served.size() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("items for a node that come from several CPUs elsewhere go to several CPUs there", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs elsewhere go to several CPUs of the node",
+                        "", parallel_policies) {
     using P = TestType;
     const cpuset mine = cpus_of_this_task();
     const unsigned highest = *std::ranges::max_element(mine);
@@ -376,7 +376,8 @@ TEMPLATE_LIST_TEST_CASE("items for a node that come from several CPUs elsewhere 
 #if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what was meant for others
 namespace {
 
-/// An item that waits until it may end, announced, and ends on a CPU of the test's choice: its thread stays there.
+/// An item that waits in a blocking_region until it may end, and ends on a CPU that the test chooses: its thread stays
+/// there.
 struct leaves_for {
     unsigned cpu;
     std::binary_semaphore entered{0}, leave{0};
@@ -396,16 +397,15 @@ struct leaves_for {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE(
-    "a worker that is outside of its pod comes back before its first item, as long as there is room", "",
-    parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
     const auto repatriated = [&] { return rt.stats().repatriated; };
-    // Two workers whose threads cannot but wake up elsewhere.
+    // Two workers whose threads have to wake up elsewhere.
     const auto send_away = [&] {
         leaves_for one{away}, two{away};
         for (leaves_for* i : {&one, &two}) {
@@ -415,7 +415,7 @@ TEMPLATE_LIST_TEST_CASE(
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
         const auto& pools = rt.core().pools();
-        CHECK(eventually([&] { // nobody has just looked for the next item
+        CHECK(eventually([&] { // no worker has just looked for the next item
             std::size_t nr_busy = 0;
             for (std::size_t i = 0; i < pools.size(); ++i) {
                 const auto now = pools.at(i).summary();
@@ -424,8 +424,7 @@ TEMPLATE_LIST_TEST_CASE(
             return nr_busy == 0;
         }));
     };
-    // The scheduler may take it away again before it looks, and beside other load a third worker may be the one that
-    // runs it.
+    // The scheduler may move it away again before it looks, and under other load a third worker may run the item.
     CHECK(eventually([&] {
         send_away();
         const std::uint64_t before = repatriated();
@@ -436,8 +435,8 @@ TEMPLATE_LIST_TEST_CASE(
         return one.started_on == home && repatriated() == before + 1 &&
                one.might_run_on == rt.unbound_cpus(); // it may leave again
     }));
-    // Where a worker is in the pod's only CPU the next one stays where it is; if that one has blocked, it comes, where
-    // that is known.
+    // While a worker is on the only CPU of the pod, the next worker stays where it is. It comes when that worker has
+    // blocked, if the library can see this.
     send_away();
     const std::uint64_t before = repatriated();
     leaves_for first{home}, second{home};
@@ -457,7 +456,8 @@ TEMPLATE_LIST_TEST_CASE(
 }
 #endif
 
-TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that changes", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: the default scope is the scope of the runtime also after that changes", "",
+                        parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
     CHECK(rt.default_scope() == affinity_scope::cache_shard);
@@ -483,7 +483,7 @@ TEMPLATE_LIST_TEST_CASE("the default scope is the runtime's, also when that chan
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("an item that still runs for one pod is not run in another: it runs there again", "",
+TEMPLATE_LIST_TEST_CASE("attrs: an item that still runs for one pod runs there again and not in another pod", "",
                         parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
@@ -518,7 +518,7 @@ TEMPLATE_LIST_TEST_CASE("an item that still runs for one pod is not run in anoth
     CHECK(pool == second);
 }
 
-TEMPLATE_LIST_TEST_CASE("attributes() returns what was given", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: attributes() returns the attributes that were given", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> plain{rt, "plain"};
@@ -537,7 +537,7 @@ TEMPLATE_LIST_TEST_CASE("attributes() returns what was given", "", keyed_policie
     CHECK(q.attributes() == attrs{});
 }
 
-TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing changes", "", keyed_policies) {
     using P = TestType;
     using queue = cmwq::workqueue<P>;
     cmwq::runtime rt;
@@ -574,7 +574,7 @@ TEMPLATE_LIST_TEST_CASE("what is impossible is refused, and nothing changes", ""
     CHECK(counted.use_count() == 1);
 }
 
-TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothing changes") {
+TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothing changes") {
     cmwq::runtime rt{simulated("numa:2 core:4 pu:1")};
     const attrs given = attrs{}.affinity(affinity_scope::cpu).strict(true);
     cmwq::workqueue<cmwq::unbound> q{rt, with<cmwq::unbound>(given)};
@@ -585,7 +585,7 @@ TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothi
     CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
     CHECK(seen_on(q, 5, this_pool) == before);
     rt.set_unbound_cpus({5, 4000});
-    CHECK(rt.unbound_cpus() == cpuset{5}); // of those it uses the ones that it has
+    CHECK(rt.unbound_cpus() == cpuset{5}); // it uses those of them that it has
     CHECK(seen_on(q, 5, this_pool) == before);
     CHECK(seen_on(q, 0, this_pool) == before);
     CHECK_THROWS_AS(q.apply(attrs{}.cpus({0})), std::invalid_argument); // not now
@@ -594,39 +594,32 @@ TEST_CASE("unbound CPUs of which the runtime can use none are refused, and nothi
     q.apply(attrs{}.cpus({0}));
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue that loses all of its CPUs gets those that there are, is told of, and returns", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the others and reports that and returns later",
+                        "", keyed_policies) {
     using P = TestType;
-    std::atomic<int> told{0};
-    std::string message; // written before `told`
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) {
-        if (e.what != cmwq::event::kind::cpus_unavailable) return;
-        message = e.message;
-        ++told;
-    };
-    cmwq::runtime rt{std::move(o)};
-    if (rt.cpus().size() < 2) return; // nothing to lose
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
+    if (rt.cpus().size() < 2) return; // it cannot lose a CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({first}))};
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, first, cpus_of_this_task) == cpuset{second});
     CHECK(q.attributes() == attrs{}.cpus({first}));
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(contains(message, "with attributes"));
+    CHECK(eventually([&] { return events.count(kind::cpus_unavailable) == 1; }));
+    CHECK(contains(events.last(kind::cpus_unavailable).message, "with attributes"));
     rt.set_unbound_cpus(rt.cpus());
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{second});
-    CHECK(told == 1); // once
+    CHECK(events.count(kind::cpus_unavailable) == 1); // once
 }
 
-// --- what the system does not permit ----------------------------------------------------------------------------------
+// --- what the system does not permit ---------------------------------------------------------------------------------
 
 namespace {
 
-// For good, for the whole process: one thread so far.
+// For the rest of the life of the process, which has one thread so far.
 void give_up_the_right_to_priorities() {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_NICE, &none);
@@ -638,7 +631,7 @@ void give_up_the_right_to_priorities() {
     ::syscall(SYS_capset, &header, data);
 }
 
-// This program again, as a child that runs one hidden test case.
+// Runs this program again in a child, with one hidden test case.
 int run_hidden(const char* test_case) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -652,24 +645,16 @@ int run_hidden(const char* test_case) {
 
 template <class P>
 void expect_refusal(const attrs& a, int refused_error) {
-    std::atomic<int> told{0}, error{0};
-    std::string message; // written before `told`
-    cmwq::runtime_options o;
-    o.on_event = [&](const cmwq::event& e) {
-        if (e.what != cmwq::event::kind::priority_refused) return;
-        message = e.message;
-        error = e.error;
-        ++told;
-    };
-    cmwq::runtime rt{std::move(o)};
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<P> q{rt, with<P>(a)};
     CHECK(q.attributes() == a);
     CHECK(seen(q, nice_of_this_task) == 0); // and it runs
     CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(error == refused_error);
-    CHECK(contains(message, "refused"));
-    // Later, on a live queue, with CPUs that are permitted: those take effect all the same.
+    CHECK(eventually([&] { return events.count(kind::priority_refused) == 1; }));
+    CHECK(events.last(kind::priority_refused).error == refused_error);
+    CHECK(contains(events.last(kind::priority_refused).message, "refused"));
+    // Later on a live queue, with CPUs that are permitted: the CPUs take effect nevertheless.
     cmwq::workqueue<P> later{rt, "later"};
     attrs b = a;
     b.cpus({first_cpu()});
@@ -679,7 +664,7 @@ void expect_refusal(const attrs& a, int refused_error) {
     CHECK(later.attributes() == b);
     later.apply(attrs{}.nice(3));
     CHECK(seen(later, nice_of_this_task) == 3);
-    CHECK(told == 1); // once per runtime
+    CHECK(events.count(kind::priority_refused) == 1); // once per runtime
 }
 
 } // namespace
@@ -691,7 +676,8 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
     expect_refusal<TestType>(attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
 }
 
-TEST_CASE("a priority that the system refuses is none: items run, it is told once, the rest takes effect") {
+TEST_CASE(
+    "attrs: after the system has refused a priority the items run and one report is made and the rest takes effect") {
     CHECK(run_hidden("hidden: without the right to priorities*") == 0);
 }
 
@@ -699,24 +685,20 @@ TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
     std::thread t([] {
         REQUIRE(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0);
-        std::atomic<int> told{0};
-        cmwq::runtime_options o;
-        o.on_event = [&](const cmwq::event& e) {
-            if (e.what == cmwq::event::kind::priority_refused && contains(e.message, "nice 0 refused")) ++told;
-        };
-        cmwq::runtime rt{std::move(o)};
+        event_log events;
+        cmwq::runtime rt{{.on_event = events.listener()}};
         cmwq::workqueue<TestType> q{rt, "q"};
         CHECK(seen(q, nice_of_this_task) == 10);
-        CHECK(eventually([&] { return told == 1; }));
+        CHECK(eventually([&] { return events.count(kind::priority_refused, "nice 0 refused") == 1; }));
     });
     t.join();
 }
 
-TEST_CASE("a process's own priority that the system refuses is reported, once") {
+TEST_CASE("attrs: the runtime reports once that the system refuses the priority of the process") {
     if (priority_of_task(::getpid()).nice == 0) CHECK(run_hidden("hidden: nice for good*") == 0);
 }
 
-TEST_CASE("attrs are values: equal if nothing tells them apart") {
+TEST_CASE("attrs: two attrs are equal if all of their values are equal") {
     const attrs a = attrs{}.nice(1).cpus({0, 1}).affinity(affinity_scope::cache);
     CHECK(a == attrs(a));
     CHECK_FALSE(a == attrs(a).nice(2));

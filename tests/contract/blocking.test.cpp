@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that block: whoever notices it (guard, sentinel, monitor), the next item starts.
+// Items that block: whether the guard, the sentinel or the monitor notices it, the next item starts.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
 #include "faults.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -22,7 +24,10 @@
 
 using namespace std::chrono_literals;
 using cmwq::block_kind;
+using cmwq_test::event_log;
 using cmwq_test::eventually;
+using cmwq_test::fake_threads;
+using kind = cmwq::event::kind;
 
 namespace {
 
@@ -48,22 +53,9 @@ int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind ki
     return done;
 }
 
-// Refuses to start threads when told to, from the n-th on.
-class stingy_threads final : public cmwq::thread_source {
-public:
-    std::atomic<bool> refuse{false};
-    std::atomic<int> refused{0};
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (!refuse) return t.start(body, arg);
-        ++refused;
-        return EAGAIN;
-    }
-};
-
 } // namespace
 
-TEST_CASE("items that block un-annotated are replaced: by the sentinel, and by the monitor without one") {
+TEST_CASE("blocking: the sentinel replaces unannotated blocking items and without it the monitor does") {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
     CHECK(chain_of_waiters(rt, 30, false) == 30);
@@ -73,13 +65,13 @@ TEST_CASE("items that block un-annotated are replaced: by the sentinel, and by t
     else CHECK((s.blocks_by_sentinel == 0 && s.blocks_by_monitor > 0));
 }
 
-TEST_CASE("items that announce that they block are replaced at once, without sentinel") {
+TEST_CASE("blocking: annotated blocking items are replaced at once without a sentinel") {
     cmwq::runtime rt{{.sentinel = false}};
     CHECK(chain_of_waiters(rt, 30, true) == 30);
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("the guard: kinds, nesting, upgrade, threshold") {
+TEST_CASE("blocking: the guard handles kinds and nesting and upgrades and thresholds") {
     struct seen {
         int begins = 0, upgrades = 0, ends = 0;
         block_kind kind{};
@@ -111,23 +103,23 @@ TEST_CASE("the guard: kinds, nesting, upgrade, threshold") {
     const bool upgrade = outer == cmwq::may_block && inner == cmwq::will_block;
     CHECK((nested.begins == 1 && nested.ends == 1 && nested.kind == outer));
     CHECK(nested.upgrades == (upgrade ? 1 : 0));
-    // Outside a worker: nothing happens.
+    // Outside of a worker nothing happens.
     const cmwq::blocking_region nobody{outer};
     CHECK(cmwq::blocking([] { return 7; }) == 7);
     int x = 0;
     CHECK(&cmwq::blocking(cmwq::may_block, [&]() -> int& { return x; }) == &x);
 }
 
-TEST_CASE("may_block counts after the threshold, at once if that is zero") {
+TEST_CASE("blocking: a may_block region counts after the threshold or at once if that is zero") {
     const auto threshold = GENERATE(std::chrono::nanoseconds{0}, std::chrono::nanoseconds{2ms});
     cmwq::runtime rt{{.may_block_threshold = threshold, .sentinel = false}};
     CHECK(chain_of_waiters(rt, 10, true, cmwq::may_block) == 10);
-    // Not at once: somebody else than the region's own begin has counted it.
+    // Otherwise another thread has counted it, not the begin of the region.
     if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads in all") {
-    const cmwq_test::without_naps here; // they are blocks
+TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice") {
+    const cmwq_test::without_naps here; // a nap is a block
     cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -141,13 +133,13 @@ TEST_CASE("one worker is runnable at a time while nothing blocks, on two threads
         });
     }
     q.flush();
-    // A detector may take a worker for blocked that only waits for a lock, once in a while: that is a spare too many for
-    // one item, not a pool full of them.
+    // Once in a while a detector may consider a worker blocked that only waits for a lock. That leads to one spare too
+    // many for one item, not to a pool full of them.
     CHECK(most <= 2);
     CHECK(rt.stats().threads <= 4);
 }
 
-TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
+TEST_CASE("blocking: a pool whose items stop blocking returns to one active worker") {
     const cmwq_test::without_naps they_are_blocks;
     const cmwq_test::without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt;
@@ -171,9 +163,11 @@ TEST_CASE("a pool whose items stop blocking comes back to one active worker") {
     q.drain();
 }
 
-TEST_CASE("what came in while nobody counted as running is not forgotten when somebody does again") {
-    // An item in a blocking_region lets another worker be woken for the next item; back from the region before that
-    // worker looks, it counts again, the other one goes back to sleep, and then it blocks without a word.
+TEST_CASE(
+    "blocking: an item that came while no worker was runnable is not forgotten when a worker becomes runnable again") {
+    // An item in a blocking_region causes another worker to be woken for the next item. The item leaves the region
+    // before that worker looks, so it counts as running again, and the other worker goes back to sleep. Then the item
+    // blocks unannotated.
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -196,7 +190,7 @@ TEST_CASE("what came in while nobody counted as running is not forgotten when so
     }
 }
 
-TEST_CASE("items of a cpu_intensive queue do not hold others back") {
+TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items") {
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> hogs{rt, {.name = "hogs", .cpu_intensive = true}};
     cmwq::workqueue<> q{rt, "q"};
@@ -205,7 +199,7 @@ TEST_CASE("items of a cpu_intensive queue do not hold others back") {
     std::binary_semaphore started{0};
     hogs.post_on(cpu, [&] {
         started.release();
-        while (!stop) std::this_thread::yield(); // computes: nobody would find it blocked
+        while (!stop) std::this_thread::yield(); // computes, so no detector finds it blocked
     });
     started.acquire();
     cmwq::work w{[] {}};
@@ -214,35 +208,27 @@ TEST_CASE("items of a cpu_intensive queue do not hold others back") {
     stop = true;
 }
 
-TEST_CASE("a thread that cannot be made: items run without a spare, it is told once, and made up for") {
-    stingy_threads threads;
-    std::atomic<int> told{0};
-    std::string message; // written before `told` is
-    std::atomic<int> error{0};
-    cmwq::runtime rt{{.on_event =
-                          [&](const cmwq::event& e) {
-                              if (e.what != cmwq::event::kind::no_thread) return;
-                              message = e.message;
-                              error = e.error;
-                              ++told;
-                          },
-                      .threads = &threads}};
+TEST_CASE(
+    "blocking: items run without a spare if no thread can be made and it is reported once and made up for later") {
+    fake_threads threads;
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> runs{0};
 
-    threads.refuse = true; // not even the first worker
+    threads.refuse(); // not even the first worker
     for (int i = 0; i < 5; ++i) q.post_on(cpu, [&] { ++runs; });
-    CHECK(eventually([&] { return told == 1; }));
-    CHECK(error == EAGAIN);
-    CHECK(message.find("cannot make a thread") != std::string::npos);
+    CHECK(eventually([&] { return events.count(kind::no_thread) == 1; }));
+    CHECK(events.last(kind::no_thread).error == EAGAIN);
+    CHECK(events.count(kind::no_thread, "cannot make a thread") == 1);
     CHECK(runs == 0);
-    threads.refuse = false;
-    CHECK(eventually([&] { return runs == 5; })); // made up for, without anybody asking again
+    threads.allow();
+    CHECK(eventually([&] { return runs == 5; })); // made up for without another request
 
-    // With workers there but no new ones to be had: what blocks waits until one can be made.
-    threads.refuse = true;
-    const int before = threads.refused;
+    // There are workers, but no new one can be made: a blocked item waits until one can be made.
+    threads.refuse();
+    const int before = threads.refused();
     std::binary_semaphore go{0};
     for (int i = 0; i < 4; ++i) {
         q.post_on(cpu, [&] {
@@ -252,18 +238,18 @@ TEST_CASE("a thread that cannot be made: items run without a spare, it is told o
         });
     }
     q.post_on(cpu, [&] { go.release(); });
-    CHECK(eventually([&] { return threads.refused > before; }));
-    threads.refuse = false;
+    CHECK(eventually([&] { return threads.refused() > before; }));
+    threads.allow();
     q.flush();
     CHECK(runs == 9);
-    CHECK(told <= 1);
+    CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEST_CASE("without a service thread there is no runtime") {
-    stingy_threads threads;
-    threads.refuse = true;
+TEST_CASE("blocking: without a service thread there is no runtime") {
+    fake_threads threads;
+    threads.refuse();
     CHECK_THROWS_AS(cmwq::runtime({.threads = &threads}), std::system_error);
-    threads.refuse = false;
+    threads.allow();
     cmwq::runtime rt{{.threads = &threads}};
     cmwq::workqueue<> q{rt, "q"};
     cmwq::work w{[] {}};

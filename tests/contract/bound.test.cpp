@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What bound queues promise beyond what all do: items run where they were queued, and limits count for each CPU.
+// The promises of bound queues beyond those of all queues: items run where they were queued, and limits count for each
+// CPU.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "pool_name.hpp"
@@ -23,9 +25,9 @@
 using cmwq::queue_status;
 using namespace cmwq_test;
 
-TEST_CASE("an item that still runs on one CPU is not run on another: it runs there again") {
+TEST_CASE("bound: an item that still runs on one CPU runs there again and not on another CPU") {
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2) return; // a machine with one CPU cannot show it
+    if (rt.cpus().size() < 2) return; // not visible with one CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
     cmwq::workqueue<> q{rt, "q"};
     std::binary_semaphore entered{0}, leave{0};
@@ -51,12 +53,12 @@ TEST_CASE("an item that still runs on one CPU is not run on another: it runs the
     w.flush();
     CHECK(runs == 2);
     CHECK(last_cpu == first);
-    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now: the CPU counts
+    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now, so the CPU decides
     w.flush();
     CHECK(last_cpu == second);
 }
 
-TEST_CASE("queue_on runs the item on that CPU") {
+TEST_CASE("bound: queue_on runs the item on that CPU") {
     cmwq::workqueue<> q{"q"};
     for (const unsigned cpu : cmwq::runtime::global().cpus()) {
         std::atomic<unsigned> seen{~0u};
@@ -67,7 +69,7 @@ TEST_CASE("queue_on runs the item on that CPU") {
     }
 }
 
-TEST_CASE("no more than max_active items of a queue are active on a CPU, the others wait in order") {
+TEST_CASE("bound: at most max_active items of a queue are active on a CPU and the others wait in order") {
     cmwq::workqueue<> q{{.name = "q", .max_active = 3}};
     const unsigned cpu = first_cpu();
     std::atomic<int> inside{0}, most{0};
@@ -100,13 +102,14 @@ TEST_CASE("no more than max_active items of a queue are active on a CPU, the oth
     q.flush();
     CHECK(most <= 3);
     REQUIRE(order.size() == 50);
-    // Whoever notes its number while lower ones are missing is one of three active ones, and the others are two.
+    // An item that records its number while lower ones are missing is one of three active items: two are missing at
+    // most.
     int too_early = 0;
     for (int i = 0; i < 50; ++i) too_early += order[static_cast<std::size_t>(i)] > i + 2 ? 1 : 0;
     CHECK(too_early == 0);
 }
 
-TEST_CASE("max_active counts for each CPU on its own") {
+TEST_CASE("bound: max_active counts for each CPU separately") {
     cmwq::workqueue<> one{{.name = "one", .max_active = 1}};
     for (const unsigned held : cmwq::runtime::global().cpus()) {
         gate<cmwq::bound> g;
@@ -122,7 +125,7 @@ TEST_CASE("max_active counts for each CPU on its own") {
     }
 }
 
-TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhere, those who name it are not") {
+TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU and queue_on() is rejected") {
     cmwq::runtime one{{.cpus = {first_cpu()}}};
     cmwq::workqueue<> narrow{one, "narrow"};
     cmwq::work w{[] {}};
@@ -135,12 +138,9 @@ TEST_CASE("on a CPU that the runtime does not use its callers are served elsewhe
     w.flush();
 }
 
-TEST_CASE("priorities have pools of their own; what is refused falls back and is told once") {
-    std::atomic<int> told{0}, mute{0}; // Catch's assertions are for the main thread only
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what == cmwq::event::kind::priority_refused) ++told;
-        if (e.message.empty()) ++mute;
-    }}};
+TEST_CASE("bound: priorities have separate pools and a refused priority falls back and is reported once") {
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<> normal{rt, "normal"};
     cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
     cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
@@ -154,8 +154,8 @@ TEST_CASE("priorities have pools of their own; what is refused falls back and is
     high.flush();
     fifo.flush();
     CHECK(runs == 20);
-    CHECK(told <= 1); // none as root
-    CHECK(mute == 0);
+    CHECK(events.count(cmwq::event::kind::priority_refused) <= 1); // none as root
+    for (const cmwq::event& e : events.all()) CHECK_FALSE(e.message.empty());
 }
 
 namespace {
@@ -181,10 +181,10 @@ std::string suffix(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("the threads of each priority have its nice value, its class and its letter") {
-    std::atomic<int> refused{0};
-    cmwq::runtime rt{
-        {.on_event = [&](const cmwq::event& e) { refused += e.what == cmwq::event::kind::priority_refused ? 1 : 0; }}};
+TEST_CASE("bound: the threads of each priority have its nice value and its class and its letter") {
+    event_log events;
+    const auto refused = [&] { return events.count(cmwq::event::kind::priority_refused); };
+    cmwq::runtime rt{{.on_event = events.listener()}};
     const std::string pool = "cmwq/" + std::to_string(first_cpu());
     const thread_kind normal = kind_of_worker(rt, cmwq::priority::normal);
     CHECK(normal == thread_kind{nice_of_this_task(), SCHED_OTHER, normal.name});
@@ -194,18 +194,18 @@ TEST_CASE("the threads of each priority have its nice value, its class and its l
     const thread_kind high = kind_of_worker(rt, cmwq::priority::high);
     CHECK(high.name.starts_with(pool + ":"));
     CHECK(suffix(high.name) == "H");
-    if (refused == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
+    if (refused() == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
     else std::puts("not looked at: nice -20 is not permitted here");
 
-    const int before = refused;
+    const int before = refused();
     const thread_kind fifo = kind_of_worker(rt, cmwq::priority::fifo);
     CHECK(fifo.name.starts_with(pool + ":"));
     CHECK(suffix(fifo.name) == "F");
-    if (refused == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
+    if (refused() == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
     else std::puts("not looked at: SCHED_FIFO is not permitted here");
 }
 
-TEST_CASE("the threads of shared pools have no letter, whatever their attributes") {
+TEST_CASE("bound: the threads of shared pools have no letter whatever their attributes are") {
     cmwq::runtime rt;
     for (const auto& a : {cmwq::attrs{}.nice(-20), cmwq::attrs{}.scheduling(cmwq::scheduling::fifo)}) {
         cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = a}};

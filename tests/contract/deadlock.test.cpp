@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that wait for each other: found, named, and not mistaken for items that only wait long.
+// Items that wait for each other: they are found and named, and not confused with items that only wait for long.
 //
-// Seen to find: check and registration in two steps; a flush that covers younger colours; nodes left behind by a wait
-// that was refused; instances behind a run of their item that are taken for runnable; a limit that one stuck run fills,
-// and one that a freeze fills; no look after the second; a rescuer's item that is told of a cancel_sync().
+// These tests were seen to find: check and registration in two steps; a flush that covers younger colors; nodes left
+// behind by a wait that was refused; instances behind a run of their item that count as runnable; a limit that one
+// stuck run fills, and one that a freeze fills; no look after the second; a report for a cancel_sync() of an item of a
+// queue with a rescuer.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "seed.hpp"
 
@@ -38,24 +40,17 @@ using item = cmwq::work<std::function<void()>>;
 class watched_runtime {
 public:
     explicit watched_runtime(cmwq::event::kind what = cmwq::event::kind::deadlock, cmwq::runtime_options o = {})
-        : rt([&] {
-              o.on_event = [this, what](const cmwq::event& e) {
-                  if (e.what != what) return;
-                  const std::lock_guard g(lock_);
-                  messages_.push_back(e.message);
-              };
+        : what_(what), rt([&] {
+              o.on_event = events_.listener();
               return o;
           }()) {}
 
-    [[nodiscard]] std::vector<std::string> messages() const {
-        const std::lock_guard g(lock_);
-        return messages_;
-    }
+    [[nodiscard]] std::vector<std::string> messages() const { return events_.messages(what_); }
     [[nodiscard]] std::size_t count() const { return messages().size(); }
 
 private:
-    mutable std::mutex lock_;
-    std::vector<std::string> messages_;
+    const cmwq::event::kind what_;
+    cmwq_test::event_log events_;
 
 public:
     cmwq::runtime rt;
@@ -75,7 +70,7 @@ std::string address(const cmwq::work_base& w) {
     return text;
 }
 
-/// What a call says that would wait for itself; empty: it did not.
+/// The message of a call that would wait for itself; empty: the call was not refused.
 std::string refusal_of(const std::function<void()>& call) {
     try {
         call();
@@ -85,7 +80,7 @@ std::string refusal_of(const std::function<void()>& call) {
     return {};
 }
 
-/// Items that have all begun before any of them goes on to wait; whichever of them is refused says so.
+/// Items that all begin before one of them waits. An item whose wait is refused records that.
 struct ring {
     explicit ring(std::ptrdiff_t n) : begun(n) {}
 
@@ -104,9 +99,9 @@ struct ring {
 
 } // namespace
 
-// --- cycles of runs: refused ------------------------------------------------------------------------------------------
+// --- cycles of runs: refused -----------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: two queues whose items flush the other one: the second is refused, each time") {
+TEST_CASE("deadlock: if the items of two queues flush the other queue the second flush is refused each time") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
     for (int round = 0; round < 200; ++round) {
@@ -131,7 +126,7 @@ TEST_CASE("deadlock: two queues whose items flush the other one: the second is r
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: three queues in a ring, of three policies and two runtimes") {
+TEST_CASE("deadlock: a ring of three queues of three policies and two runtimes is found") {
     watched_runtime w, other;
     cmwq::workqueue<> one{w.rt, "one"};
     cmwq::workqueue<cmwq::elastic> two{other.rt, "two"};
@@ -159,7 +154,7 @@ TEST_CASE("deadlock: three queues in a ring, of three policies and two runtimes"
     CHECK(three.queue(after) == cmwq::queue_status::queued); // a drain that was refused has ended
 }
 
-TEST_CASE("deadlock: two items that flush each other") {
+TEST_CASE("deadlock: two items that flush each other are found") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, "q"};
     ring r(2);
@@ -176,7 +171,7 @@ TEST_CASE("deadlock: two items that flush each other") {
     CHECK(count_of(r.refusals[0], address(*a)) + count_of(r.refusals[0], address(*b)) == 3);
 }
 
-TEST_CASE("deadlock: two items that cancel and disable each other: they are enabled as before") {
+TEST_CASE("deadlock: two items that cancel and disable each other are found and stay enabled as before") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"};
     ring r(2);
@@ -199,7 +194,7 @@ TEST_CASE("deadlock: two items that cancel and disable each other: they are enab
     CHECK_THROWS_AS(b->enable(), std::logic_error);
 }
 
-TEST_CASE("deadlock: who is refused goes on, as often as it likes, and so does the other one") {
+TEST_CASE("deadlock: an item whose wait was refused goes on and so does the other item and both may repeat it") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore go{0};
@@ -207,7 +202,7 @@ TEST_CASE("deadlock: who is refused goes on, as often as it likes, and so does t
     std::optional<item> b;
     item a{[&] {
         go.acquire();
-        // Nothing of a refused call is left with the queue, also when colours run out.
+        // A refused call leaves nothing behind in the queue, also when colors run out.
         for (int i = 0; i < 40; ++i) refusals.push_back(refusal_of([&] { q.flush(); }));
         refusals.push_back(refusal_of([&] { b->flush(); }));
     }};
@@ -233,7 +228,7 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore begun{0}, doomed_runs{0};
     std::counting_semaphore<> go{0};
-    // An item that destroys another one, which is about to wait for it; somebody else gives in.
+    // An item destroys another one that is about to wait for it; the flush of the second is refused.
     std::optional<item> doomed, destroyer;
     std::atomic<bool> refused{false};
     doomed.emplace([&] {
@@ -254,11 +249,11 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     CHECK(w.count() == 0);
 }
 
-// --- behind limits: reported ------------------------------------------------------------------------------------------
+// --- behind limits: reported -----------------------------------------------------------------------------------------
 
 namespace {
 
-/// An item that is pending behind items that wait for it: reported, named, and resolved from outside.
+/// An item that is pending behind items that wait for it: this is reported, named, and resolved from outside.
 template <class Queue>
 void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     item pending{[] {}};
@@ -285,26 +280,26 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     CHECK(count_of(text, " of queue \"full\" waits in flush() for item " + address(pending)) == limit);
     CHECK(count_of(text, ", which is pending behind max_active " + std::to_string(limit) + " of queue \"full\"") ==
           limit);
-    CHECK(pending.cancel()); // what waits for it goes on
+    CHECK(pending.cancel()); // the items that wait for it go on
     q.flush();
     CHECK(w.count() == 1);
 }
 
 } // namespace
 
-TEST_CASE("deadlock: an ordered queue whose item waits for the next one") {
+TEST_CASE("deadlock: an ordered queue whose item waits for the next item is reported") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> q{w.rt, "full"};
     check_saturated(w, q, 1);
 }
 
-TEST_CASE("deadlock: an unbound queue whose items all wait for one that they keep from running") {
+TEST_CASE("deadlock: an unbound queue is reported if all its items wait for one that they keep from running") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     check_saturated(w, q, 2);
 }
 
-TEST_CASE("deadlock: a bound queue whose items all wait for one that they keep from running") {
+TEST_CASE("deadlock: a bound queue is reported if all its items wait for one that they keep from running") {
     cmwq::runtime_options o;
     o.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()};
     watched_runtime w(cmwq::event::kind::deadlock, o);
@@ -312,7 +307,7 @@ TEST_CASE("deadlock: a bound queue whose items all wait for one that they keep f
     check_saturated(w, q, 3);
 }
 
-TEST_CASE("deadlock: a flush of a full queue by the item that its items wait for") {
+TEST_CASE("deadlock: a flush of a full queue by the item for which the items of that queue wait is reported") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> full{w.rt, "full"};
     cmwq::workqueue<> other{w.rt, "other"};
@@ -342,7 +337,7 @@ TEST_CASE("deadlock: a flush of a full queue by the item that its items wait for
     full.flush();
 }
 
-TEST_CASE("deadlock: an instance that waits for the run of its own item, which waits for it by way of another one") {
+TEST_CASE("deadlock: a pending instance that depends on the run of its own item is reported if that run waits for it") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::optional<item> again, flusher;
@@ -364,7 +359,7 @@ TEST_CASE("deadlock: an instance that waits for the run of its own item, which w
     other.flush();
 }
 
-TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later") {
+TEST_CASE("deadlock: a limit that is lowered below the number of waiting items is noticed later") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     std::binary_semaphore begun{0}, queued{0}, holds{0}, go{0};
@@ -382,10 +377,10 @@ TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later")
     holds.acquire();
     q.queue(waits);
     begun.acquire();
-    q.set_max_active(1); // what is active stays
+    q.set_max_active(1); // active items stay
     q.queue(pending);
     queued.release();
-    // Not stuck as long as `holder` runs. Afterwards nothing registers any more: only a later look finds it.
+    // Not stuck while `holder` runs. Afterwards no thread registers a wait any more, so only a later look finds it.
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
     const auto since = std::chrono::steady_clock::now();
     CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
@@ -396,10 +391,10 @@ TEST_CASE("deadlock: a limit that is lowered below what waits is noticed later")
     q.flush();
 }
 
-// --- no delays --------------------------------------------------------------------------------------------------------
+// --- no delays -------------------------------------------------------------------------------------------------------
 
-// Before, all of this was done by the service thread, and each look at each wait walked along all that is pending.
-TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items hold up no timer") {
+// Earlier the service thread did all of this, and each look at each wait visited every pending item.
+TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
         q{w.rt, {.name = "q", .max_active = 512}};
@@ -429,9 +424,9 @@ TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of item
     CHECK(w.count() == 0);
 }
 
-// --- no false alarms --------------------------------------------------------------------------------------------------
+// --- no false alarms -------------------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item waits for it") {
+TEST_CASE("deadlock: no alarm for an item that flushes a queue in which a later item waits for it") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore begun{0}, go{0};
@@ -457,14 +452,14 @@ TEST_CASE("deadlock: no alarm: an item flushes a queue in which a later item wai
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, and a full queue likewise") {
+TEST_CASE("deadlock: no alarm for a long wait that ends and none for a queue that is full for long") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> q{w.rt, "q"};
     cmwq::workqueue<> other{w.rt, "other"};
     std::binary_semaphore begun{0}, go{0};
     item slow{[&] {
         begun.release();
-        go.acquire(); // nothing that the library knows: somebody is going to end that
+        go.acquire(); // unknown to the library: another thread is going to end it
     }};
     item pending{[] {}};
     item waits{[&] { pending.flush(); }}, waits_for_that{[&] { waits.flush(); }};
@@ -481,7 +476,7 @@ TEST_CASE("deadlock: no alarm: a long wait for somebody who goes on in the end, 
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw") {
+TEST_CASE("deadlock: no alarm for an item that waits for a frozen queue because it waits for the thaw") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> frozen{w.rt, {.name = "frozen", .max_active = 2, .freezable = true}};
     cmwq::workqueue<> q{w.rt, "q"};
@@ -507,7 +502,7 @@ TEST_CASE("deadlock: no alarm: who waits for a frozen queue waits for the thaw")
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from several threads") {
+TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from several threads") {
     // An item of level n queues and awaits items of lower levels only, in one of several ways. Each level has queues of
     // its own, so that a flush waits for lower levels, too.
     watched_runtime w;
@@ -529,7 +524,7 @@ TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from 
     std::function<void(unsigned)> nest = [&](unsigned n) {
         std::mt19937_64 random(seed + stream.fetch_add(1));
         const auto pick = [&](unsigned k) { return static_cast<unsigned>(random() % k); };
-        if (n == 0) { // now and then all that wait for it are looked at twice and more
+        if (n == 0) { // now and then the waits for it last for two looks and more
             if (pick(400) != 0) return;
             const auto since = std::chrono::steady_clock::now();
             static_cast<void>(eventually([&] { return std::chrono::steady_clock::now() - since > 250ms; }));
@@ -571,9 +566,9 @@ TEST_CASE("deadlock: no alarm: 10,000 random nested waits without a cycle, from 
     CHECK(w.count() == 0);
 }
 
-// --- rescuers, and items that are destroyed while they are queued -----------------------------------------------------
+// --- rescuers, and items that are destroyed while they are queued ----------------------------------------------------
 
-TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue without one: once") {
+TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue without one is reported once") {
     watched_runtime w(cmwq::event::kind::flush_dependency);
     cmwq::workqueue<> reclaim{w.rt, {.name = "reclaim", .rescuer = true}};
     cmwq::workqueue<> plain{w.rt, "plain"};
@@ -611,7 +606,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
         go.release();
         reclaim.flush();
     }
-    SECTION("not: cancel_sync(), which waits for what has a thread already") {
+    SECTION("no report for cancel_sync() because that waits for an item that has a thread already") {
         plain.queue(held);
         begun.acquire();
         item waits{[&] { held.cancel_sync(); }};
@@ -621,7 +616,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
         reclaim.flush();
         CHECK(w.count() == 0);
     }
-    SECTION("not: among queues with rescuers, and from one without") {
+    SECTION("no report among queues with rescuers and none from a queue without a rescuer") {
         cmwq::workqueue<> second{w.rt, {.name = "second", .rescuer = true}};
         item waits{[&] { second.flush(); }}, from_plain{[&] { reclaim.flush(); }};
         second.queue(held);
@@ -636,7 +631,7 @@ TEST_CASE("flush dependency: an item of a queue with a rescuer waits for a queue
     }
 }
 
-TEST_CASE("destroyed while queued: told in builds with assertions, to those who listen") {
+TEST_CASE("destroyed while queued: the event is reported to a listener in builds with assertions") {
     watched_runtime w(cmwq::event::kind::destroyed_while_queued);
     cmwq::workqueue<cmwq::ordered> q{w.rt, "jobs"};
     std::binary_semaphore begun{0}, go{0};
@@ -658,7 +653,7 @@ TEST_CASE("destroyed while queued: told in builds with assertions, to those who 
         second = address(armed);
     }
     {
-        item cancelled{[] {}}; // by the program: not a word
+        item cancelled{[] {}}; // by the program: no report
         q.queue(cancelled);
         cancelled.cancel();
     }
@@ -676,7 +671,7 @@ TEST_CASE("destroyed while queued: told in builds with assertions, to those who 
     CHECK(has(w.messages()[1], "queued on queue \"jobs\" (armed, for CPU "));
 }
 
-TEST_CASE("dump: who waits for what") {
+TEST_CASE("dump: the text contains each wait and what it waits for") {
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What delayed items promise on every queue, on a clock that stands still.
+// The promises of delayed items on every queue, on a clock that stands still.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -37,7 +37,7 @@ struct world {
     cmwq::workqueue<P> q{rt, "q"};
     std::atomic<int> runs{0};
 
-    // What is due has been queued when advance() returns; the flush waits for it.
+    // Items that are due are queued when advance() returns; the flush waits for them.
     int after(std::chrono::nanoseconds d) {
         clock.advance(d);
         q.flush();
@@ -47,7 +47,7 @@ struct world {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("a delayed item runs when its time has come, not earlier", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: a delayed item runs at its time and not earlier", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(50ms, d) == queue_status::queued);
@@ -61,7 +61,7 @@ TEMPLATE_LIST_TEST_CASE("a delayed item runs when its time has come, not earlier
     CHECK(w.after(1h) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("no delay and less queue at once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: a delay of zero or less queues at once", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(0s, d) == queue_status::queued);
@@ -75,8 +75,9 @@ TEMPLATE_LIST_TEST_CASE("no delay and less queue at once", "", every_policy) {
     CHECK(w.runs == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("timers fire in the order of their deadlines, equal ones in the order of their arming", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "delayed: timers fire in the order of their deadlines and equal ones in the order of their arming", "",
+    every_policy) {
     world<TestType> w;
     cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     std::vector<int> order;
@@ -92,7 +93,7 @@ TEMPLATE_LIST_TEST_CASE("timers fire in the order of their deadlines, equal ones
     CHECK(order == std::vector<int>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
 }
 
-TEMPLATE_LIST_TEST_CASE("modify gives a new time, whatever the item was doing", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time whatever the state of the item is", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.modify(50ms, d) == queue_status::queued);   // idle
@@ -112,7 +113,7 @@ TEMPLATE_LIST_TEST_CASE("modify gives a new time, whatever the item was doing", 
     d.enable();
 }
 
-TEMPLATE_LIST_TEST_CASE("modify takes an item from another queue's list", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: modify takes an item from the list of another queue", "", every_policy) {
     world<TestType> w;
     cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
@@ -160,8 +161,8 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("modify ends the flush of the item, and of its queue, in which others wait: nothing has run",
-                        "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of its queue without a run", "",
+                        every_policy) {
     world<TestType> w;
     cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
@@ -183,7 +184,7 @@ TEMPLATE_LIST_TEST_CASE("modify ends the flush of the item, and of its queue, in
     CHECK(d.pending());
 }
 
-TEMPLATE_LIST_TEST_CASE("cancel takes the timer, flush brings it forward", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush brings it forward", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     w.q.queue_after(10ms, d);
@@ -204,8 +205,9 @@ TEMPLATE_LIST_TEST_CASE("cancel takes the timer, flush brings it forward", "", e
     d.enable();
 }
 
-TEMPLATE_LIST_TEST_CASE("an armed timer belongs to its queue: flush leaves it, drain and the destructor run it now", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "delayed: an armed timer belongs to its queue so flush leaves it and drain and the destructor run it now", "",
+    every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     {
@@ -222,7 +224,7 @@ TEMPLATE_LIST_TEST_CASE("an armed timer belongs to its queue: flush leaves it, d
     CHECK(w.after(2h) == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("an item that arms itself again does not keep a drain from ending", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: an item that arms itself again does not keep a drain from ending", "", every_policy) {
     world<TestType> w;
     std::atomic<int> rejected{0};
     cmwq::delayed_work<std::function<void()>> beat{[&] {
@@ -238,7 +240,7 @@ TEMPLATE_LIST_TEST_CASE("an item that arms itself again does not keep a drain fr
     CHECK_FALSE(beat.pending());
 }
 
-TEMPLATE_LIST_TEST_CASE("destroying a delayed item takes its timer", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: the destructor of a delayed item removes its timer", "", every_policy) {
     world<TestType> w;
     {
         cmwq::delayed_work d{[&] { ++w.runs; }};
@@ -247,7 +249,7 @@ TEMPLATE_LIST_TEST_CASE("destroying a delayed item takes its timer", "", every_p
     CHECK(w.after(1h) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("on the real clock, too", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every_policy) {
     const without_clock_jumps here; // this measures with a clock that does not
     cmwq::workqueue<TestType> q{"q"};
     std::binary_semaphore ran{0};
@@ -258,7 +260,8 @@ TEMPLATE_LIST_TEST_CASE("on the real clock, too", "", every_policy) {
     CHECK(std::chrono::steady_clock::now() - start >= 5ms);
 }
 
-TEMPLATE_LIST_TEST_CASE("surplus idle workers end after the idle timeout, down to the baseline", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeout until the baseline is left", "",
+                        limited_policies) {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.idle_timeout = 30s, .clock = &clock}};
     cmwq::workqueue<TestType> q{rt, "q"};
@@ -277,7 +280,7 @@ TEMPLATE_LIST_TEST_CASE("surplus idle workers end after the idle timeout, down t
     q.flush();
     clock.advance(29s);
     CHECK(rt.stats().threads >= many);
-    // A worker that was last to finish may have gone idle a moment after the flush: give it its time as well.
+    // The last worker to finish may have gone idle a moment after the flush, so time passes for it as well.
     int rounds = 0;
     while (rt.stats().threads > 2 && ++rounds < 1000) clock.advance(30s);
     CHECK(rt.stats().threads == 2);
@@ -289,8 +292,8 @@ TEMPLATE_LIST_TEST_CASE("surplus idle workers end after the idle timeout, down t
 
 namespace {
 
-/// A machine whose CPUs are pods of one each, and two CPUs of it that exist: on a machine that is only simulated threads
-/// are bound by nobody, so items can choose where they end, in the pod of `inside` or not.
+/// A machine in which each CPU is a pod, with two CPUs that exist. On a simulated machine the library binds no thread,
+/// so an item can choose where it ends: in the pod of `inside` or elsewhere.
 struct two_pods {
     explicit two_pods(std::chrono::nanoseconds idle_timeout) {
         const cmwq::cpuset mine = cpus_of_this_task();
@@ -311,7 +314,7 @@ struct two_pods {
     std::optional<cmwq::runtime> rt; // none: there is one CPU only
 };
 
-/// An item that waits until it is told on which CPU to end.
+/// An item that waits until the test chooses the CPU on which it ends.
 struct held_item {
     std::binary_semaphore entered{0}, leave{0};
     std::thread::id runner;
@@ -329,7 +332,7 @@ struct held_item {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("surplus workers end after the idle timeout, wherever they and the others went idle", "",
+TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout wherever the workers became idle", "",
                         parallel_policies) {
     two_pods m(30s);
     if (!m.rt) return;
@@ -344,7 +347,7 @@ TEMPLATE_LIST_TEST_CASE("surplus workers end after the idle timeout, wherever th
     for (held_item& i : items) i.leave.release();
     q.flush();
     CHECK(m.rt->stats().threads >= many);
-    // Meanwhile there is always one that went idle last, on either side.
+    // Meanwhile each side has a worker that went idle last.
     int rounds = 0;
     while (m.rt->stats().threads > 8 && ++rounds < 50) {
         m.clock.advance(20s);
@@ -357,7 +360,7 @@ TEMPLATE_LIST_TEST_CASE("surplus workers end after the idle timeout, wherever th
 }
 
 #if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what they find
-TEST_CASE("idle workers are woken last in, first out: those in the pod before those elsewhere") {
+TEST_CASE("delayed: idle workers are woken last in first out and those in the pod before those elsewhere") {
     two_pods m(30s);
     if (!m.rt) return;
     cmwq::workqueue<cmwq::unbound> q{*m.rt, "q"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a runtime says about itself: every queue with its pools, every pool with its threads.
+// The text of a runtime about itself: every queue with its pools, every pool with its threads.
 #include "catch.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -21,7 +21,7 @@ std::string line_of(const std::string& text, std::string_view begin) {
 
 } // namespace
 
-TEST_CASE("dump: pods, pools, the pools of each queue and its limits") {
+TEST_CASE("dump: the text contains pods and pools and the pools of each queue and its limits") {
     const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
     cmwq::runtime rt{{.default_scope = cmwq::affinity_scope::cache, .machine = machine}};
     cmwq::workqueue<> events{rt, "events"};
@@ -62,7 +62,7 @@ TEST_CASE("dump: pods, pools, the pools of each queue and its limits") {
     CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  6"));
 }
 
-TEST_CASE("dump: the mask of unbound CPUs is the runtime's, as it is now") {
+TEST_CASE("dump: the mask of unbound CPUs is the current mask of the runtime") {
     const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
     cmwq::runtime rt{{.unbound_cpus = {0, 1, 3}, .machine = machine}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu)}};
@@ -90,7 +90,7 @@ TEST_CASE("dump: two queues of equal attributes count as two users of a pool") {
     CHECK_FALSE(has(one, "ref=  2"));
 }
 
-TEST_CASE("power_efficient: bound as a rule, elastic where the runtime saves power") {
+TEST_CASE("dump: a power_efficient queue is bound as a rule and elastic if the runtime saves power") {
     cmwq::runtime frugal{{.power_efficient = true}}, fast;
     const auto make = [](cmwq::runtime& rt, bool option) {
         return std::make_unique<cmwq::workqueue<>>(

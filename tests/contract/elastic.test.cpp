@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What elastic queues promise beyond what unbound ones do: as many runnable items as there are CPUs, whatever blocks.
+// The promises of elastic queues beyond those of unbound ones: as many runnable items as CPUs, also while items block.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
@@ -36,7 +37,7 @@ cmwq::options<cmwq::elastic> with(attrs a) {
     return o;
 }
 
-/// Items of which none ends before all have started.
+/// Items that end only after all of them have started.
 int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool announced) {
     std::atomic<int> arrived{0}, done{0};
     std::counting_semaphore<> all_there{0};
@@ -56,7 +57,7 @@ int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool 
     return done;
 }
 
-/// How many items of a stream that only computes run at once, at most, while so many of them end.
+/// The largest number of items that run at once in a stream of `n` items that only compute.
 int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
     std::atomic<int> inside{0}, most{0};
     for (int i = 0; i < n; ++i) {
@@ -74,7 +75,7 @@ int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
 
 } // namespace
 
-TEST_CASE("items that wait for each other, un-annotated, are replaced until all have started") {
+TEST_CASE("elastic: unannotated items that wait for each other are replaced until all have started") {
     const int n = GENERATE(8, 200);
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -88,7 +89,7 @@ TEST_CASE("items that wait for each other, un-annotated, are replaced until all 
     if (!sentinel) CHECK(s.blocks_by_sentinel == 0);
 }
 
-TEST_CASE("items that announce that they block are replaced at once, by whoever announces it") {
+TEST_CASE("elastic: annotated blocking items are replaced at once") {
     const int n = GENERATE(8, 200);
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<cmwq::elastic> q{rt, with({})};
@@ -96,20 +97,18 @@ TEST_CASE("items that announce that they block are replaced at once, by whoever 
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("on a simulated machine, whose pods are wider than this one, too") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    cmwq::runtime rt{std::move(o)};
+TEST_CASE("elastic: blocked items are also replaced on a simulated machine with wider pods") {
+    cmwq::runtime rt{two_nodes()};
     for (const bool announced : {false, true}) {
         cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
         for (const unsigned cpu : {0u, 15u}) CHECK(mutual_waiters(q, cpu, 40, announced) == 40);
     }
 }
 
-// On a busy machine a detector may take for blocked what waits for a lock; the pool learns better. So this asks for one
-// run without, of many.
-TEST_CASE("items that only compute get no more threads than there are CPUs, and spares") {
-    const without_naps here; // they are blocks
+// On a busy machine a detector may consider an item blocked that waits for a lock; the pool corrects that later. So one
+// run of many without such an error suffices.
+TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares") {
+    const without_naps here; // a nap is a block
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
         cmwq::runtime rt{{.overdue_after = 0ns}};
@@ -122,7 +121,7 @@ TEST_CASE("items that only compute get no more threads than there are CPUs, and 
     }));
 }
 
-TEST_CASE("when items stop blocking, the pool comes back to one runnable item for each CPU") {
+TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable item for each CPU") {
     const without_naps they_are_blocks;
     const without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt{{.overdue_after = 0ns}};
@@ -166,8 +165,8 @@ TEST_CASE("when items stop blocking, the pool comes back to one runnable item fo
 
 namespace {
 
-/// Connections that are kept: each item computes for a moment and pauses for a shorter one, again and again, so that it is
-/// never found blocked for long, nor a hog.
+/// Items as of open connections: each computes for a moment and pauses for a shorter one, again and again, so no
+/// detector finds it blocked or computing for long.
 class connections {
 public:
     void add(cmwq::workqueue_base& q, unsigned cpu, int n) {
@@ -201,8 +200,8 @@ private:
 
 } // namespace
 
-// With and without the detectors that find what is blocked.
-TEMPLATE_TEST_CASE("items that live for long and pause often do not keep others from starting", "", cmwq::bound,
+// With and without the detectors of blocked items.
+TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items from starting", "", cmwq::bound,
                    cmwq::elastic) {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -221,7 +220,8 @@ TEMPLATE_TEST_CASE("items that live for long and pause often do not keep others 
     q.flush();
 }
 
-TEMPLATE_TEST_CASE("items that only compute let others start beside them", "", cmwq::bound, cmwq::elastic) {
+TEMPLATE_TEST_CASE("elastic: items that only compute let other items start beside them", "", cmwq::bound,
+                   cmwq::elastic) {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<TestType> q{rt, "q"};
@@ -238,7 +238,7 @@ TEMPLATE_TEST_CASE("items that only compute let others start beside them", "", c
     q.flush();
 }
 
-TEST_CASE("an item that computes for long is noticed as long as anybody looks, also where nothing waits behind it") {
+TEST_CASE("elastic: an item that computes for long is noticed also if no item waits behind it") {
     cmwq::runtime rt;
     const unsigned first = *rt.cpus().begin();
     cmwq::workqueue<> q{rt, "q"};
@@ -259,9 +259,9 @@ TEST_CASE("an item that computes for long is noticed as long as anybody looks, a
     q.flush();
 }
 
-TEST_CASE("a CPU of the queue that would idle helps another pod") {
+TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // nobody to help
+    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // no other CPU can help
     const unsigned cpu = *rt.cpus().begin();
     const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
     cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};

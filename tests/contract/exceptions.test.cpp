@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Exceptions that leave a work function: to the handler of the queue, the very object; without one the program ends where
-// they are thrown.
+// Exceptions that leave a work function: the handler of the queue gets the same object; without a handler the program
+// ends where they are thrown.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>
@@ -30,13 +30,13 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Knows where it was made: an exception that is copied on its way is another one.
+/// Records its address: a copy of the exception has another one.
 struct original : std::runtime_error {
     original() : std::runtime_error("the original"), made_at(this) {}
     const original* made_at;
 };
 
-// What the terminate handler of a child looks at.
+// Data that the terminate handler of a child checks.
 std::atomic<bool> unwound{false};
 void* return_address = nullptr; // of the function that throws: on the stack as long as that is
 
@@ -54,7 +54,7 @@ struct notices_unwinding {
     throws();
 }
 
-/// The child exits with 0 if all is in its place when the program ends, and nobody else has ended it.
+/// The terminate handler of a child: the child exits with 0 if all data is as expected.
 [[noreturn]] void look_around() {
     findings f;
     void* frames[100];
@@ -75,8 +75,8 @@ struct notices_unwinding {
 } // namespace
 
 // Of bottom halves it is only promised that the program ends: tests/death/bh_throws.cpp.
-TEMPLATE_LIST_TEST_CASE("an exception that nobody handles ends the program where it is thrown, nothing unwound", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound",
+                        "", threaded_policies) {
     using P = TestType;
     const bool is_posted = GENERATE(true, false);
     const outcome o = in_child([&] {
@@ -92,7 +92,7 @@ TEMPLATE_LIST_TEST_CASE("an exception that nobody handles ends the program where
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("an exception that nobody handles ends the program where it is thrown, on a rescuer, too") {
+TEST_CASE("exceptions: an unhandled exception on a rescuer ends the program where it is thrown") {
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         scarce_runtime s;
@@ -106,7 +106,7 @@ TEST_CASE("an exception that nobody handles ends the program where it is thrown,
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("an exception that is thrown on ends the program where that happens") {
+TEST_CASE("exceptions: an exception that is rethrown ends the program where that happens") {
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         cmwq::workqueue<> q{"q"};
@@ -126,7 +126,8 @@ TEST_CASE("an exception that is thrown on ends the program where that happens") 
     CHECK(o.exited_with(0));
 }
 
-TEMPLATE_LIST_TEST_CASE("the handler of a queue gets the very exception, in the run of its item", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same exception object during the run of its item",
+                        "", every_policy) {
     using P = TestType;
     unwound = false;
     int originals = 0, in_its_run = 0; // plain: one after the other
@@ -163,7 +164,7 @@ TEMPLATE_LIST_TEST_CASE("the handler of a queue gets the very exception, in the 
 
 namespace {
 
-/// Stays inside until it is let go; knows how many of its runs there are at once.
+/// Stays inside until the test releases it, and counts its concurrent runs.
 struct visit {
     std::atomic<int> inside{0}, most{0}, runs{0};
     std::counting_semaphore<> entered{0}, leave{0};
@@ -186,9 +187,10 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 
 } // namespace
 
-// Its address is nobody's while the handler runs: another item may have it, run beside it, and be waited for.
-TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and its address is not taken for its run",
-                        "", crowded_policies) {
+// While the handler runs its address belongs to no item: a new item may have it, run beside it, and be waited for.
+TEMPLATE_LIST_TEST_CASE(
+    "exceptions: a closure that has thrown is gone in the handler and its address does not count as its run", "",
+    crowded_policies) {
     using P = TestType;
     visit v, handler;
     const void* address = nullptr;
@@ -220,7 +222,7 @@ TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and i
         item->cancel_sync();
         ended = v.inside == 0;
     });
-    CHECK(eventually([&] { return !item->pending(); })); // taken away: one run is left to wait for
+    CHECK(eventually([&] { return !item->pending(); })); // cancelled: one run is left to wait for
     handler.leave.release();                             // its end is not the end of the item
     CHECK(eventually([&] { return q.stats().completed == 2; }));
     v.leave.release(2);
@@ -230,7 +232,7 @@ TEMPLATE_LIST_TEST_CASE("a closure that has thrown is gone in the handler, and i
     CHECK(v.most == 1);
 }
 
-TEST_CASE("a handler that throws ends the program") {
+TEST_CASE("exceptions: a handler that throws ends the program") {
     const outcome o = in_child([] {
         cmwq::options<> options;
         options.on_exception = [](const std::exception_ptr&) { throw std::runtime_error("handler"); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: what runs runs out, nothing else starts until the thaw, and then everything does, in order.
+// Freezing: running items finish, no other item starts until the thaw, and then all run in order.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
@@ -29,7 +29,7 @@ using item = cmwq::work<std::function<void()>>;
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: what runs runs out, nothing else starts until the thaw, and order is kept", "",
+TEMPLATE_LIST_TEST_CASE("freeze: running items finish and no other item starts until the thaw and order is kept", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w(1);
@@ -63,7 +63,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: what runs runs out, nothing else starts until t
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: what is active runs out, started or next in line", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: active items finish whether they have started or are next in line", "",
+                        limited_policies) {
     using P = TestType;
     freezable_world<P> w(4);
     std::atomic<bool> go{false};
@@ -72,14 +73,14 @@ TEMPLATE_LIST_TEST_CASE("freeze: what is active runs out, started or next in lin
     for (int i = 0; i < 6; ++i) {
         w.q.post_on(w.cpu, [&] {
             entered.release();
-            while (!go) std::this_thread::yield(); // computes: on a managed pool the others wait in line
+            while (!go) std::this_thread::yield(); // computes, so on a managed pool the others wait behind it
             ++ran;
         });
     }
     entered.acquire();
     item seventh{[] {}};
     w.q.queue_on(w.cpu, seventh);
-    CHECK(seventh.cancel()); // the pool has taken in what was queued: four are active, two wait
+    CHECK(seventh.cancel()); // the pool has accepted all queued items: four are active, two wait
     w.rt.freeze();
     go = true;
     CHECK(w.rt.wait_frozen());
@@ -90,12 +91,12 @@ TEMPLATE_LIST_TEST_CASE("freeze: what is active runs out, started or next in lin
     CHECK(ran == 6);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: freezes nest, and the last thaw counts", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw counts", "", threaded_policies) {
     freezable_world<TestType> w;
     std::atomic<int> runs{0};
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
     for (int i = 0; i < 3; ++i) w.rt.freeze();
-    CHECK(w.rt.frozen()); // nothing runs: at once
+    CHECK(w.rt.frozen()); // nothing runs, so it returns at once
     w.q.post([&] { ++runs; });
     for (int i = 0; i < 2; ++i) {
         w.rt.thaw();
@@ -113,7 +114,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: freezes nest, and the last thaw counts", "", th
     w.rt.thaw();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: other queues, bottom halves and other runtimes go on", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: other queues and bottom halves and other runtimes go on", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     freezable_world<P> elsewhere;
@@ -131,7 +132,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: other queues, bottom halves and other runtimes 
     CHECK_FALSE(elsewhere.rt.frozen());
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made meanwhile begins frozen", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made during a freeze begins frozen", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     w.rt.freeze();
@@ -146,10 +147,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made meanwhile begins frozen", 
     CHECK(runs == 1);
 }
 
-// --- waiting for it ---------------------------------------------------------------------------------------------------
+// --- waiting for it --------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen says no if nobody has frozen, or somebody has thawed instead", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen returns false without a freeze and after a thaw", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     gate<P> g;
@@ -171,7 +171,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen says no if nobody has frozen, or so
     g.open();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: any number of threads wait, each as long as it likes", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: any number of threads may wait and each sets its own time limit", "",
+                        threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     gate<P> g;
@@ -195,14 +196,14 @@ TEMPLATE_LIST_TEST_CASE("freeze: any number of threads wait, each as long as it 
     w.rt.thaw();
 }
 
-// --- guards -----------------------------------------------------------------------------------------------------------
+// --- guards ----------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: a guard waits, nests, and thaws also when an exception leaves its block", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests and also thaws if an exception leaves its block", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     item counts{[] {}};
-    int territory = 0; // plain: of the items, or of who holds the guard
+    int territory = 0; // plain: it belongs to the items, or to the holder of the guard
     for (int i = 0; i < 100; ++i) w.q.post_on(w.cpu, [&] { w.q.queue_on(w.cpu, counts); });
     try {
         const cmwq::freeze_guard outer{w.rt};
@@ -223,8 +224,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a guard waits, nests, and thaws also when an ex
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a freezable item cannot wait for it; the freeze itself begins when its run ends", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "freeze: a freezable item cannot wait for the freeze which begins when the run of the item ends", "",
+    threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     std::atomic<int> refused{0}, again{0};
@@ -237,9 +239,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a freezable item cannot wait for it; the freeze
             }
         };
         try_it([&] { const cmwq::freeze_guard still{w.rt}; });
-        try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // nothing is frozen: all the same
+        try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // also if no queue is frozen
         try_it([&] { static_cast<void>(w.rt.wait_frozen_for(1us)); });
-        w.rt.freeze(); // this is fine
+        w.rt.freeze(); // this is allowed
         w.rt.freeze();
         w.rt.thaw();
         if (++again == 1) w.q.queue(freezes);
@@ -253,10 +255,10 @@ TEMPLATE_LIST_TEST_CASE("freeze: a freezable item cannot wait for it; the freeze
     w.rt.thaw();              // it freezes once more
     CHECK(eventually([&] { return again == 2 && w.rt.frozen(); }));
     w.rt.thaw();
-    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // the guards that were refused have left nothing behind
+    CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // refused guards leave nothing behind
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue, or of another runtime, may wait for it", "",
+TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue or of another runtime may wait for the freeze", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -276,7 +278,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue, or of another runtime
     CHECK(frozen == 2);
 }
 
-TEST_CASE("freeze: a bottom half may freeze, but not wait for it") {
+TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
     freezable_world<cmwq::bound> w;
     cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
     bool refused = false;
@@ -295,10 +297,11 @@ TEST_CASE("freeze: a bottom half may freeze, but not wait for it") {
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
 }
 
-// --- all at once ------------------------------------------------------------------------------------------------------
+// --- all at once -----------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: several threads queue, several freeze: nothing runs inside, all runs in the end", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "freeze: several threads queue and several freeze and no item runs inside and all run in the end", "",
+    threaded_policies) {
     using P = TestType;
     freezable_world<P> w(3);
     constexpr int nr_producers = 3, each = 1500, nr_freezes = 60;

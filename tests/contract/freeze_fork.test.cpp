@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// fork() under a freeze: no item of the freezable queues holds a lock or has half-done something, so the child can use
-// what they share with the parent.
+// fork() under a freeze: no item of a freezable queue holds a lock or is in the middle of a change, so the child can
+// use the data that these items share with the parent.
 #include "catch.hpp"
 #include "child.hpp"
 #include "freezable.hpp"
@@ -24,13 +24,13 @@ using namespace cmwq_test;
 
 namespace {
 
-/// What the items share: money goes from one account to another under a lock, and not at one stroke.
+/// The data that the items share: money moves from one account to another under a lock, in two steps.
 class bank {
 public:
     void transfer(std::size_t n) {
         const std::lock_guard g(lock_);
         accounts_[n % accounts_.size()] -= 7;
-        std::this_thread::yield(); // whoever is cut off here leaves a wrong sum, and a lock that nobody opens
+        std::this_thread::yield(); // an item that is cut off here leaves a wrong sum and a locked lock
         accounts_[(n * n + 1) % accounts_.size()] += 7;
         ++transfers_;
     }
@@ -38,7 +38,7 @@ public:
         const std::lock_guard g(lock_);
         return transfers_;
     }
-    /// Whether it can be used, and holds what it should: no lock held, no money lost.
+    /// Whether it is unlocked and no money is lost.
     [[nodiscard]] bool sound() {
         if (!lock_.try_lock()) return false;
         const std::lock_guard g(lock_, std::adopt_lock);
@@ -53,8 +53,9 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and unlocked what the items share", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "freeze: after fork() under a guard the child finds the shared data of the items consistent and unlocked", "",
+    threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     bank shared;
@@ -73,7 +74,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and
             f.expect(2, shared.transfers() == done, "not what the parent has");
             f.expect(4, w.rt.frozen() && w.rt.wait_frozen(), "the parent's runtime stands still here");
             still.reset(); // thaws nothing here
-            // It goes on by itself with what the parent's items had not done.
+            // The child does what the items of the parent had not done yet.
             for (auto& item : items) {
                 if (item->cancel()) shared.transfer(1);
             }
@@ -93,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: fork() under a guard: the child finds whole and
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with queues of its own", "",
+TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with its own queues", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -104,7 +105,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on wit
     const outcome o = in_child([&] {
         findings f;
         f.expect(1, w.q.post([] {}) == queue_status::rejected, "the parent's queue accepts");
-        w.q.flush(); // not held up by the freeze
+        w.q.flush(); // the freeze does not hold it up
         w.q.drain();
         f.expect(1, w.q.shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops");
         cmwq::workqueue<P> fresh{freezable<P>()}; // not frozen: another runtime
@@ -125,7 +126,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on wit
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("freeze: an item of another queue forks under a guard") {
+TEST_CASE("freeze: an item of another queue may fork under a guard") {
     freezable_world<cmwq::bound> w;
     bank shared;
     for (std::size_t i = 0; i < 500; ++i) w.q.post([&shared, i] { shared.transfer(i); });

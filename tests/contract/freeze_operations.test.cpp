@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What can be done to items and queues in a freeze: taking away goes on, waiting waits for the thaw, settings are for
+// Operations on items and queues in a freeze: cancelling works, waits last until the thaw, settings take effect
 // afterwards.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -34,7 +34,7 @@ using timed_item = cmwq::delayed_work<std::function<void()>>;
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which waits for the thaw", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then waits for the thaw", "",
                         threaded_policies) {
     freezable_world<TestType> w;
     std::vector<int> order; // timers of one CPU; plain: they are awaited one after the other
@@ -50,7 +50,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which wai
     w.rt.thaw();
     early.flush();
     CHECK(order == std::vector{1});
-    CHECK(late.pending()); // at its time, no sooner
+    CHECK(late.pending()); // at its time and not earlier
     w.rt.freeze();
     w.clock.advance(2h);
     CHECK(w.q.modify(1h, late) == queue_status::modified); // back among the timers
@@ -62,8 +62,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item, which wai
     CHECK(order == std::vector{1, 2});
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: cancelling, disabling and destroying take away at once what waits for the thaw", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: cancel and disable and the destructor remove at once an item that waits for the thaw",
+                        "", threaded_policies) {
     freezable_world<TestType> w;
     std::atomic<int> wrong{0}, runs{0};
     const auto never = [&] { ++wrong; };
@@ -91,7 +91,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: cancelling, disabling and destroying take away 
     CHECK(w.q.stats().started == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: who waits for a frozen queue or item waits for the thaw", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the thaw", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait, which the dump shows
@@ -127,13 +127,13 @@ TEMPLATE_LIST_TEST_CASE("freeze: who waits for a frozen queue or item waits for 
     CHECK(w.q.post([] {}) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: waiting for a frozen queue in which nothing waits returns at once", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue in which no item waits returns at once", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     std::atomic<int> runs{0};
     w.q.post([&] { ++runs; });
-    const cmwq::freeze_guard still{w.rt}; // it has run out, or waits
+    const cmwq::freeze_guard still{w.rt}; // it has finished, or it waits
     item never{[] {}};
     CHECK_FALSE(never.flush());
     cmwq::workqueue<P> empty{w.rt, freezable<P>()};
@@ -142,7 +142,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: waiting for a frozen queue in which nothing wai
     CHECK(w.q.shutdown(cmwq::cancel_pending) + static_cast<std::size_t>(runs) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops what waits for the thaw, and does not wait for it", "",
+TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw and does not wait for it", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w(1);
@@ -169,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops what waits for the thaw, and doe
     CHECK(w.q.post([] {}) == queue_status::rejected);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set meanwhile counts from the thaw on", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze counts after the thaw", "", limited_policies) {
     freezable_world<TestType> w(1);
     w.rt.freeze();
     std::counting_semaphore<> entered{0}, leave{0};
@@ -192,12 +192,12 @@ TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set meanwhile counts from the t
     w.q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are frozen as well", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
     using P = TestType;
     freezable_world<P> w(1);
-    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the pools that come
+    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the new pools
     std::atomic<int> started{0};
-    std::vector<int> order; // one at a time, if the pools take turns as they should
+    std::vector<int> order; // one at a time, because the pools take turns
     std::atomic<int> nr{0};
     const auto queue_five = [&] {
         for (int i = 0; i < 5; ++i) {
@@ -230,7 +230,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: new attributes meanwhile: the new pools are fro
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer runs out, and the rescuer goes on after the thaw", "",
+TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer goes on after the thaw", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;

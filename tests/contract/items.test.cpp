@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an item promises on every queue: pending, running, cancel, disable, flush, its own destruction.
+// The promises of an item on every queue: pending, running, cancel, disable, flush, its own destruction.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -32,7 +32,7 @@ public:
 
 private:
     void run() {
-        q_.queue(item_); // pending as well: the destructor takes that away
+        q_.queue(item_); // pending as well: the destructor cancels that instance
         std::atomic<int>& e = ends_;
         delete this;
         ++e;
@@ -47,8 +47,8 @@ bool is_deadlock(const std::system_error& e) { return e.code() == std::errc::res
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("an item runs once for each time it was made pending, and calls in between are one run", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: an item runs once for each time it was made pending and calls in between are one run",
+                        "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     cmwq::workqueue<P> other{"other"};
@@ -69,7 +69,7 @@ TEMPLATE_LIST_TEST_CASE("an item runs once for each time it was made pending, an
     CHECK_FALSE(w.busy());
 }
 
-TEMPLATE_LIST_TEST_CASE("an item that is queued while it runs, also by itself, runs once more, later", "",
+TEMPLATE_LIST_TEST_CASE("items: an item that is queued while it runs also by itself runs once more later", "",
                         every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> runs{0}, inside{0};
@@ -89,7 +89,8 @@ TEMPLATE_LIST_TEST_CASE("an item that is queued while it runs, also by itself, r
     CHECK_FALSE(refused);
 }
 
-TEMPLATE_LIST_TEST_CASE("an item queued by others while it runs never runs twice at once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: an item that other threads queue while it runs never runs twice at once", "",
+                        every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> inside{0}, runs{0}, accepted{0};
     std::atomic<bool> overlapped{false};
@@ -114,12 +115,13 @@ TEMPLATE_LIST_TEST_CASE("an item queued by others while it runs never runs twice
     CHECK(runs == accepted);
 }
 
-TEMPLATE_LIST_TEST_CASE("flush waits for the instance queued last and tells whether there was one", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: flush waits for the instance that was queued last and returns whether there was one",
+                        "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     gate<P> g;
     CHECK_FALSE(g.item.flush()); // never queued
-    // Whether the flush is early enough to find it at work is a race; sooner or later it is.
+    // Whether the flush is early enough to see it run is a race; in one of the attempts it is.
     bool waited = false;
     int round = 0;
     CHECK(eventually([&] {
@@ -135,7 +137,7 @@ TEMPLATE_LIST_TEST_CASE("flush waits for the instance queued last and tells whet
     CHECK_FALSE(g.item.flush()); // idle again
 }
 
-TEMPLATE_LIST_TEST_CASE("flush of an instance that waits at the limit waits for its run", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: a flush of an instance that waits at the limit waits for its run", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     gate<P> g;
@@ -152,7 +154,7 @@ TEMPLATE_LIST_TEST_CASE("flush of an instance that waits at the limit waits for 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("cancel takes a pending instance away and leaves a running one alone", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: cancel removes a pending instance and leaves a running one alone", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     gate<P> g;
@@ -173,7 +175,7 @@ TEMPLATE_LIST_TEST_CASE("cancel takes a pending instance away and leaves a runni
     CHECK(g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("a cancelled instance releases those who flush it", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: a cancelled instance ends the flushes that wait for it", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     gate<P> g;
@@ -188,7 +190,7 @@ TEMPLATE_LIST_TEST_CASE("a cancelled instance releases those who flush it", "", 
     g.open();
 }
 
-TEMPLATE_LIST_TEST_CASE("cancel_sync: afterwards the item is neither pending nor running", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending nor running", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     gate<P> g;
@@ -200,9 +202,9 @@ TEMPLATE_LIST_TEST_CASE("cancel_sync: afterwards the item is neither pending nor
         was_pending = g.item.cancel_sync();
         returned = true;
     });
-    // While it waits, nobody can queue the item.
+    // While it waits, no thread can queue the item.
     CHECK(eventually([&] { return q.queue(g.item) == queue_status::disabled; }));
-    CHECK(eventually([&] { return !g.item.pending(); })); // taken away: else it would run as soon as the gate opens
+    CHECK(eventually([&] { return !g.item.pending(); })); // cancelled: otherwise it would run as soon as the gate opens
     CHECK_FALSE(returned);
     g.open();
     canceller.join();
@@ -215,7 +217,7 @@ TEMPLATE_LIST_TEST_CASE("cancel_sync: afterwards the item is neither pending nor
     CHECK(g.runs == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("several cancel_sync at once nest", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: several concurrent cancel_sync calls nest", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     gate<P> g;
@@ -229,7 +231,8 @@ TEMPLATE_LIST_TEST_CASE("several cancel_sync at once nest", "", every_policy) {
     CHECK(q.queue(g.item) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("disable nests, takes a pending instance away, and enable does not queue", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance and enable does not queue it", "",
+                        every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     gate<P> g;
@@ -253,7 +256,7 @@ TEMPLATE_LIST_TEST_CASE("disable nests, takes a pending instance away, and enabl
     CHECK(w.enable());
 }
 
-TEMPLATE_LIST_TEST_CASE("enable without disable is an error that changes nothing, pending instances included", "",
+TEMPLATE_LIST_TEST_CASE("items: enable without disable throws and changes nothing also if an instance is pending", "",
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
@@ -270,7 +273,7 @@ TEMPLATE_LIST_TEST_CASE("enable without disable is an error that changes nothing
     CHECK(runs == 1);
 }
 
-TEST_CASE("the disable depth has a ceiling, which is an error and not a wrap") {
+TEST_CASE("items: the disable depth has a limit beyond which disable throws and does not wrap") {
     cmwq::workqueue<> q{"q"};
     cmwq::work w{[] {}};
     for (int i = 0; i < 65535; ++i) w.disable();
@@ -283,7 +286,8 @@ TEST_CASE("the disable depth has a ceiling, which is an error and not a wrap") {
     CHECK(q.queue(w) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("waiting for oneself throws instead of hanging, and changes nothing", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws and does not hang and changes nothing", "",
+                        every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> thrown{0};
     cmwq::work<std::function<void()>> w{[&] {
@@ -308,7 +312,7 @@ TEMPLATE_LIST_TEST_CASE("waiting for oneself throws instead of hanging, and chan
     CHECK(thrown == 10);
 }
 
-TEMPLATE_LIST_TEST_CASE("an item may destroy itself in its function", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: an item may destroy itself in its function", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> ends{0};
     for (int i = 0; i < 1000; ++i) {
@@ -319,8 +323,9 @@ TEMPLATE_LIST_TEST_CASE("an item may destroy itself in its function", "", every_
     CHECK(ends == 1000);
 }
 
-TEMPLATE_LIST_TEST_CASE("what takes the address of an item that has destroyed itself does not wait for it", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "items: a new item at the address of an item that has destroyed itself does not wait for that run", "",
+    every_policy) {
     using P = TestType;
     using item = cmwq::work<std::function<void()>>;
     cmwq::workqueue<P> q{"q"};
@@ -344,7 +349,7 @@ TEMPLATE_LIST_TEST_CASE("what takes the address of an item that has destroyed it
     CHECK_FALSE(second->busy());
     CHECK(q.queue_on(first_cpu(), *second) == queue_status::queued);
     if constexpr (runs_one_at_a_time<P>) {
-        // Its turn comes after the function of the first; but who takes it away need not wait for that.
+        // Its turn comes after the function of the first. A call that cancels it need not wait for that.
         CHECK(second->cancel_sync());
         CHECK(runs == 0);
     } else {
@@ -355,7 +360,8 @@ TEMPLATE_LIST_TEST_CASE("what takes the address of an item that has destroyed it
     leave.release();
 }
 
-TEMPLATE_LIST_TEST_CASE("destroying an item cancels it and waits for the running instance", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: the destructor of an item cancels it and waits for the running instance", "",
+                        every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     std::binary_semaphore entered{0};
@@ -385,7 +391,7 @@ TEMPLATE_LIST_TEST_CASE("destroying an item cancels it and waits for the running
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "what was written before queue() is seen by the run; the model tests search the races of losing calls", "",
+    "items: the run sees data written before queue() and model tests search the races of losing calls", "",
     every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     int mailbox = 0; // plain: the item's order makes it visible
@@ -403,7 +409,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(wrong == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("this_work knows the item and the queue, inside only", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: this_work knows the item and the queue only inside of a run", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     CHECK(cmwq::this_work::current() == nullptr);
     CHECK(cmwq::this_work::queue() == nullptr);

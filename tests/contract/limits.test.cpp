@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limits of queues that are not bound: max_active counts for the whole machine, shared out to its NUMA nodes, of
-// which each gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
+// The limits of queues that are not bound: max_active counts for the whole machine and is divided between its NUMA
+// nodes, and each node gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -30,11 +31,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-cmwq::runtime_options two_nodes() {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    return o;
-}
 constexpr unsigned nr_cpus = 16, cpus_of_node = 8;
 
 template <class P>
@@ -47,7 +43,7 @@ cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(a
     return o;
 }
 
-/// Items that stay until they are let go.
+/// Items that stay until the test releases them.
 template <class P>
 class crowd {
 public:
@@ -84,7 +80,7 @@ private:
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items_;
 };
 
-/// When it returns, everything that was queued before in the pools of those CPUs has been looked at.
+/// When it returns, the pools of those CPUs have looked at all items that were queued before.
 template <class P>
 void look_at_all(cmwq::runtime& rt, const attrs& a) {
     cmwq::options<P> o;
@@ -96,8 +92,9 @@ void look_at_all(cmwq::runtime& rt, const attrs& a) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its share by its CPUs", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: max_active counts for the whole machine and each node gets a share according to its CPUs", "",
+    parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> first(q), second(q);
@@ -118,7 +115,8 @@ TEMPLATE_LIST_TEST_CASE("max_active is for the whole machine: a node gets its sh
     CHECK(q.stats().completed == 48);
 }
 
-TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never nothing", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share that is rounded up and never zero", "",
+                        parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 CPUs and 2
     cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
@@ -145,7 +143,7 @@ TEMPLATE_LIST_TEST_CASE("a node with fewer CPUs gets less, rounded up, and never
     CHECK(q.stats().completed == 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a pool that spans nodes has the whole limit", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::system);
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1, a)};
@@ -159,7 +157,7 @@ TEMPLATE_LIST_TEST_CASE("a pool that spans nodes has the whole limit", "", paral
     CHECK(c.most() == 8);
 }
 
-TEMPLATE_LIST_TEST_CASE("min_active: 8 or max_active unless somebody says otherwise, lowered with max_active", "",
+TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is lowered with max_active", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, "q"};
@@ -171,13 +169,13 @@ TEMPLATE_LIST_TEST_CASE("min_active: 8 or max_active unless somebody says otherw
     CHECK(given.min_active() == 12);
     given.set_max_active(5);
     CHECK(given.min_active() == 5);
-    given.set_max_active(100); // which does not bring it back
+    given.set_max_active(100); // which does not change it back
     CHECK(given.min_active() == 5);
     given.set_min_active(100);
     CHECK(given.min_active() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("impossible limits are refused, and nothing changes", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: impossible limits are refused and nothing changes", "", parallel_policies) {
     using queue = cmwq::workqueue<TestType>;
     cmwq::runtime rt{two_nodes()};
     CHECK_THROWS_AS(queue(rt, limits<TestType>(8, 9)), std::invalid_argument);
@@ -203,8 +201,8 @@ TEMPLATE_LIST_TEST_CASE("impossible limits are refused, and nothing changes", ""
     CHECK(c.inside() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits change live: raising starts waiting items in every pod, lowering stops none", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every pod and a lowered limit stops no item",
+                        "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
     crowd<TestType> first(q), second(q);
@@ -237,7 +235,7 @@ TEMPLATE_LIST_TEST_CASE("limits change live: raising starts waiting items in eve
     CHECK(q.stats().completed == 64);
 }
 
-TEMPLATE_LIST_TEST_CASE("raising min_active gives a node more than its share, at once", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a raised min_active gives a node more than its share at once", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> c(q);
@@ -255,8 +253,9 @@ TEMPLATE_LIST_TEST_CASE("raising min_active gives a node more than its share, at
     CHECK(c.most() == 8);
 }
 
-TEMPLATE_LIST_TEST_CASE("a chain of items that wait for each other completes if it is no longer than min_active", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: a chain of items that wait for each other completes if it is not longer than min_active", "",
+    parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const unsigned length = GENERATE(1u, 4u, 8u, 20u);
     const bool one_node = GENERATE(true, false);
@@ -276,7 +275,7 @@ TEMPLATE_LIST_TEST_CASE("a chain of items that wait for each other completes if 
     CHECK(q.stats().completed == 5 * length);
 }
 
-TEMPLATE_LIST_TEST_CASE("pods of a node take turns when a slot comes free", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becomes free", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
     crowd<TestType> holder(q);
@@ -300,8 +299,8 @@ TEMPLATE_LIST_TEST_CASE("pods of a node take turns when a slot comes free", "", 
     CHECK(most_ahead == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed and moved to another queue", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled and flushed and moved to another queue",
+                        "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
     cmwq::workqueue<TestType> free{rt, "free"};
@@ -326,7 +325,7 @@ TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed 
     opener.join();
     q.flush();
     CHECK(runs == 10);
-    // All that waits is cancelled: the slot is not lost with it.
+    // All waiting items are cancelled: the slot is not lost with them.
     holder.add(0);
     CHECK(holder.grows_to(1));
     for (unsigned i = 0; i < 10; ++i) CHECK(q.queue_on(i % cpus_of_node, *items[i]) == queue_status::queued);
@@ -338,7 +337,7 @@ TEMPLATE_LIST_TEST_CASE("items that wait at the limit can be cancelled, flushed 
     CHECK(runs == 11);
 }
 
-TEMPLATE_LIST_TEST_CASE("a slot that is handed to a pod whose item is being cancelled at that moment is not lost", "",
+TEMPLATE_LIST_TEST_CASE("limits: a slot is not lost if the item of its new pool is cancelled at that moment", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
@@ -367,8 +366,7 @@ TEMPLATE_LIST_TEST_CASE("a slot that is handed to a pod whose item is being canc
     CHECK(runs == 5000 - cancelled);
 }
 
-TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instant, and loses nothing", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and lose no item", "", parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     const attrs by_cache = attrs{}.affinity(affinity_scope::cache), by_node = attrs{}.affinity(affinity_scope::numa),
@@ -376,8 +374,8 @@ TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instan
     cmwq::workqueue<P> q{rt, limits<P>(8, 1, by_cache)};
     stress::complaints complaints;
 
-    // What may be active at most. Raised before a change that allows more; lowered after one that allows less, when all
-    // that was queued before it is done.
+    // The largest number of active items. It is raised before a change that allows more, and lowered after a change
+    // that allows less, when all items that were queued before that change have run.
     std::atomic<unsigned> allowed{8}, allowed_on_node{4};
     std::atomic<unsigned> inside{0}, inside_node[2] = {};
     struct item {
@@ -419,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instan
                 switch (r.below(8)) {
                 case 0: note(home == 2 ? q.queue(*i.work) : q.queue_on(cpu, *i.work)); break;
                 case 1:
-                    // A hint only: an item that must stay on its node is not among them.
+                    // Only a hint: items that must stay on their node do not use it.
                     note(home == 2 ? q.queue_on_node(static_cast<int>(r.below(2)), *i.work) : q.queue_on(cpu, *i.work));
                     break;
                 case 2:
@@ -455,7 +453,7 @@ TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instan
         }
         max = new_max, min = new_min;
         const unsigned on_node = spans ? max : share(), all = spans ? max : 2 * share();
-        // While the pools change hands, what the old ones still run comes on top.
+        // While pools are exchanged, the items that still run in the old ones come on top.
         allowed = before + all;
         allowed_on_node = before_on_node + on_node;
         if (wanted != nullptr) {
@@ -487,8 +485,9 @@ TEMPLATE_LIST_TEST_CASE("a run at random stays within the limits at every instan
     CHECK(ran > 1000);
 }
 
-TEMPLATE_LIST_TEST_CASE("queue_on_node is a hint for the pod; an unknown node is rejected and the item left alone", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: queue_on_node is a hint for the pod and rejects an unknown node and leaves the item alone", "",
+    keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     cmwq::options<P> o;
@@ -511,7 +510,7 @@ TEMPLATE_LIST_TEST_CASE("queue_on_node is a hint for the pod; an unknown node is
         CHECK(where([&] { return q.queue_on_node(0, w); }) == first);
         CHECK(where([&] { return q.queue_on_node(1, w); }) == second);
     }
-    // A node on which the queue has no CPU: a hint that cannot be followed.
+    // A node on which the queue has no CPU: it cannot follow the hint.
     q.apply(attrs{}.cpus(cpuset::range(0, 8)));
     CHECK(q.queue_on_node(1, w) == queue_status::queued);
     w.flush();

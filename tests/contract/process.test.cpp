@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What happens to the process as a whole: fork(), an exception without a handler, a runtime that goes before its queues.
-// Each case is a forked child that says by its exit status what it saw.
+// Events of the whole process: fork(), an exception without a handler, a runtime that ends before its queues. Each case
+// is a forked child whose exit status says what it saw.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -38,8 +38,9 @@ using namespace cmwq_test;
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEMPLATE_LIST_TEST_CASE("a forked child: the parent's queues reject, nothing waits, and a new global runtime works", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "process: in a forked child the queues of the parent reject and no call waits and a new global runtime works", "",
+    every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"parent"};
     gate<P> g;
@@ -78,7 +79,7 @@ TEMPLATE_LIST_TEST_CASE("a forked child: the parent's queues reject, nothing wai
         idle.flush();
         expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
         w.flush();
-        // What was pending in the parent is as good as new once it has been taken away.
+        // An item that was pending in the parent can be used again after it was cancelled.
         expect(128, fresh.queue_after(1h, armed) == queue_status::queued && armed.cancel() && !armed.pending() &&
                         fresh.queue(armed) == queue_status::queued);
         armed.flush();
@@ -97,9 +98,9 @@ TEMPLATE_LIST_TEST_CASE("a forked child: the parent's queues reject, nothing wai
     CHECK(armed.cancel());
 }
 
-TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
     using P = TestType;
-    const outcome o = in_child([] { // a child of its own: the objects are this one's
+    const outcome o = in_child([] { // a child of its own, which owns the objects
         auto* rt = new cmwq::runtime;
         auto* q = new cmwq::workqueue<P>(*rt, "parent");
         std::binary_semaphore entered{0};
@@ -132,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("a forked child may destroy what it has inherited", "", 
 
 namespace {
 
-/// What a child finds in its own process-wide runtime, with that environment. The parent has used its own.
+/// The global runtime of a child with that environment. The parent has used its own one.
 template <class F>
 outcome with_environment(const char* text, F body) {
     static_cast<void>(cmwq::runtime::global());
@@ -164,7 +165,8 @@ using cmwq::runtime;
 
 } // namespace
 
-TEST_CASE("the global runtime has the options that it was given before its first use; later is too late") {
+TEST_CASE(
+    "process: the global runtime has the options that were set before its first use and later calls are refused") {
     const outcome o = with_environment(nullptr, [](findings& f) {
         const unsigned cpu = *runtime{}.cpus().begin();
         runtime::configure_global({.default_scope = affinity_scope::smt});
@@ -191,7 +193,7 @@ TEST_CASE("the global runtime has the options that it was given before its first
             look.flush();
             f.expect(16, pool.starts_with("cmwq/u") == (q != &cmwq::system_wq()), pool.c_str()); // elastic, or not
         }
-        const outcome child = in_child([] { // which has what its parent said, until it says something else itself
+        const outcome child = in_child([] { // which has the options of its parent until it sets its own
             const bool inherited = runtime::global().default_scope() == affinity_scope::numa;
             const outcome grandchild = in_child([] {
                 runtime::configure_global({.default_scope = affinity_scope::cpu});
@@ -205,7 +207,7 @@ TEST_CASE("the global runtime has the options that it was given before its first
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("CMWQ overrides what the program says, for the global runtime only") {
+TEST_CASE("process: CMWQ overrides the options of the program for the global runtime only") {
     const outcome o = with_environment(" default_scope = cpu , max_threads=7", [](findings& f) {
         const unsigned cpu = *runtime{}.cpus().begin();
         runtime::configure_global({.cpus = {cpu}, .default_scope = affinity_scope::numa});
@@ -220,7 +222,8 @@ TEST_CASE("CMWQ overrides what the program says, for the global runtime only") {
     CHECK(with_environment("", [](findings&) { static_cast<void>(runtime::global()); }).exited_with(0));
 }
 
-TEST_CASE("CMWQ with a wrong text: every first use says so, nothing is made, and the next one tries again") {
+TEST_CASE(
+    "process: after a wrong text in CMWQ every first use throws and nothing is made and the next use tries again") {
     const outcome o = with_environment("default_scope=numa,wachdog=10s", [](findings& f) {
         const auto good = [](const std::string& what) {
             return what.find("CMWQ") != std::string::npos && what.find("'wachdog=10s'") != std::string::npos &&
@@ -235,7 +238,7 @@ TEST_CASE("CMWQ with a wrong text: every first use says so, nothing is made, and
         f.expect(2, good(refusal([] { cmwq::system_wq(); })), "system_wq()");
         f.expect(4, good(refusal([] { cmwq::workqueue<> q{"q"}; })), "workqueue");
         f.expect(8, threads() == before, "threads");
-        ::setenv("CMWQ", "cpus=60000", 1); // sensible, but not here
+        ::setenv("CMWQ", "cpus=60000", 1); // a valid value, but not on this machine
         const std::string what = refusal([] { static_cast<void>(runtime::global()); });
         f.expect(16, what.find("CPUs 60000") != std::string::npos && what.find("'cpus=60000'") != std::string::npos,
                  what.c_str());
@@ -258,7 +261,7 @@ TEST_CASE("hidden: with rights of another user", "[.]") {
     std::exit(0);
 }
 
-TEST_CASE("CMWQ means nothing to a program that runs with another user's rights") {
+TEST_CASE("process: a program that runs with the rights of another user ignores CMWQ") {
     if (::geteuid() != 0) {
         std::puts("not looked at: only root can make such a program");
         return;
@@ -281,7 +284,7 @@ TEST_CASE("CMWQ means nothing to a program that runs with another user's rights"
 
 #endif
 
-TEST_CASE("an exception that nobody handles terminates the program") {
+TEST_CASE("process: an unhandled exception terminates the program") {
     const outcome o = in_child([] {
         cmwq::workqueue<> q{"q"};
         q.post([] { throw std::runtime_error("nobody handles this"); });
@@ -292,7 +295,7 @@ TEST_CASE("an exception that nobody handles terminates the program") {
     CHECK(o.stderr_text.find("nobody handles this") != std::string::npos);
 }
 
-TEST_CASE("a runtime destroyed before its queue terminates the program and names the queue") {
+TEST_CASE("process: a runtime destroyed before its queue terminates the program and names the queue") {
     const outcome o = in_child([] {
         auto* rt = new cmwq::runtime;
         auto* q = new cmwq::workqueue<>(*rt, "forgotten");
@@ -304,7 +307,7 @@ TEST_CASE("a runtime destroyed before its queue terminates the program and names
     CHECK(o.stderr_text.find("\"forgotten\"") != std::string::npos);
 }
 
-TEST_CASE("a runtime keeps no more than a sixteenth of the descriptors, and gives them back when its threads end") {
+TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and its threads give theirs back") {
     const auto nr_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                              std::filesystem::directory_iterator());
@@ -344,7 +347,7 @@ TEST_CASE("a runtime keeps no more than a sixteenth of the descriptors, and give
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("exit while items run and are pending") {
+TEST_CASE("process: the program may exit while items run and are pending") {
     const outcome o = in_child([] {
         static cmwq::workqueue<>* const q = new cmwq::workqueue<>("immortal");
         static std::binary_semaphore entered{0}, never{0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every queue promises: limits, order, flush, drain, its end.
+// The promises of every queue: limits, order, flush, drain, its destructor.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -40,7 +40,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a priority that is none is refused by name of its value, and no queue is made") {
+TEST_CASE("queues: an invalid priority is refused and its value is named and no queue is made") {
     constexpr auto refused = [](auto o, unsigned value, auto make) {
         o.priority = static_cast<cmwq::priority>(value);
         CHECK_THROWS_AS(make(o), std::invalid_argument);
@@ -57,7 +57,8 @@ TEST_CASE("a priority that is none is refused by name of its value, and no queue
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("one item at a time: those queued on a CPU run in queueing order", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: items queued on a CPU run in queueing order if they run one at a time", "",
+                        every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     std::vector<int> order; // plain: one at a time
@@ -67,13 +68,13 @@ TEMPLATE_LIST_TEST_CASE("one item at a time: those queued on a CPU run in queuei
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-// All policies, on one CPU: their queues share a pool.
-TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its active items at most", "",
+// Two queues of each policy on one CPU: they share a pool.
+TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
                         threaded_policies) {
     using P = TestType;
     const unsigned limit = GENERATE(1u, 16u);
-    // Where the items of a pool run beside each other, the worker that has taken the item may lose its CPU, or be held
-    // up by a fault, while others go on.
+    // In a pool that runs several items, the worker that has taken the item may lose its CPU, or be delayed by a fault,
+    // while other workers go on.
     constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
     constexpr int meanwhile = one_by_one ? 0 : 2000;
     cmwq::runtime rt{{.cpus = {first_cpu()}}};
@@ -91,7 +92,7 @@ TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its acti
     CHECK(eventually([&] { return started > 0; }));
     cmwq::work last{[] {}};
     busy.queue(last);
-    CHECK(last.cancel()); // it was found: all that was queued before it waits for the limit by now
+    CHECK(last.cancel()); // it was found, so all items queued before it wait for the limit by now
     int seen = 0;
     cmwq::work item{[&] { seen = started; }};
     other.queue(item);
@@ -103,8 +104,9 @@ TEMPLATE_LIST_TEST_CASE("a backlog of one queue holds up another one by its acti
     CHECK(started == 5000);
 }
 
-TEMPLATE_LIST_TEST_CASE("set_max_active takes effect at once: raising starts waiting items, lowering stops none", "",
-                        limited_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "queues: set_max_active takes effect at once and raising starts waiting items and lowering stops none", "",
+    limited_policies) {
     cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
     CHECK(q.max_active() == 1);
     std::counting_semaphore<> entered{0}, leave{0};
@@ -125,7 +127,7 @@ TEMPLATE_LIST_TEST_CASE("set_max_active takes effect at once: raising starts wai
     CHECK(inside == 3);
     q.set_max_active(2);
     CHECK(inside == 3);
-    leave.release(); // two are left: nobody starts
+    leave.release(); // two are left, so none starts
     CHECK(eventually([&] { return q.stats().completed == 1; }));
     CHECK(q.stats().started == 3);
     leave.release(4);
@@ -133,7 +135,7 @@ TEMPLATE_LIST_TEST_CASE("set_max_active takes effect at once: raising starts wai
     CHECK(q.stats().completed == 5);
 }
 
-TEMPLATE_LIST_TEST_CASE("an impossible max_active is refused where it is made, and changes nothing", "",
+TEMPLATE_LIST_TEST_CASE("queues: an impossible max_active is refused by the call and nothing changes", "",
                         limited_policies) {
     using queue = cmwq::workqueue<TestType>;
     CHECK_THROWS_AS(queue(at_most<TestType>(0, "q")), std::invalid_argument);
@@ -150,7 +152,8 @@ TEMPLATE_LIST_TEST_CASE("an impossible max_active is refused where it is made, a
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("a limit that is part of the policy's promise cannot be changed", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: a limit that belongs to the promise of the policy cannot be changed", "",
+                        every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     cmwq::workqueue_base& base = q;
@@ -170,7 +173,8 @@ TEMPLATE_LIST_TEST_CASE("a limit that is part of the policy's promise cannot be 
     CHECK(runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("a failed constructor leaves the exception handler with its owner", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("queues: a constructor that fails leaves the exception handler with its owner", "",
+                        limited_policies) {
     using queue = cmwq::workqueue<TestType>;
     const auto counted = std::make_shared<int>(0);
     {
@@ -182,7 +186,8 @@ TEMPLATE_LIST_TEST_CASE("a failed constructor leaves the exception handler with 
     CHECK(counted.use_count() == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue keeps its whole name, and takes its policy's without one", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name and without one it has the name of its policy", "",
+                        every_policy) {
     const std::string name(200, 'n');
     cmwq::workqueue<TestType> q{name};
     CHECK(q.name() == name);
@@ -190,7 +195,8 @@ TEMPLATE_LIST_TEST_CASE("a queue keeps its whole name, and takes its policy's wi
     CHECK(nameless.name() == TestType::name);
 }
 
-TEMPLATE_LIST_TEST_CASE("flush covers what was queued before, waiting items included, on every CPU", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: flush covers all items queued before including waiting ones on every CPU", "",
+                        every_policy) {
     cmwq::workqueue<TestType> q{at_most<TestType>(2, "q")};
     const int expected = 20 * static_cast<int>(cmwq::runtime::global().cpus().size());
     for (int round = 0; round < 20; ++round) {
@@ -203,7 +209,7 @@ TEMPLATE_LIST_TEST_CASE("flush covers what was queued before, waiting items incl
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("flush does not wait for what is queued later", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: flush does not wait for items that are queued later", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<bool> stop{false};
     std::atomic<int> runs{0};
@@ -218,7 +224,7 @@ TEMPLATE_LIST_TEST_CASE("flush does not wait for what is queued later", "", ever
     CHECK(runs > 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("more flushers at once than there are colours", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: more threads may flush at once than there are colors", "", every_policy) {
     cmwq::workqueue<TestType> q{at_most<TestType>(4, "q")};
     std::atomic<int> failures{0};
     std::vector<std::thread> flushers;
@@ -236,7 +242,7 @@ TEMPLATE_LIST_TEST_CASE("more flushers at once than there are colours", "", ever
     CHECK(failures == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("drain waits for chained items and rejects foreign ones meanwhile", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other items meanwhile", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     std::binary_semaphore entered{0};
@@ -274,7 +280,7 @@ TEMPLATE_LIST_TEST_CASE("drain waits for chained items and rejects foreign ones 
     q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("the destructor runs everything that was accepted, chained items and waiting ones included", "",
+TEMPLATE_LIST_TEST_CASE("queues: the destructor runs every accepted item including chained and waiting ones", "",
                         every_policy) {
     std::atomic<int> runs{0};
     {
@@ -289,7 +295,7 @@ TEMPLATE_LIST_TEST_CASE("the destructor runs everything that was accepted, chain
     CHECK(runs == 200);
 }
 
-TEMPLATE_LIST_TEST_CASE("a queue may be destroyed while its items run, and rejects others from then on", "",
+TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run and then rejects new items", "",
                         every_policy) {
     using P = TestType;
     std::binary_semaphore entered{0};
@@ -312,16 +318,17 @@ TEMPLATE_LIST_TEST_CASE("a queue may be destroyed while its items run, and rejec
         destroyed = true;
     });
     cmwq::work w{[] {}};
-    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; })); // its item still runs: it exists
+    // Its item still runs, so the queue exists.
+    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; }));
     CHECK_FALSE(destroyed);
-    CHECK(other.queue(w) != queue_status::rejected); // the item is as good as before
+    CHECK(other.queue(w) != queue_status::rejected); // the item can be used as before
     leave.release();
     destroyer.join();
     CHECK(in_time);
     w.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("an unknown CPU is rejected and leaves the item alone", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: an unknown CPU is rejected and the item stays as it was", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> runs{0};
     cmwq::work w{[&] { ++runs; }};
@@ -339,7 +346,7 @@ TEMPLATE_LIST_TEST_CASE("an unknown CPU is rejected and leaves the item alone", 
     CHECK(runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("post and async own what they run", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: post and async own their callables", "", every_policy) {
     const auto token = std::make_shared<int>(0);
     cmwq::workqueue<TestType> q{"q"};
     q.post([token] {});
@@ -357,7 +364,7 @@ TEMPLATE_LIST_TEST_CASE("post and async own what they run", "", every_policy) {
     CHECK(eventually([&] { return token.use_count() == 1; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("async on a queue that does not accept gives a future that says so", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: async on a queue that rejects returns a future with an error", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     occupied<TestType> o{q};
     std::thread drainer([&] { q.drain(); });
@@ -368,7 +375,7 @@ TEMPLATE_LIST_TEST_CASE("async on a queue that does not accept gives a future th
     drainer.join();
 }
 
-TEMPLATE_LIST_TEST_CASE("exceptions go to the queue's handler, and the worker goes on", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and the worker goes on", "", every_policy) {
     std::atomic<int> caught{0}, ran{0};
     cmwq::options<TestType> o;
     o.on_exception = [&](std::exception_ptr e) {
@@ -388,7 +395,7 @@ TEMPLATE_LIST_TEST_CASE("exceptions go to the queue's handler, and the worker go
     CHECK(ran == 10);
 }
 
-TEMPLATE_LIST_TEST_CASE("the counters of a queue count its runs, and nobody else's", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: the counters of a queue count its own runs only", "", every_policy) {
     cmwq::workqueue<TestType> a{"a"}, b{"b"};
     for (int i = 0; i < 30; ++i) a.post([] {});
     for (int i = 0; i < 10; ++i) b.post([] {});
@@ -400,7 +407,7 @@ TEMPLATE_LIST_TEST_CASE("the counters of a queue count its runs, and nobody else
     CHECK(b.stats().completed == 10);
 }
 
-TEMPLATE_LIST_TEST_CASE("many queues share the threads", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: many queues share the threads", "", every_policy) {
     cmwq::runtime rt;
     std::vector<std::unique_ptr<cmwq::workqueue<TestType>>> queues;
     std::atomic<int> runs{0};
@@ -413,13 +420,13 @@ TEMPLATE_LIST_TEST_CASE("many queues share the threads", "", every_policy) {
     CHECK(rt.stats().peak_threads <= 10 * rt.cpus().size());
 }
 
-TEST_CASE("the global runtime has all CPUs, also when an item is the first to use it") {
+TEST_CASE("queues: the global runtime has all CPUs also if an item uses it first") {
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     CHECK(q.async([] { return cmwq::runtime().cpus().size(); }).get() == rt.cpus().size());
 }
 
-TEST_CASE("the system queues exist, are shared, and run items") {
+TEST_CASE("queues: the system queues exist and are shared and run items") {
     CHECK(&cmwq::system_wq() == &cmwq::system_wq());
     CHECK(cmwq::system_wq().name() == "system");
     std::atomic<int> runs{0};
@@ -435,7 +442,7 @@ TEST_CASE("the system queues exist, are shared, and run items") {
     CHECK(runs == 3);
 }
 
-TEST_CASE("queue() from a CPU that is none of the runtime's: the item runs on one that is") {
+TEST_CASE("queues: queue() from a CPU outside of the runtime runs the item on a CPU of the runtime") {
     const cmwq::cpuset all = cmwq::runtime::global().cpus();
     cmwq::runtime rt{{.cpus = {first_cpu()}}};
     cmwq::workqueue<> q{rt, "q"};
@@ -454,7 +461,7 @@ TEST_CASE("queue() from a CPU that is none of the runtime's: the item runs on on
     CHECK(elsewhere == 0);
 }
 
-TEST_CASE("never twice at once, also where the pool is exchanged in which many workers have come and gone") {
+TEST_CASE("queues: an item never runs twice at once also if its pool is exchanged after many workers came and went") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds{1}}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 200}};
     std::atomic<unsigned> inside{0};
@@ -496,7 +503,7 @@ TEST_CASE("never twice at once, also where the pool is exchanged in which many w
     CHECK(overlaps == 0);
 }
 
-TEST_CASE("shutdown(cancel_pending) drops what waits behind its own run, too, and waits for the run") {
+TEST_CASE("queues: shutdown(cancel_pending) drops an item that is queued behind its own run and waits for the run") {
     cmwq::workqueue<cmwq::unbound> q{{.name = "q", .max_active = 4}};
     std::atomic<int> runs{0};
     std::binary_semaphore begun{0}, go{0};
@@ -509,7 +516,7 @@ TEST_CASE("shutdown(cancel_pending) drops what waits behind its own run, too, an
     begun.acquire();
     CHECK(q.queue(item) == queue_status::queued);
     std::atomic<bool> passed{false};
-    q.post([&] { passed = true; }); // whoever takes this has put the item aside
+    q.post([&] { passed = true; }); // the worker that takes this has put the item aside
     REQUIRE(eventually([&] { return passed.load(); }));
     std::size_t dropped = 0;
     std::thread aside([&] { dropped = q.shutdown(cmwq::cancel_pending); });

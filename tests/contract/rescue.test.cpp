@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers: the items of their queues get on although no worker can be made, and those of other queues are no worse off.
+// Rescuers: the items of their queues run although no worker can be made, and items of other queues are not delayed.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 #include "this_task.hpp"
 #include "threads_named.hpp"
 
@@ -33,7 +33,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// Queues something until a worker runs it: then there are workers.
+/// Queues items until a worker runs one: then there are workers.
 template <class P>
 bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
     return eventually([&] {
@@ -47,7 +47,7 @@ bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of them block, in order", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker though some of them block", "",
                         threaded_policies) {
     using P = TestType;
     constexpr int many = 1000, nr_blocking = 20;
@@ -98,7 +98,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run without a worker, some of 
     CHECK(s.events.count(kind::thread_limit) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as a name goes", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue up to the length of a thread name", "",
+                        threaded_policies) {
     using P = TestType;
     for (const auto& [queue, thread] :
          {std::pair{"disk", "cmwq/R:disk"}, {"12345678", "cmwq/R:12345678"}, {"a longer name", "cmwq/R:a longer"}}) {
@@ -113,8 +114,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue, as far as
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the thread keeps to the CPUs of its queue, idle and running, also when they change",
-                        "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "rescue: the thread keeps to the CPUs of its queue when idle and when running and after a change", "",
+    keyed_policies) {
     using P = TestType;
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
@@ -153,11 +155,11 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread keeps to the CPUs of its queue, idle
     CHECK(rescued_on() == first);
 }
 
-TEST_CASE("rescue: of a bound queue the thread is bound to the CPU whose items it runs, and then to none") {
+TEST_CASE("rescue: the rescuer of a bound queue is bound to the CPU whose items it runs and then to none") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     std::unique_ptr<cmwq::workqueue<>> q;
-    std::thread([&] { // where it was made does not matter
+    std::thread([&] { // the CPU on which the queue was made does not matter
         CHECK(cmwq::detail::bind_this_thread(cmwq::cpuset{s.cpus[0]}) == 0);
         q = std::make_unique<cmwq::workqueue<>>(s.rt, with_rescuer<cmwq::bound>("disk"));
     })
@@ -180,7 +182,7 @@ TEST_CASE("rescue: of a bound queue the thread is bound to the CPU whose items i
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, wherever it was queued", "",
+TEMPLATE_LIST_TEST_CASE("rescue: all items of an ordered queue run in order on whatever CPU they were queued", "",
                         std::tuple<cmwq::ordered>) {
     scarce_runtime s;
     cmwq::workqueue<TestType> q{s.rt, with_rescuer<TestType>()};
@@ -198,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: in an ordered queue everything runs in order, w
     for (int i = 0; i < 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools, and goes on when it can", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and goes on later", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -227,7 +229,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
     CHECK(s.events.count(kind::rescued) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: what blocks on the rescuer holds nobody up once there are workers", "",
+TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no other item once there are workers", "",
                         crowded_policies) {
     using P = TestType;
     const bool announced = GENERATE(false, true);
@@ -255,7 +257,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: what blocks on the rescuer holds nobody up once
     stays.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back, and comes when they are blocked", "",
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back and comes when they are blocked", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -293,17 +295,17 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back, and c
         for (unsigned i = 0; i < all; ++i) entered.acquire();
         if (held == static_cast<int>(all)) {
             const auto third = run(100);
-            // Unless one more was just being made: then that runs them.
+            // Unless one more worker was just being made, which then runs them.
             CHECK(eventually([&] { return third() == 100 || s.rt.stats().threads > all; }));
         }
         leave.release(all);
         q.flush();
         CHECK(held > 0);
-        CHECK(s.events.count(kind::rescued) == 1); // it is told once
+        CHECK(s.events.count(kind::rescued) == 1); // it is reported once
     }
 }
 
-TEST_CASE("rescue: where no queue has a rescuer nothing is rescued, and on_rescuer() is false anywhere else") {
+TEST_CASE("rescue: without a rescuer no item is rescued and on_rescuer() is false everywhere") {
     scarce_runtime s;
     CHECK(!cmwq::this_work::on_rescuer());
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -315,7 +317,7 @@ TEST_CASE("rescue: where no queue has a rescuer nothing is rescued, and on_rescu
     CHECK(s.events.count(kind::rescued) == 0);
 }
 
-TEST_CASE("rescue: endless work in one pool does not keep the rescuer from another one") {
+TEST_CASE("rescue: endless items in one pool do not keep the rescuer from another pool") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -337,7 +339,7 @@ TEST_CASE("rescue: endless work in one pool does not keep the rescuer from anoth
     CHECK(!endless.busy());
 }
 
-TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits") {
+TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool waits") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
@@ -345,7 +347,7 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
     constexpr int many = 200;
     std::vector<int> places; // one thread writes
     std::counting_semaphore<> entered{0}, leave{0};
-    // The rescuer stays in one pool until the other one has asked for it: it goes there for its first item.
+    // The rescuer stays in one pool until the other pool has called it.
     for (int c = 0; c < 2; ++c) {
         q.post_on(s.cpus[static_cast<std::size_t>(c)], [&] {
             entered.release();
@@ -365,7 +367,7 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
     q.flush();
     REQUIRE(places.size() == 2 * many);
     CHECK(s.rt.stats().items_rescued == 2 * many + 2);
-    // The first stay may be longer, until the other one's call has come. After that they take turns.
+    // The first stay may be longer, until the other pool has called. After that they take turns.
     int longest = 0, stay = 0, left_of[2] = {many, many};
     for (std::size_t i = 0; i < places.size(); ++i) {
         stay = i > before && places[i] == places[i - 1] ? stay + 1 : 1;
@@ -375,22 +377,12 @@ TEST_CASE("rescue: turns are batches of sixteen, as long as another pool waits")
     CHECK(longest <= 16);
 }
 
-// The staff thread tries again within a millisecond or so, unless it gets no CPU: hence more than one attempt.
-TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and later") {
-    struct refuses_once final : cmwq::thread_source {
-        std::atomic<int> refusals{0};
-        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (refusals > 0) {
-                --refusals;
-                return EAGAIN;
-            }
-            return t.start(body, arg);
-        }
-    };
+// The staff thread tries again within a millisecond or so, unless it gets no CPU: therefore there are several attempts.
+TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;
     for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
-        refuses_once threads;
+        fake_threads threads;
         cmwq::runtime rt{{.sentinel = false, .threads = &threads}};
         cmwq::workqueue<cmwq::unbound> q{rt, with_rescuer<cmwq::unbound>()};
         std::counting_semaphore<> entered{0}, leave{0};
@@ -403,21 +395,21 @@ TEST_CASE("rescue: a refusal that does not last calls nobody, the first time and
             entered.acquire();
         };
         if (rescued_before) {
-            threads.refusals = 1'000'000'000;
+            threads.refuse();
             hold(); // on the rescuer
-            threads.refusals = 0;
-            hold(); // on a worker, which has had a second one made
+            threads.allow();
+            hold(); // on a worker, which has caused a second one to be made
             leave.release(2);
             q.flush();
-            threads.refusals = 2;
+            threads.refuse(2);
             hold();
             hold(); // on the second one; the first refusal: there is no spare
         } else {
-            threads.refusals = 1;
+            threads.refuse(1);
         }
         const std::uint64_t before = rt.stats().items_rescued;
         hold(); // refused once
-        patient = rt.stats().items_rescued == before && threads.refusals == 0;
+        patient = rt.stats().items_rescued == before && threads.refusals_left() == 0;
         leave.release(3);
         q.flush();
     }
@@ -451,11 +443,11 @@ private:
 
 } // namespace
 
-// The kernel has its rescuers for this: making a worker does not fail, it takes long.
-TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers are called and timers fire", "",
+// The kernel has its rescuers for this case: the start of a thread does not fail but takes long.
+TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
                         threaded_policies) {
     using P = TestType;
-    stalling_threads threads;
+    fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
     cmwq::workqueue<P> first{rt, with_rescuer<P>()};
@@ -468,7 +460,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers ar
     std::atomic<int> rescued{0};
     const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };
     for (int i = 0; i < 10; ++i) first.post_on(first_cpu(), count);
-    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and nobody is left to make threads
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and no other thread can make threads
     for (int i = 0; i < 10; ++i) second.post(count);
     CHECK(timers.goes_on());
     CHECK(eventually([&] { return rescued == 20; }));
@@ -479,9 +471,10 @@ TEMPLATE_LIST_TEST_CASE("rescue: while threads are made for seconds, rescuers ar
     CHECK(rescued == 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a worker that makes its spare for seconds holds nobody up", "", crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no other item", "",
+                        crowded_policies) {
     using P = TestType;
-    stalling_threads threads;
+    fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
     cmwq::workqueue<P> q{rt, with_rescuer<P>()};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rescuer finds the items of its queue among many others without looking at those again for each item. Counted, not
-// timed: the step from one item of a list to the next counts itself, in this program.
+// A rescuer finds the items of its queue among many others without a new look at those for each item. The test counts
+// steps instead of measuring time: in this program the step from one item of a list to the next counts itself.
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ inline work_base* item_list::next(work_base& w) noexcept {
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -45,7 +45,8 @@ cmwq::options<P> wide(cmwq::options<P> o) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are looked at once", "", crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer looks once at the items of other queues in front of its own", "",
+                        crowded_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::workqueue<P> with{s.rt, wide(with_rescuer<P>())};
@@ -68,7 +69,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are loo
     const std::uint64_t before = nr_steps;
     stays.open();
     CHECK(eventually([&] { return found.runs == 1; }));
-    CHECK(last.cancel()); // up to which it has looked
+    CHECK(last.cancel()); // the item up to which it has looked
     found.open();
     with.flush();
     const std::uint64_t steps = nr_steps - before;
@@ -82,8 +83,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: items of other queues that are in front are loo
     CHECK(others == nr_foreign);
 }
 
-TEST_CASE("rescue: an item in front that goes takes no other one from sight") {
-    // The rescuer remembers up to where it has looked by an item; that one is cancelled, and the one before it, too.
+TEST_CASE("rescue: removal of an item in front does not hide another item") {
+    // The rescuer remembers an item as the end of its look; that item is cancelled, and the one before it, too.
     using item = cmwq::work<std::function<void()>>;
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()}, other{s.rt, "other"};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers that cannot be made, that are not needed any more when they come, and those of the parent in a forked child.
+// Rescuers that cannot be made, rescuers that are no longer needed when they come, and those of the parent in a forked
+// child.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
-#include "stress/stress.hpp"
+#include "scarce_runtime.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -36,14 +37,14 @@ struct counted {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and nothing is left of the attempt", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and leaves nothing behind", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     {
         cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // the topology is loaded, pools are known
     }
-    const auto tasks = stress::nr_tasks();
+    const auto tasks = cmwq_test::nr_tasks();
     const std::string before = s.rt.dump();
     s.threads.refuse();
     std::atomic<int> alive{0};
@@ -59,80 +60,51 @@ TEMPLATE_LIST_TEST_CASE("rescue: without its rescuer a queue cannot be made, and
         }
     }
     CHECK(alive == 0);
-    CHECK(stress::nr_tasks() == tasks);
+    CHECK(cmwq_test::nr_tasks() == tasks);
     CHECK(eventually([&] { return s.rt.dump() == before; }));
     s.threads.allow();
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
 }
 
-TEST_CASE("rescue: attributes that are impossible leave no rescuer behind") {
-    const auto tasks = stress::nr_tasks();
+TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
+    const auto tasks = cmwq_test::nr_tasks();
     scarce_runtime s;
     cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
     o.attrs.nice(100);
     CHECK_THROWS_AS(cmwq::workqueue<cmwq::unbound>(s.rt, std::move(o)), std::invalid_argument);
     CHECK(s.threads.made() == 3); // the two threads of the runtime, and a rescuer
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks + 2; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer goes with its queue", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_policies) {
     using P = TestType;
-    const auto tasks = stress::nr_tasks();
+    const auto tasks = cmwq_test::nr_tasks();
     {
         scarce_runtime s;
         for (int i = 0; i < 3; ++i) {
             std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
             for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
-            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 7; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 7; }));
             queues.clear();
-            CHECK(eventually([&] { return stress::nr_tasks() == tasks + 2; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
         }
     }
-    CHECK(eventually([&] { return stress::nr_tasks() == tasks; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks; }));
 }
 
-namespace {
-
-/// The threads of the rescuers made while `hold` is set begin with a wait.
-class late_threads final : public cmwq::thread_source {
-public:
-    scarce_threads others;
-    std::atomic<bool> hold{false};
-    void let_go() { leave_.release(); }
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (!hold) return others.start(t, body, arg);
-        body_ = body;
-        arg_ = arg;
-        return t.start(
-            [](void* self) {
-                auto& s = *static_cast<late_threads*>(self);
-                s.leave_.acquire();
-                s.body_(s.arg_);
-            },
-            this);
-    }
-
-private:
-    std::binary_semaphore leave_{0};
-    cmwq::detail::thread_body body_ = nullptr; // of the only one
-    void* arg_ = nullptr;
-};
-
-} // namespace
-
-TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered the call", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has answered the call", "",
+                        threaded_policies) {
     using P = TestType;
-    late_threads threads;
+    fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<P> prompt{rt, with_rescuer<P>("prompt")};
-    threads.hold = true;
+    threads.hold_bodies(true);
     auto late = std::make_unique<cmwq::workqueue<P>>(rt, with_rescuer<P>("late"));
-    threads.hold = false;
-    threads.others.refuse();
+    threads.hold_bodies(false);
+    threads.refuse();
     std::atomic<int> by_prompt{0}, by_late{0};
     cmwq::work first{[&] { by_prompt += cmwq::this_work::on_rescuer() ? 1 : 0; }};
     cmwq::work second{[&] { by_late += cmwq::this_work::on_rescuer() ? 1 : 0; }};
@@ -142,25 +114,26 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
     first.flush();
     CHECK(by_prompt == 1);
     CHECK(second.pending());
-    threads.others.allow();
-    prompt.queue_on(cpu, first); // a worker is made, and sees to both, unless the prompt rescuer is there before it
+    threads.allow();
+    prompt.queue_on(cpu, first); // a worker is made and runs both, unless the prompt rescuer is faster
     second.flush();
     first.flush();
     CHECK(by_late == 0);
     if constexpr (has_attributes<P>) {
-        // What it has in the pool is replaced, has drained, and stays: the rescuer is going to look at it.
+        // Its part of the old pool is replaced and has drained, and stays: the rescuer is going to look at it.
         late->apply(cmwq::attrs{}.nice(5));
         cmwq::options<P> o;
         o.attrs.nice(6);
         cmwq::workqueue<P>{rt, std::move(o)}.flush();
-        CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; })); // what may be freed, is
+        // What may be freed has been freed.
+        CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
     cmwq::detail::thread_probe me;
     me.open_own(true);
     std::thread lets_go([&] {
         int asleep = 0; // it waits for its rescuer
         static_cast<void>(eventually([&] { return (asleep = me.blocked() ? asleep + 1 : 0) == 20; }));
-        threads.let_go();
+        threads.release_body();
     });
     late.reset();
     lets_go.join();
@@ -169,8 +142,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue goes before its rescuer has answered th
     CHECK(events.last(cmwq::event::kind::rescued).message.find("\"prompt\"") != std::string::npos);
 }
 
-// Many rounds of it, with all that may happen at the same time: tests/stress/rescue.test.cpp.
-TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way", "", threaded_policies) {
+// Some rounds; tests/stress/rescue.test.cpp has many, together with other operations.
+TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "",
+                        threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
@@ -181,7 +155,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way",
         q->post_on(s.cpus[0], [&] {
             ++runs;
             s.threads.allow();
-            queues.front()->post([&] { ++runs; }); // which has a worker made
+            queues.front()->post([&] { ++runs; }); // which causes a worker to be made
         });
     }
     for (auto& q : queues) {
@@ -194,8 +168,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues go while their rescuers are on the way",
 
 #if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
 
-TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its own, and the parent's are dead", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers and the queues of the parent are dead",
+                        "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     auto q = std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>());
@@ -215,7 +189,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its 
         {
             cmwq::workqueue<P> late{s.rt, with_rescuer<P>()}; // on the parent's runtime: no thread, nothing to wait for
             f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts");
-            f.expect(4, stress::nr_tasks() == 1, "it has a thread");
+            f.expect(4, cmwq_test::nr_tasks() == 1, "it has a thread");
         }
         scarce_runtime own;
         std::atomic<int> rescued{0};
@@ -233,7 +207,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child has queues with rescuers of its 
     CHECK(g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a rescuer's item forks", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What can be done to items and queues works as well while a rescuer runs them.
+// All operations on items and queues also work while a rescuer runs the items.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
-#include "stress/stress.hpp"
+#include "scarce_runtime.hpp"
+#include "stress.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>
@@ -31,7 +31,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// The rescuer stays in an item of the queue, until it is let go.
+/// The rescuer stays in an item of the queue until the test releases that item.
 template <class P>
 struct rescue_in_progress : scarce_runtime {
     rescue_in_progress() {
@@ -39,12 +39,12 @@ struct rescue_in_progress : scarce_runtime {
         stays.hold(*q, cpus[0]);
     }
     std::optional<cmwq::workqueue<P>> q{std::in_place, rt, with_rescuer<P>()};
-    gate<P> stays; // lets go of itself before the queue goes
+    gate<P> stays; // released before the queue is destroyed
 };
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer are cancelled, disabled, flushed", "",
+TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled and disabled and flushed", "",
                         threaded_policies) {
     rescue_in_progress<TestType> s;
     auto& q = *s.q;
@@ -79,7 +79,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer are cancelle
     CHECK(runs == 1001);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: who waits for the item on the rescuer gets its end", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: a wait for the item on the rescuer ends with its run", "", threaded_policies) {
     rescue_in_progress<TestType> s;
     auto& q = *s.q;
     std::atomic<int> returned{0};
@@ -112,7 +112,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: who waits for the item on the rescuer gets its 
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for what the rescuer has to run", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for the items that the rescuer has to run", "",
+                        threaded_policies) {
     rescue_in_progress<TestType> s;
     std::atomic<int> runs{0};
     for (int i = 0; i < 100; ++i) s.q->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
@@ -131,7 +132,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for what the rescuer has t
     CHECK(s.rt.stats().items_rescued == s.rt.stats().items_completed);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception, results to futures", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception and results go to futures", "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     std::atomic<int> caught{0};
@@ -145,7 +146,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception, results to futur
     CHECK(caught == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescuer, and nothing is lost", "",
+TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer runs and no item is lost", "",
                         keyed_policies) {
     using P = TestType;
     rescue_in_progress<P> s;
@@ -154,7 +155,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescu
     int next = 0;
     const auto queue_some = [&] {
         for (int i = 0; i < 20; ++i) {
-            q.post_on(s.cpus[0], [&order, n = next++] { order.push_back(n); }); // one thread runs them: the rescuer
+            q.post_on(s.cpus[0], [&order, n = next++] { order.push_back(n); }); // only the rescuer runs them
         }
     };
     queue_some();
@@ -170,7 +171,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescu
     }
     CHECK(s.rt.stats().items_rescued == 81);
     CHECK(q.stats().completed == 81);
-    // The pools that it has left end, and their places for rescuers with them.
+    // The old pools end, and the records of their rescuers with them.
     q.apply(cmwq::attrs{}.nice(7));
     CHECK(eventually([&] { return s.rt.dump().find("nice=  6") == std::string::npos; }));
     queue_some();
@@ -178,7 +179,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away from under its rescu
     CHECK(order.size() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect meanwhile", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect while the rescuer runs", "", limited_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::options<P> o = with_rescuer<P>();
@@ -204,7 +205,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect meanwhile", "", lim
     CHECK(q.stats().completed == 51);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops what waits behind the rescuer", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that wait behind the rescuer", "",
+                        threaded_policies) {
     rescue_in_progress<TestType> s;
     std::atomic<int> runs{0};
     for (int i = 0; i < 50; ++i) s.q->post_on(s.cpus[0], [&] { ++runs; });
@@ -221,7 +223,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops what waits behin
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and it never runs twice at once", "",
+TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never runs twice at once", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -238,7 +240,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and
             ++runs;
             on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
             const int n = --left;
-            if (n == 200) s.threads.allow(); // half of the way with workers, and rescuers that are just leaving
+            if (n == 200) s.threads.allow(); // half of the time with workers, and with rescuers that are just leaving
             if (n == 100) s.threads.refuse();
             if (n > 0) queue_it(w);
         });
@@ -258,8 +260,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item queues itself, and others queue it, and
     CHECK(on_rescuer >= 100);
 }
 
-TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it is run there again") {
-    // Never twice at once counts for more than who has a rescuer: nobody else could run it.
+TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it runs there again") {
+    // That an item never runs twice at once matters more than the rescuer: no other thread could run it.
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
     cmwq::workqueue<> without{s.rt, "plain"};
@@ -279,7 +281,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     CHECK(without.stats().completed == 2);
 }
 
-TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run, not beside it") {
+TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run and not beside it") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Nothing on the way of a rescue allocates. A program of its own: it has its own operator new, which can fail.
+// No step of a rescue allocates. This is a program of its own because it has its own operator new, which can fail.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "replaced_new.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -24,7 +24,7 @@
 namespace {
 std::atomic<bool> out_of_memory{false};
 std::atomic<int> refused{0};
-thread_local int left_for_this_thread = -1; // below zero: as many as it likes
+thread_local int left_for_this_thread = -1; // below zero: no limit
 
 bool refuses() noexcept {
     if (out_of_memory) return true;
@@ -40,12 +40,12 @@ bool cmwq_test::allocation_fails() noexcept { return refuses() ? ++refused, true
 using namespace cmwq_test;
 using kind = cmwq::event::kind;
 
-// With threads refused, and with threads for the asking, but no memory for the record of a worker.
-TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", threaded_policies) {
+// Once with threads refused; once with threads but without memory for the record of a worker.
+TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without any memory", "", threaded_policies) {
     using P = TestType;
     const bool threads_refused = GENERATE(true, false);
     constexpr int many = 1000;
-    scarce_threads threads;
+    fake_threads threads;
     std::atomic<int> no_thread{0}, last_error{0};
     cmwq::runtime rt{{.on_event =
                           [&](const cmwq::event& e) {
@@ -98,15 +98,15 @@ TEMPLATE_LIST_TEST_CASE("rescue: without any memory everything gets on", "", thr
     waits.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue with a rescuer, or a place for it, that memory does not suffice for", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the constructor of a queue with a rescuer leaves nothing behind if memory is missing",
+                        "", threaded_policies) {
     using P = TestType;
     cmwq::runtime rt;
     { cmwq::workqueue<P> warm_up{rt, "warm up"}; }
     const std::string before = rt.dump();
     std::optional<cmwq::workqueue<P>> q;
     int failures = 0;
-    // Fails at the first allocation, at the second, ...: nothing may be left of any attempt.
+    // Fails at the first allocation, then at the second, ...: no attempt may leave anything behind.
     for (int n = 0; !q.has_value(); ++n) {
         REQUIRE(n < 1000);
         cmwq::options<P> o = with_rescuer<P>();

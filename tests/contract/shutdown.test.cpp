@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// shutdown(cancel_pending): what has not started is dropped and counted, what runs is awaited, and that was it.
+// shutdown(cancel_pending): items that have not started are dropped and counted, running items are awaited.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>
@@ -34,7 +34,7 @@ namespace {
 using item = cmwq::work<std::function<void()>>;
 using timed_item = cmwq::delayed_work<std::function<void()>>;
 
-/// A queue of which one item runs, on its CPU or in its pool, so that what comes behind it waits. Time stands still.
+/// A queue of which one item runs, so that later items wait behind it. Time stands still.
 template <class P>
 struct held_queue {
     held_queue() { g.hold(q, cpu); }
@@ -46,7 +46,7 @@ struct held_queue {
     cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
     gate<P> g;
 
-    /// Shuts it down, and lets the item go when everything has been dropped.
+    /// Shuts it down, and releases the item when everything has been dropped.
     std::size_t shut_down() {
         timed_item last{[] {}};
         q.queue_after(1h, last);
@@ -62,7 +62,8 @@ struct held_queue {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what has not started is dropped, and can be queued elsewhere", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and can be queued elsewhere", "",
+                        every_policy) {
     using P = TestType;
     held_queue<P> s;
     std::atomic<int> runs{0};
@@ -99,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: what has not started is dropped, and can be q
     CHECK(runs == 21);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to the items before", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact whatever was done to the items before", "", every_policy) {
     using P = TestType;
     for (unsigned round = 0; round < 10; ++round) {
         stress::random r(round);
@@ -159,25 +160,25 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact, whatever has been done to
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what a worker has put behind a run of the same item is dropped as well", "",
-                        crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a run of the same item is dropped as well",
+                        "", crowded_policies) {
     using P = TestType;
     held_queue<P> s;
     s.q.set_max_active(4);
     CHECK(s.q.queue_on(s.cpu, s.g.item) == queue_status::queued);
-    s.q.async([] {}).get(); // starts after it: a worker has found that it runs
+    s.q.async([] {}).get(); // starts after it, so a worker has found that it runs
     CHECK(s.g.item.pending());
     CHECK(s.shut_down() == 1);
     CHECK_FALSE(s.g.item.busy());
     CHECK(s.g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what they hold", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that they hold", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     const auto token = std::make_shared<int>(0);
     for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [token] { ++*token; });
-    // What a closure holds may be another item that was pending, and may use the queue when it goes.
+    // A closure may hold another item that was pending, and its destructor may use the queue.
     auto held = std::make_unique<item>([token] { ++*token; });
     s.q.queue_on(s.cpu, *held);
     std::atomic<int> rejected{0};
@@ -198,7 +199,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed, with what the
     if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for good, also from own items", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: everything is rejected forever after the call also from items of the queue", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -224,13 +225,13 @@ TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for 
     });
     item foreign{[&] { ++chained; }};
     CHECK(eventually([&] { return q.queue(foreign) == queue_status::rejected; }));
-    CHECK_FALSE(done); // it waits for what runs
+    CHECK_FALSE(done); // it waits for running items
     leave.release();
     shuts.join();
     chained = 0; // some of the calls before it
     CHECK(refused == 3);
     CHECK_FALSE(foreign.busy());
-    q.drain(); // does not open it again
+    q.drain(); // the queue stays closed
     CHECK(q.queue(foreign) == queue_status::rejected);
     CHECK(q.queue_on(*rt.cpus().begin(), foreign) == queue_status::rejected);
     CHECK(q.queue_after(0s, later) == queue_status::rejected);
@@ -249,7 +250,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: from the call on everything is rejected, for 
     CHECK(chained == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: several at once share what is dropped, and all wait for what runs", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: concurrent calls share the dropped items and all wait for running items", "",
                         every_policy) {
     using P = TestType;
     held_queue<P> s;
@@ -275,7 +276,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: several at once share what is dropped, and al
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: who waits for what is dropped is told", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     item dropped{[] {}};
@@ -305,7 +306,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: who waits for what is dropped is told", "", e
     CHECK(told == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down, and nothing has changed then", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down and the attempt changes nothing", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -330,7 +331,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down, and
     CHECK(refused == 2);
 }
 
-TEST_CASE("shutdown: not from a bottom half, and nothing has changed then") {
+TEST_CASE("shutdown: a bottom half cannot shut a queue down and the attempt changes nothing") {
     cmwq::workqueue<> q{"q"};
     cmwq::workqueue<cmwq::bh> fast{"fast"};
     bool refused = false;
@@ -348,7 +349,7 @@ TEST_CASE("shutdown: not from a bottom half, and nothing has changed then") {
 
 namespace {
 
-/// An item on the heap that goes with its run, as programs have them, and another one that it owns.
+/// An item on the heap that its own run destroys, as in real programs, and a second item that it owns.
 struct request final : cmwq::work_base {
     explicit request(std::atomic<int>& n)
         : work_base([](work_base& w) { delete static_cast<request*>(&w); }), alive(n) {
@@ -364,8 +365,8 @@ struct request final : cmwq::work_base {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are handed to who deletes them", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves are handed to the callable of the caller",
+                        "", every_policy) {
     using P = TestType;
     constexpr std::size_t many = 50;
     for (const bool owners : {false, true}) {
@@ -396,7 +397,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are hand
                 wrong += s.other.queue(w) == queue_status::queued ? 0 : 1;
                 ++others;
             } else if (&w == &armed || &w == &armed_too) {
-                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // nobody gets that one
+                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // no owner gets that one
                 ++others;
             } else if (requests.erase(&w) == 1) {
                 delete static_cast<request*>(&w); // and with it the other item, which is pending
@@ -416,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that delete themselves are hand
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: what the callable throws comes out when everything is done", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown when all is done", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
     std::vector<std::unique_ptr<item>> items;
@@ -441,8 +442,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: what the callable throws comes out when every
     CHECK(s.q.queue(*items[0]) == queue_status::rejected);
 }
 
-// The wait that would close the circle comes after the dropping.
-TEST_CASE("shutdown: by an item that the queue waits for: an error, the queue is shut, and what was dropped stays so") {
+// The wait that would close the cycle comes after the dropping.
+TEST_CASE("shutdown: a call from an item for which the queue waits is an error but the queue is shut down") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};
@@ -468,12 +469,12 @@ TEST_CASE("shutdown: by an item that the queue waits for: an error, the queue is
     CHECK(refused);
     CHECK_FALSE(dropped.pending());
     CHECK(q.queue(dropped) == queue_status::rejected);
-    CHECK(q.shutdown(cancel_pending) == 0); // waits for what ran
+    CHECK(q.shutdown(cancel_pending) == 0); // waits for the run
     CHECK_FALSE(waits.busy());
     CHECK(ran == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: pools that apply() has replaced, and those that have come instead", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: the call covers the pools that apply() has replaced and the new ones", "",
                         keyed_policies) {
     using P = TestType;
     held_queue<P> s;
@@ -490,7 +491,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: pools that apply() has replaced, and those th
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: against threads that queue: what was accepted has run or was dropped", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads has run or was dropped", "",
                         every_policy) {
     using P = TestType;
     for (int round = 0; round < 15; ++round) {
@@ -518,8 +519,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: against threads that queue: what was accepted
                     if (late && last != queue_status::rejected) ++too_late;
                 }
                 accepted += mine;
-                // The items go when the count has been taken and all have run: those that they were taken away from are
-                // in nobody's count.
+                // The items end when the count has been taken and all have run: no thread counts the cancelled ones.
                 static_cast<void>(eventually([&] { return shut.load(); }));
                 q.flush();
             });

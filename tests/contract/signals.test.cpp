@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signals: those of the program stay with the threads of the program, those that an item brings upon itself come to it.
-// tests/fault/signals.test.cpp has the storm, and the waits that it interrupts.
+// Signals: those of the program are handled by threads of the program, and an item gets the signals of its own faults.
+// tests/fault/signals.test.cpp has the storm of signals and the interrupted waits.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -40,7 +40,7 @@ void for_each_library_thread(F f) {
     }
 }
 
-/// With threads of every kind, each of which has run something.
+/// A runtime with threads of every kind, each of which has run an item.
 struct everything {
     scarce_runtime s;
     cmwq::workqueue<> rescued{s.rt, with_rescuer<cmwq::bound>()};
@@ -74,7 +74,7 @@ struct everything {
 
 } // namespace
 
-TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and nothing else") {
+TEST_CASE("signals: each kind of thread lets in the signals of its own faults and no others") {
     everything all;
     all.on_each([] {});
     const auto bit = [](int s) { return std::uint64_t{1} << (s - 1); };
@@ -89,7 +89,7 @@ TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and 
         return good;
     };
     std::set<std::string> kinds;
-    // For a moment, while it makes a thread, the C library blocks all of them: hence not at once.
+    // While it makes a thread, the C library blocks all of them for a moment: therefore not at once.
     CHECK(eventually([&] {
         bool good = true;
         for_each_library_thread([&](const std::string& name, std::uint64_t blocked) {
@@ -105,7 +105,7 @@ TEST_CASE("signals: each kind of thread lets in what it brings upon itself, and 
     CHECK(kinds.size() >= 3);
 }
 
-#if !defined(__SANITIZE_THREAD__) // delivers signals when it likes
+#if !defined(__SANITIZE_THREAD__) // delivers signals late
 
 namespace {
 
@@ -116,7 +116,7 @@ long main_thread = 0;
 
 } // namespace
 
-TEST_CASE("signals: those of the process are handled by its own threads, however many there are of the library") {
+TEST_CASE("signals: the threads of the program handle the signals of the process also beside many library threads") {
     const outcome o = in_child([] {
         findings f;
         everything all;
@@ -133,7 +133,7 @@ TEST_CASE("signals: those of the process are handled by its own threads, however
         }
         f.expect(1, nr_handled > 0, "not handled");
         f.expect(2, nr_elsewhere == 0, "handled by a thread of the library");
-        // Where the program lets it in nowhere it waits, although the library has a dozen threads.
+        // If no thread of the program accepts it, it stays pending, although the library has a dozen threads.
         sigset_t usr2, pending;
         ::sigemptyset(&usr2);
         ::sigaddset(&usr2, SIGUSR2);
@@ -151,7 +151,7 @@ TEST_CASE("signals: those of the process are handled by its own threads, however
     CHECK(o.exited_with(0));
 }
 
-TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled on the thread that runs it, in its run", "",
+TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled during its run on the thread that runs it", "",
                         every_policy) {
     using P = TestType;
     const outcome o = in_child([] {

@@ -38,7 +38,7 @@ bool runs_its_items(get queue) {
 
 } // namespace
 
-TEST_CASE("system queues: each may be what a program calls first") {
+TEST_CASE("system queues: a program may call any of them first") {
     for (const get queue : every_queue) {
         const outcome o = in_child([queue] { return runs_its_items(queue) ? 0 : 1; });
         INFO(o.stderr_text);
@@ -46,14 +46,14 @@ TEST_CASE("system queues: each may be what a program calls first") {
     }
 }
 
-TEST_CASE("system queues: a first user that is bound to one CPU, or nice, leaves the process its CPUs and priority") {
+TEST_CASE("system queues: a first user bound to one CPU or with a nice value does not restrict the global runtime") {
     const outcome o = in_child([] {
         findings f;
         const cmwq::cpuset all = cpus_of_this_task();
         const long nice = nice_of_this_task();
         std::thread t([&] {
             static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{*all.begin()}));
-            // Lower than what may be needed to come back.
+            // This value may be lower than the process could restore.
             const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0;
             f.expect(1, lowered && runs_its_items(cmwq::system_unbound_wq), "runs no items");
         });
@@ -75,11 +75,11 @@ TEST_CASE("system queues: a first user that is bound to one CPU, or nice, leaves
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("system queues: each runs its items, and is the same one at every call") {
+TEST_CASE("system queues: each runs its items and every call returns the same queue") {
     for (const get queue : every_queue) CHECK(runs_its_items(queue));
 }
 
-TEST_CASE("system queues: nobody changes the limit that belongs to everybody") {
+TEST_CASE("system queues: a program cannot change the shared limit") {
     for (const get queue : every_queue) {
         cmwq::workqueue_base& base = queue();
         const unsigned before = base.max_active();
@@ -90,7 +90,7 @@ TEST_CASE("system queues: nobody changes the limit that belongs to everybody") {
     CHECK_THROWS_WITH(bound.set_max_active(1), Catch::Contains("\"system\"") && Catch::Contains("whole process"));
 }
 
-TEST_CASE("system queues: the freezable ones stand still while the global runtime is frozen, the others do not") {
+TEST_CASE("system queues: the freezable ones stop while the global runtime is frozen and the others do not") {
     std::atomic<int> froze{0};
     std::atomic<bool> passed{false};
     cmwq::work stands{[&] { ++froze; }};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_options::max_threads: never more workers, nothing lost for want of them, and who counts. And how workers end
-// that have code of the program's to run at the end of their threads.
+// runtime_options::max_threads: there are never more workers, no item is lost, and only some threads count. And the end
+// of workers whose threads run code of the program at their end.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -33,7 +33,7 @@ using kind = cmwq::event::kind;
 
 namespace {
 
-/// All workers that there may be, each blocked in an item until `leave` is released for it.
+/// All workers that the limit allows, each blocked in an item until `leave` is released for it.
 template <class P>
 struct crowd {
     static constexpr unsigned limit = 4;
@@ -42,7 +42,7 @@ struct crowd {
         for (unsigned i = 0; i < 2 * limit; ++i) {
             q.post_on(cpu, [&] {
                 ++inside;
-                const cmwq::blocking_region region; // says so, and a spare is asked for: not an error
+                const cmwq::blocking_region region; // annotated, so a spare is requested, which is not an error
                 leave.acquire();
             });
         }
@@ -63,31 +63,29 @@ struct crowd {
 
 } // namespace
 
-TEST_CASE("thread limit: where no thread can be made attempts become rare, and one that succeeds is made up for") {
+TEST_CASE("thread limit: attempts become rare while no thread can be made and a successful one makes up for it") {
     using clock = std::chrono::steady_clock;
     const without_clock_jumps pauses_are_whole;
-    struct : cmwq::thread_source {
-        std::atomic<bool> refuse{false};
-        std::mutex m;
-        std::vector<clock::time_point> attempts;
-        int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-            if (!refuse) return t.start(body, arg);
-            const std::lock_guard g(m);
-            if (attempts.size() < attempts.capacity()) attempts.push_back(clock::now());
-            return EAGAIN;
-        }
-        std::size_t count() {
-            const std::lock_guard g(m);
-            return attempts.size();
-        }
-    } source;
-    source.attempts.reserve(12);
+    std::mutex m;
+    std::vector<clock::time_point> attempts;
+    attempts.reserve(12);
+    std::atomic<bool> refuse{false};
+    fake_threads source([&](int) {
+        if (!refuse) return 0;
+        const std::lock_guard g(m);
+        if (attempts.size() < attempts.capacity()) attempts.push_back(clock::now());
+        return EAGAIN;
+    });
+    const auto nr_attempts = [&] {
+        const std::lock_guard g(m);
+        return attempts.size();
+    };
     cmwq::runtime rt{{.watchdog = 0s, .sentinel = false, .threads = &source}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<bool> ran{false};
     q.post_on(*rt.cpus().begin(), [&] {
-        source.refuse = true;
+        refuse = true;
         entered.release();
         leave.acquire();
     });
@@ -98,18 +96,19 @@ TEST_CASE("thread limit: where no thread can be made attempts become rare, and o
     });
     entered.acquire(); // on the spare worker, and there is none for the next item
     q.post_on(*rt.cpus().begin(), [&] { ran = true; });
-    REQUIRE(eventually([&] { return source.count() == 12; }));
+    REQUIRE(eventually([&] { return nr_attempts() == 12; }));
     CHECK_FALSE(ran);
-    CHECK(source.attempts[11] - source.attempts[10] >= 90ms);
-    CHECK(source.attempts[10] - source.attempts[9] >= 90ms);
-    source.refuse = false;
-    CHECK(eventually([&] { return ran.load(); })); // nobody has queued or ended anything
+    CHECK(attempts[11] - attempts[10] >= 90ms);
+    CHECK(attempts[10] - attempts[9] >= 90ms);
+    refuse = false;
+    CHECK(eventually([&] { return ran.load(); })); // no item was queued or ended in between
     leave.release(2);
     q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: what needs one more worker waits for it, it is told once, and all runs", "",
-                        crowded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "thread limit: an item that needs one more worker waits and one report is made and all items run", "",
+    crowded_policies) {
     crowd<TestType> c;
     CHECK(eventually([&] { return c.events.count(kind::thread_limit) == 1; }));
     c.end();
@@ -148,7 +147,7 @@ TEMPLATE_LIST_TEST_CASE("thread limit: one worker is enough for the pools of all
     CHECK(rt.stats().peak_threads == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the worker that another one has idle", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the idle worker of another pool", "", keyed_policies) {
     cmwq::runtime rt{{.max_threads = 2}};
     cmwq::workqueue<TestType> q{rt, "q"}, nice{rt, "nice"};
     nice.apply(cmwq::attrs{}.nice(1)); // another pool
@@ -179,12 +178,12 @@ TEST_CASE("thread limit: the threads of bottom halves do not count") {
     q.post([&] { has_run = true; });
     CHECK(eventually([&] { return has_run.load(); }));
     CHECK(rt.stats().threads == before + 1);
-    if (!has_run) std::abort(); // the queue would wait for ever
+    if (!has_run) std::abort(); // the queue would wait forever
 }
 
 namespace {
 
-/// Runs when the thread ends that has set it.
+/// A function that runs at the end of the thread that has set it.
 struct last_act {
     std::function<void()> what;
     ~last_act() {
@@ -207,14 +206,14 @@ void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<v
 
 } // namespace
 
-TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that has no worker yet") {
+TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that has no worker yet") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
     cmwq::workqueue<cmwq::unbound> empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
     std::atomic<int> ran{0}, ended{0};
     const auto come_to = [&](int n) {
         const bool all = eventually([&] { return ended >= n; });
         CHECK(all);
-        if (!all) std::abort(); // it would wait for ever
+        if (!all) std::abort(); // it would wait forever
     };
     {
         cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -226,11 +225,11 @@ TEST_CASE("threads: a worker that ends waits for a timer, and for a pool that ha
         });
         come_to(4); // it keeps two that are idle
     }
-    come_to(6); // and nobody needs those
+    come_to(6); // and no pool needs those
     CHECK(ran == ended);
 }
 
-TEST_CASE("threads: nobody waits for workers of a queue that has gone, and that take their time") {
+TEST_CASE("threads: no call waits for the slow workers of a destroyed queue") {
     std::counting_semaphore<> leave{0};
     std::atomic<int> ended{0};
     {
@@ -245,7 +244,7 @@ TEST_CASE("threads: nobody waits for workers of a queue that has gone, and that 
         });
         low.reset();
         const auto soon = [&] { return rt.stats().threads == 0; };
-        CHECK(eventually(soon)); // those that have been told to end do not count
+        CHECK(eventually(soon)); // workers that are ending do not count
         for (int i = 0; i < 3; ++i) {
             std::atomic<bool> fired{false};
             cmwq::delayed_work timer{[&] { fired = true; }};
@@ -291,8 +290,8 @@ bool may_leave_idle_class() {
 
 } // namespace
 
-// In the idle class it would have to be given a CPU for the process to end.
-TEST_CASE("threads: a sentinel is in the idle class while it is needed, and leaves it where it may") {
+// A thread in the idle class would have to get a CPU before the process could end.
+TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves it where that is allowed") {
     if (!may_leave_idle_class()) return;
     const auto all_are = [](int wanted) {
         const std::vector<int> classes = classes_of_sentinels();

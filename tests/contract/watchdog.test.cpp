@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the runtime says of its own accord: pools that start nothing, queues that are stuck at their limit, items that
-// keep their CPU. Times are short here; how long something takes is not tested, only that it is told, or not.
+// Reports that the runtime makes by itself: pools that start nothing, queues that are stuck at their limit, items that
+// keep their CPU. Times are short here; the tests check whether a report is made, not when.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
 #include "uninterrupted.hpp"
@@ -11,68 +13,20 @@
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <semaphore>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 using namespace cmwq_test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Keeps what it is told.
-class listener {
-public:
-    void operator()(const cmwq::event& e) {
-        const std::lock_guard g(lock_);
-        events_.push_back(e);
-    }
-    int count(cmwq::event::kind k) const {
-        const std::lock_guard g(lock_);
-        int n = 0;
-        for (const cmwq::event& e : events_) n += e.what == k;
-        return n;
-    }
-    std::string first(cmwq::event::kind k) const {
-        const std::lock_guard g(lock_);
-        for (const cmwq::event& e : events_) {
-            if (e.what == k) return e.message;
-        }
-        return {};
-    }
-
-    std::string last(cmwq::event::kind k) const {
-        const std::lock_guard g(lock_);
-        std::string text;
-        for (const cmwq::event& e : events_) {
-            if (e.what == k) text = e.message;
-        }
-        return text;
-    }
-
-private:
-    mutable std::mutex lock_;
-    std::vector<cmwq::event> events_;
-};
-
-class reluctant_threads final : public cmwq::thread_source {
-public:
-    std::atomic<bool> refuse{false};
-
-private:
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        return refuse ? EAGAIN : t.start(body, arg);
-    }
-};
 
 void burn_cpu(std::chrono::nanoseconds time) {
     const auto now = [] {
@@ -88,30 +42,30 @@ using kind = cmwq::event::kind;
 
 } // namespace
 
-TEST_CASE("watchdog: a pool without workers is reported, with what waits there") {
-    listener heard;
-    reluctant_threads threads;
-    cmwq::runtime rt{{.watchdog = 30ms, .on_event = std::ref(heard), .threads = &threads}};
+TEST_CASE("watchdog: a pool without workers is reported with its waiting items") {
+    event_log heard;
+    fake_threads threads;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
     cmwq::workqueue<cmwq::unbound> q{rt, "forlorn"};
-    threads.refuse = true;
+    threads.refuse();
     q.post([] {});
     REQUIRE(eventually([&] { return heard.count(kind::stalled) >= 2; })); // and again, while it lasts
-    const std::string text = heard.first(kind::stalled);
+    const std::string text = heard.first(kind::stalled).message;
     CHECK_THAT(text, Catch::Contains("1 items wait") && Catch::Contains("\"forlorn\"") &&
                          Catch::Contains("could not be made"));
-    threads.refuse = false;
+    threads.allow();
     q.flush();
 }
 
-TEST_CASE("watchdog: says what the workers of a stalled pool do, and in which system call") {
-    listener heard;
-    reluctant_threads threads;
-    cmwq::runtime rt{{.watchdog = 30ms, .on_event = std::ref(heard), .threads = &threads}};
+TEST_CASE("watchdog: the report contains what the workers of a stalled pool do and in which system call") {
+    event_log heard;
+    fake_threads threads;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
     cmwq::workqueue<> q{rt, "stuck"};
     std::binary_semaphore entered{0}, leave{0};
     q.post_on(first_cpu(), [&] {
         cmwq::this_work::describe("waits for the test");
-        threads.refuse = true;
+        threads.refuse();
         entered.release();
         leave.acquire();
     });
@@ -121,44 +75,44 @@ TEST_CASE("watchdog: says what the workers of a stalled pool do, and in which sy
     q.post_on(first_cpu(), [&] { leave_too.acquire(); });
     q.post_on(first_cpu(), [] {});
     const auto told = [&] { // not at the first time if the item has not got as far as its wait
-        const std::string text = heard.last(kind::stalled);
+        const std::string text = heard.last(kind::stalled).message;
         return text.find("waits for the test") != std::string::npos && text.find("waits in futex") != std::string::npos;
     };
     REQUIRE(eventually(told));
-    CHECK_THAT(heard.last(kind::stalled), Catch::Contains("\"stuck\""));
-    threads.refuse = false;
+    CHECK_THAT(heard.last(kind::stalled).message, Catch::Contains("\"stuck\""));
+    threads.allow();
     leave.release();
     leave_too.release();
     q.flush();
 }
 
-TEST_CASE("watchdog: what nobody has taken in yet is counted as waiting, and named") {
-    listener heard;
-    cmwq::runtime rt{{.watchdog = 30ms, .on_event = std::ref(heard)}};
+TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiting and named") {
+    event_log heard;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
     gate<cmwq::bh> computes;
-    computes.hold(q); // whoever queues behind it leaves the item where it is
+    computes.hold(q); // a thread that queues behind it leaves the item where it is
     std::atomic<bool> ran{false};
     cmwq::work waits{[&] { ran = true; }};
     q.queue_on(first_cpu(), waits);
     REQUIRE(eventually([&] { return heard.count(kind::stalled) != 0; }));
-    CHECK_THAT(heard.first(kind::stalled),
+    CHECK_THAT(heard.first(kind::stalled).message,
                Catch::Contains(": 1 items wait, the first one is ") && Catch::Contains("\"held up\""));
     computes.open();
     waits.flush();
     CHECK(ran);
 }
 
-TEST_CASE("watchdog: without anybody to tell, a stall is printed") {
+TEST_CASE("watchdog: without a listener a stall is printed") {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
     if (child == 0) {
         ::dup2(ends[1], STDERR_FILENO);
-        reluctant_threads threads;
+        fake_threads threads;
         cmwq::runtime rt{{.watchdog = 10ms, .threads = &threads}};
         cmwq::workqueue<> q{rt, "printed"};
-        threads.refuse = true;
+        threads.refuse();
         q.post([] {});
         for (;;) ::pause();
     }
@@ -177,14 +131,14 @@ TEST_CASE("watchdog: without anybody to tell, a stall is printed") {
 }
 
 TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
-    // The child has an item pending behind another one for an instant only, whenever it runs; it is stopped for longer
-    // than its watchdog has patience.
+    // The child has an item pending behind another one only for moments. It is stopped for longer than the time of its
+    // watchdog.
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = ::fork();
     if (child == 0) {
-        listener heard;
-        cmwq::runtime rt{{.watchdog = 2s, .on_event = std::ref(heard)}};
+        event_log heard;
+        cmwq::runtime rt{{.watchdog = 2s, .on_event = heard.listener()}};
         cmwq::workqueue<> q{rt, "stopped"};
         static_cast<void>(::write(ends[1], "a", 1));
         for (int i = 0; i < 200; ++i) {
@@ -209,9 +163,9 @@ TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
     ::close(ends[1]);
 }
 
-TEST_CASE("watchdog: a queue all of whose items are blocked at its limit is named, once") {
-    listener heard;
-    cmwq::runtime rt{{.watchdog = 60ms, .on_event = std::ref(heard)}};
+TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named once") {
+    event_log heard;
+    cmwq::runtime rt{{.watchdog = 60ms, .on_event = heard.listener()}};
     std::counting_semaphore<> leave{0};
     std::atomic<int> done{0};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "crowded", .max_active = 2, .min_active = 1}};
@@ -222,15 +176,15 @@ TEST_CASE("watchdog: a queue all of whose items are blocked at its limit is name
         });
     }
     REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated), Catch::Contains("\"crowded\"") && Catch::Contains("max_active 2"));
+    CHECK_THAT(heard.first(kind::saturated).message, Catch::Contains("\"crowded\"") && Catch::Contains("max_active 2"));
     leave.release(5);
     q.flush();
     CHECK(done == 5);
     CHECK(heard.count(kind::saturated) == 1);
 }
 
-TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported at the threshold and its doubles") {
-    const without_naps here; // they are blocks: what waits would run before the hog is found
+TEST_CASE("watchdog: an item that keeps its CPU stops counting and is reported at the threshold and its doubles") {
+    const without_naps here; // a nap is a block: the waiting item would run before the hog is found
     struct row {
         unsigned threshold;
         int told;
@@ -238,8 +192,8 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported 
     };
     const row r =
         GENERATE(row{4, 2, "4 times"}, row{0, 0, ""}, row{1, 4, "1 times"}, row{3, 2, "3 times"}, row{10, 0, ""});
-    listener heard;
-    cmwq::runtime_options o{.cpu_hog_threshold = 2ms, .on_event = std::ref(heard)};
+    event_log heard;
+    cmwq::runtime_options o{.cpu_hog_threshold = 2ms, .on_event = heard.listener()};
     CHECK(o.cpu_hog_warning_threshold == 4);
     o.cpu_hog_warning_threshold = r.threshold;
     cmwq::runtime rt{std::move(o)};
@@ -258,11 +212,11 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting, and is reported 
     INFO(runs);
     CHECK(rt.stats().cpu_hogs == 9);
     CHECK(heard.count(kind::cpu_hog) == r.told);
-    CHECK_THAT(heard.first(kind::cpu_hog),
+    CHECK_THAT(heard.first(kind::cpu_hog).message,
                Catch::Contains(r.told != 0 ? "\"greedy\"" : "") && Catch::Contains(r.first));
 }
 
-TEST_CASE("watchdog: times must not be negative") {
+TEST_CASE("watchdog: negative times are refused") {
     CHECK_THROWS_AS(cmwq::runtime({.watchdog = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.overdue_after = -1ns}), std::invalid_argument);

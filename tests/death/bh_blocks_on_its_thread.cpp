@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "late" blocks
-// On the bottom-half thread of a CPU it is the same.
+// The same is an error on the bottom-half thread of a CPU.
 #include <cmwq/workqueue.hpp>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "slow" blocks
-// Not even for a short time; here in the middle of a bound item, which itself may.
+// A bottom half must not block for a short time either; here in the middle of a bound item, which itself may block.
 #include <cmwq/workqueue.hpp>
 
 int main() {

@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "fast" blocks
-// A bottom half must not block, announced or not.
+// A bottom half must not block, annotated or not.
 #include <cmwq/workqueue.hpp>
 
 int main() {

@@ -1,5 +1,5 @@
 // expect: nobody gets this
-// The destructor of a closure runs where nobody could be told, also with a handler.
+// The destructor of a closure runs where no handler could receive an exception, also on a queue with a handler.
 #include <cmwq/workqueue.hpp>
 
 #include <exception>

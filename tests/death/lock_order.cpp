@@ -1,5 +1,5 @@
 // expect: cmwq: lock order: queue taken while holding pool
-// The library's own locks, in builds with assertions.
+// Checks the order of the library's own locks, in builds with assertions.
 #define CMWQ_ASSERTIONS
 #include <cmwq/detail/sync/mutex.hpp>
 

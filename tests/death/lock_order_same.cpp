@@ -1,5 +1,5 @@
 // expect: cmwq: lock order: pool taken while holding pool
-// Never two pool locks at once, in whichever order.
+// A thread never holds two pool locks at once, in any order.
 #define CMWQ_ASSERTIONS
 #include <cmwq/detail/sync/mutex.hpp>
 

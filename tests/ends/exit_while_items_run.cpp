@@ -1,7 +1,7 @@
 // exits: 3
 // says: gone, flushed
-// exit() while items of the global runtime run, queue each other, block, and wait for their timers. What is never destroyed
-// can be used to the end, also by the destructor of a static object.
+// exit() while items of the global runtime run, queue each other, block, and wait for their timers. Objects that are
+// never destroyed can be used to the end, also by the destructor of a static object.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>

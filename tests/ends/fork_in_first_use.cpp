@@ -1,7 +1,7 @@
 // exits: 0
 // says: every child could go on
-// A fork() while another thread uses the library for the first time, at each of its first allocations in turn: the child
-// finds nothing half-way, no lock that is held, and no object that somebody makes who is not there.
+// A fork() while another thread uses the library for the first time, at each of its first allocations in turn: the
+// child finds no unfinished object, no lock that is held, and no object that a missing thread was making.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -85,7 +85,7 @@ int fork_at_allocation(int n) {
 
 int main() {
     int n = 0;
-    for (;; n += n < 16 ? 1 : n / 16) { // the first ones are those of what is made once
+    for (;; n += n < 16 ? 1 : n / 16) { // the first allocations belong to objects that are made once
         const pid_t child = ::fork();
         if (child == 0) ::_exit(fork_at_allocation(n));
         const int status = status_of(child);

@@ -1,6 +1,6 @@
 // exits: 5
 // says: main has gone, static object gone
-// main() leaves by pthread_exit(): the process goes on with the library's threads, until somebody calls exit().
+// main() leaves by pthread_exit(): the process goes on with the library's threads, until a thread calls exit().
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>

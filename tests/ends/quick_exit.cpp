@@ -1,7 +1,7 @@
 // exits: 6
 // says: handler
-// quick_exit() destroys nothing and waits for nothing: not for an item that blocks, not for what is pending in a static
-// queue, whose destructor would.
+// quick_exit() destroys no object and waits for no item: not for one that blocks, and not for pending ones of a static
+// queue, whose destructor would wait.
 #include <cmwq/cmwq.hpp>
 
 #include <cstdio>

@@ -39,7 +39,7 @@ int main() {
         first.post([] { ++runs; });
         second.post([] {
             ++runs;
-            first.post([] { ++runs; }); // it goes after this one
+            first.post([] { ++runs; }); // it is destroyed after this one
         });
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fault backend itself: what it is told to do, it does, and the same for the same seed.
+// The fault backend itself: it injects the configured faults, and the same ones for the same seed.
 #include <fault/fault.hpp>
 
 #include <fault/fault.hpp> // once more: it guards itself
@@ -26,9 +26,11 @@
 namespace fault = cmwq::detail::fault;
 using cmwq::detail::steady_now;
 
-TEST_CASE("the test says which backend it has") { CHECK(cmwq_test::backend() == std::string{"fault"}); }
+TEST_CASE("fault backend: the test knows the name of its backend") {
+    CHECK(cmwq_test::backend() == std::string{"fault"});
+}
 
-TEST_CASE("a thread throws the same dice for the same seed, and others for another one") {
+TEST_CASE("fault backend: a thread draws the same random numbers for the same seed and others for another seed") {
     const auto throws_of = [](std::uint64_t seed) {
         fault::configure({.seed = seed});
         std::vector<std::uint64_t> seen;
@@ -47,7 +49,7 @@ TEST_CASE("a thread throws the same dice for the same seed, and others for anoth
     CHECK(elsewhere != first);
 }
 
-TEST_CASE("without faults it is the std backend") {
+TEST_CASE("fault backend: without faults it behaves as the std backend") {
     fault::configure({});
     const fault::counts before = fault::injected();
     cmwq::detail::parker p;
@@ -67,12 +69,12 @@ TEST_CASE("without faults it is the std backend") {
     CHECK(after.clock_jumps == before.clock_jumps);
 }
 
-TEST_CASE("each fault happens when it is sure to") {
+TEST_CASE("fault backend: each fault happens if its chance is one") {
     const fault::counts before = fault::injected();
     cmwq::detail::atomic<std::uint32_t> word{0};
 
     fault::configure({.early_return = 1});
-    cmwq::detail::futex::wait(word, 0); // would sleep for ever
+    cmwq::detail::futex::wait(word, 0); // would sleep forever
     CHECK(cmwq::detail::futex::wait_until(word, 0, steady_now() + 3'600'000'000'000));
     CHECK(fault::injected().early_returns == before.early_returns + 2);
 
@@ -116,10 +118,10 @@ TEST_CASE("each fault happens when it is sure to") {
     fault::configure({});
 }
 
-TEST_CASE("who sleeps until a time wakes up when the clock jumps past it") {
+TEST_CASE("fault backend: a thread that sleeps until a time wakes up when the clock jumps past that time") {
     fault::configure({});
     constexpr std::int64_t hour = 3'600'000'000'000;
-    fault::jump_clock_by(1); // so that sleepers have an eye on the clock
+    fault::jump_clock_by(1); // so that sleeping threads check the clock
     cmwq::detail::parker p;
     std::atomic<bool> late{true};
     const std::int64_t deadline = steady_now() + hour;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A clock that jumps ahead, as it may when a virtual machine was stopped, or a laptop asleep. What is due fires, nothing
-// fires early, and nothing is lost. The clock is monotonic: it does not go back.
+// A clock that jumps ahead, as after a pause of a virtual machine or of a laptop. Timers that are due fire, none fires
+// early, and none is lost. The clock is monotonic: it does not go back.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -47,14 +47,14 @@ struct wake_up_call {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("timers fire no earlier than asked, each once, whatever the clock does", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: timers fire once and not early whatever the clock does", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     stress::random r(1);
     std::vector<std::unique_ptr<wake_up_call>> calls;
     for (int i = 0; i < 100; ++i) calls.push_back(std::make_unique<wake_up_call>());
     for (int round = 1; round <= 3; ++round) {
-        // Of the looks at it, of which a timer costs two or three. Once it hardly jumps, and the timers are close to each
-        // other: whoever is too early is so by little.
+        // The chance of a jump at each read of the clock; a timer reads it two or three times. In one row it hardly
+        // jumps, and the timers are close to each other, so a timer that is early is early by little.
         const bool dense = round == 2;
         fault::jump_clock(dense ? 0.0005 : 0.2);
         for (auto& a : calls)
@@ -75,9 +75,10 @@ TEMPLATE_LIST_TEST_CASE("timers fire no earlier than asked, each once, whatever 
     set_clock_jumps(true);
 }
 
-TEMPLATE_LIST_TEST_CASE("an hour that is gone at once: what is due fires, what is not waits on", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: after a jump of an hour the timers that are due fire and the others stay armed", "",
+                        every_policy) {
     const without_clock_jumps but_these;
-    fault::jump_clock_by(1); // so that sleepers have an eye on the clock
+    fault::jump_clock_by(1); // so that sleeping threads check the clock
     cmwq::workqueue<TestType> q{"q"};
     wake_up_call ten_minutes, an_hour, two_hours, cancelled;
     CHECK(ten_minutes.arm(q, 10min) == queue_status::queued);
@@ -99,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE("an hour that is gone at once: what is due fires, what i
     CHECK(cancelled.runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("a load goes on over jumps of hours, and loses nothing", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: a load goes on over jumps of hours and loses no item", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt{{.idle_timeout = 10min}}; // so that workers end in the middle of it
     cmwq::workqueue<P> q{rt, at_most<P>(10, "q")};
@@ -152,7 +153,7 @@ TEMPLATE_LIST_TEST_CASE("a load goes on over jumps of hours, and loses nothing",
     }
 }
 
-TEST_CASE("blocked workers are replaced while the clock jumps, and surplus ones end") {
+TEST_CASE("clock: blocked workers are replaced and surplus ones end while the clock jumps") {
     cmwq::runtime rt{{.idle_timeout = 1h, .sentinel = false}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that cannot be had. First each allocation of a call fails in turn: the call throws std::bad_alloc and has changed
-// nothing, or copes. Then, in all threads at once, some fail at random, and at last all of them: what needs no memory
-// goes on.
+// Missing memory. First each allocation of a call fails in turn: the call throws std::bad_alloc and has changed
+// nothing, or works without the memory. Then allocations fail at random in all threads, and at last all of them fail:
+// everything that needs no memory goes on.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "replaced_new.hpp"
-#include "stress/stress.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
@@ -37,7 +38,7 @@ using namespace cmwq_test;
 using cmwq::attrs;
 using cmwq::queue_status;
 
-// --- operator new -----------------------------------------------------------------------------------------------------
+// --- operator new ----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -45,9 +46,9 @@ constexpr long never = -1;
 
 /// How many more allocations of this thread succeed before one fails.
 constinit thread_local long until_failure = never;
-/// No allocation of this thread fails by chance: it is the test's own.
+/// No allocation of this thread fails by chance, because it belongs to the test.
 constinit thread_local bool exempt = false;
-/// Of 1000 allocations so many fail, in every thread that is not exempt.
+/// The number of allocations of 1000 that fail in every thread that is not exempt.
 std::atomic<unsigned> failing_of_1000{0};
 std::atomic<std::uint64_t> nr_failed{0}, nr_asked{0};
 
@@ -63,7 +64,7 @@ bool cmwq_test::allocation_fails() noexcept {
 
 namespace {
 
-/// In all threads but the calling one, and in that one while it is in `not_exempt`.
+/// While it lives, allocations fail in all threads but the calling one, and in the calling one during `not_exempt`.
 class memory_fails {
 public:
     explicit memory_fails(unsigned of_1000) {
@@ -87,8 +88,8 @@ auto not_exempt(F&& f) {
     return f();
 }
 
-/// Calls `call` until no allocation of it fails: the first one, then the second one, and so on. `unchanged` looks after
-/// each that has thrown. Returns how many allocations there were.
+/// Calls `call` until no allocation of it fails: first the first allocation fails, then the second one, and so on.
+/// `unchanged` checks the state after each call that has thrown. Returns the number of allocations.
 template <class Call, class Look>
 int with_each_allocation_failing(Call call, Look unchanged) {
     for (int n = 0;; ++n) {
@@ -110,7 +111,7 @@ int with_each_allocation_failing(Call call, Look unchanged) {
     }
 }
 
-/// As many of them as there are objects.
+/// Counts its objects.
 struct counted {
     explicit counted(std::atomic<int>& n) : alive(&n) { ++*alive; }
     counted(const counted& o) : alive(o.alive) { ++*alive; }
@@ -137,7 +138,7 @@ std::vector<long> tasks_named(const std::string& name) {
     return tids;
 }
 
-/// The queue still runs what it gets.
+/// The queue still runs its items.
 template <class P>
 bool works(cmwq::workqueue<P>& q) {
     std::atomic<int> runs{0};
@@ -149,16 +150,17 @@ bool works(cmwq::workqueue<P>& q) {
 
 } // namespace
 
-// --- one after the other ----------------------------------------------------------------------------------------------
+// --- one after the other ---------------------------------------------------------------------------------------------
 
-TEST_CASE("making a runtime: without memory for all of it there is none") {
+TEST_CASE("memory: a runtime is not made if memory is missing for a part of it") {
     const auto make = [] { cmwq::runtime rt{}; };
     make();
     CHECK(with_each_allocation_failing(make, [] {}) > 5);
 }
 
-TEMPLATE_LIST_TEST_CASE("making a queue: without memory for all of it there is none, and the runtime does not know it",
-                        "", every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "memory: a queue is not made if memory is missing for a part of it and the runtime does not know it", "",
+    every_policy) {
     using P = TestType;
     const bool rescuer = GENERATE(false, true);
     std::atomic<int> handlers{0};
@@ -178,7 +180,8 @@ TEMPLATE_LIST_TEST_CASE("making a queue: without memory for all of it there is n
     CHECK(works(q));
 }
 
-TEMPLATE_LIST_TEST_CASE("post() and async(): queued, or nothing left of the callable", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: post() and async() either queue the callable or leave nothing of it", "",
+                        every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -201,7 +204,7 @@ TEMPLATE_LIST_TEST_CASE("post() and async(): queued, or nothing left of the call
     CHECK(q.stats().started == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply(): all or nothing", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("memory: apply() has its whole effect or none", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -218,10 +221,8 @@ TEMPLATE_LIST_TEST_CASE("apply(): all or nothing", "", keyed_policies) {
     CHECK(works(q));
 }
 
-TEST_CASE("settings of the runtime: all or nothing, for all queues") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:2 pu:1");
-    cmwq::runtime rt{std::move(o)};
+TEST_CASE("memory: a setting of the runtime changes all queues or none") {
+    cmwq::runtime rt{simulated("numa:2 l3:2 core:2 pu:1")};
     cmwq::workqueue<cmwq::unbound> u{rt, "u"};
     cmwq::workqueue<cmwq::elastic> e{rt, "e"};
     cmwq::workqueue<cmwq::ordered> s{rt, "s"};
@@ -245,7 +246,7 @@ TEST_CASE("settings of the runtime: all or nothing, for all queues") {
     CHECK(all_work());
 }
 
-TEST_CASE("looking: dump(), machine(), refresh_topology(), attributes()") {
+TEST_CASE("memory: dump() and machine() and refresh_topology() and attributes() fail without an effect") {
     const auto nothing = [] {};
     cmwq::runtime rt;
     CHECK(with_each_allocation_failing([&] { static_cast<void>(rt.machine()); }, nothing) > 0);
@@ -260,7 +261,7 @@ TEST_CASE("looking: dump(), machine(), refresh_topology(), attributes()") {
     CHECK(works(q));
 }
 
-TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
+TEST_CASE("memory: a CPU may go and return before there was memory for the change") {
     const std::vector<long> before = tasks_named("cmwq/staff");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
@@ -282,7 +283,7 @@ TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
                                        [&] {
                                            there(true);
                                            rt.refresh_topology();
-                                           CHECK(pool.manages()); // a pool without its CPU replaces nobody
+                                           CHECK(pool.manages()); // a pool without its CPU replaces no worker
                                            CHECK(works(q));
                                            there(false);
                                        }) > 1);
@@ -292,7 +293,7 @@ TEST_CASE("a CPU goes, and is back before there was memory to adapt") {
     CHECK(pool.manages());
 }
 
-TEST_CASE("an event is told without memory, too: without words then") {
+TEST_CASE("memory: an event without memory for its message is reported with an empty message") {
     std::atomic<int> told{0};
     std::atomic<std::size_t> words{1};
     cmwq::runtime_options o;
@@ -303,7 +304,7 @@ TEST_CASE("an event is told without memory, too: without words then") {
     cmwq::runtime rt{std::move(o)};
     cmwq::detail::thread_attributes a;
     a.sched = cmwq::detail::sched_class::fifo;
-    // What a thread calls for itself: nobody above it could catch anything.
+    // A thread calls this for itself: no caller above it could catch an exception.
     until_failure = 0;
     rt.core().report_refusals({.cpus = EPERM, .sched = 0, .nice = 0}, a);
     until_failure = 0;
@@ -313,13 +314,13 @@ TEST_CASE("an event is told without memory, too: without words then") {
     CHECK(words == 0);
 }
 
-// --- all threads at once ----------------------------------------------------------------------------------------------
+// --- all threads at once ---------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("items and timers need no memory: they run when there is none", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: items and timers run without memory", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, at_most<P>(3, "q")};
-    // The threads that there are have to do. One item for each CPU has them made.
+    // The existing threads have to suffice. One item for each CPU causes them to be made.
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
     q.flush();
     struct one {
@@ -359,8 +360,8 @@ TEMPLATE_LIST_TEST_CASE("items and timers need no memory: they run when there is
     for (const one& i : items) CHECK(i.ran == i.queued - i.cancelled);
 }
 
-TEMPLATE_LIST_TEST_CASE("memory that fails at random, for everybody: what is accepted runs, exactly once", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: every accepted item runs exactly once while memory fails at random for all threads",
+                        "", every_policy) {
     using P = TestType;
     const unsigned chance = GENERATE(20u, 200u);
     std::atomic<std::uint64_t> accepted{0}, ran{0}, promised{0}, kept{0}, refused{0};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A storm of signals with a handler: main() has begun it (tests/support/backend.cpp). The program's own threads get
-// them, and every wait of theirs ends early again and again; the library's threads let none in.
+// A storm of signals with a handler, which main() has started (tests/support/backend.cpp). The threads of the program
+// get the signals, and each of their waits is interrupted again and again; the threads of the library block them.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "signal_storm.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -37,7 +37,7 @@ constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and workers are not interrupted", "",
+TEMPLATE_LIST_TEST_CASE("signals: waits that are interrupted by signals go on and workers are not interrupted", "",
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{at_most<P>(20, "q")};
@@ -46,7 +46,7 @@ TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and wor
     std::atomic<bool> here{false};
     const auto hit = [&] {
         ++ran;
-        // A bottom half runs in the thread that has queued it, which is one of the program's.
+        // A bottom half runs in the thread that has queued it, which is a thread of the program.
         if (!runs_in_the_caller<P> && signal_storm::handled_by_this_thread()) ++interrupted;
         if constexpr (can_block<P>) stress::block_for(200us);
     };
@@ -54,7 +54,7 @@ TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and wor
     cmwq::work<std::function<void()>> item{hit};
     std::uint64_t queued = 0, cancelled = 0;
     stress::random r(1);
-    // A hundred signals for this thread at the least, most of which find it in a wait.
+    // At least a hundred signals for this thread, most of them during a wait.
     CHECK(eventually([&] {
         for (int i = 0; i < 20; ++i) {
             queued += q.post_on(*cmwq::runtime::global().cpus().begin(), hit) == cmwq::queue_status::queued;
@@ -78,7 +78,7 @@ TEMPLATE_LIST_TEST_CASE("waits that signals interrupt wait all the same, and wor
     CHECK(ran == queued - cancelled);
 }
 
-TEST_CASE("a signal that is sent to a worker stays outside") {
+TEST_CASE("signals: a signal that is sent to a worker is not delivered") {
     cmwq::workqueue<> q{"q"};
     const std::filesystem::path task = "/proc/thread-self";
     std::atomic<bool> sent{false}, handled{true};
@@ -91,7 +91,7 @@ TEST_CASE("a signal that is sent to a worker stays outside") {
     CHECK_FALSE(handled);
 }
 
-TEST_CASE("every thread of the library blocks all signals but those that are its own fault") {
+TEST_CASE("signals: every thread of the library blocks all signals but those of its own faults") {
     cmwq::runtime rt;
     cmwq::workqueue<> bound{rt, {.name = "bound", .rescuer = true}};
     cmwq::workqueue<cmwq::unbound> unbound{rt, "unbound"};
@@ -99,7 +99,7 @@ TEST_CASE("every thread of the library blocks all signals but those that are its
     unbound.post([] {});
     bound.flush();
     unbound.flush();
-    // For a moment, while it makes a thread, the C library blocks the others as well.
+    // While it makes a thread, the C library blocks the others as well for a moment.
     const auto as_promised = [](std::uint64_t blocked) {
         bool good = true;
         for (const int s : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGPIPE, SIGPROF})
@@ -117,5 +117,5 @@ TEST_CASE("every thread of the library blocks all signals but those that are its
         CAPTURE(name);
         CHECK(eventually([&] { return as_promised(signals_of(task.path(), "SigBlk")); }));
     }
-    CHECK(seen >= 4); // the service thread, two workers at the least, the rescuer; sentinels where there are any
+    CHECK(seen >= 4); // the service thread, at least two workers, the rescuer, and sentinels if there are any
 }

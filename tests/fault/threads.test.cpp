@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Threads that cannot be had. The runtime and its own two threads are made before; from then on starting one fails with
-// EAGAIN, now and then, or always for a while. Whatever was accepted runs all the same, exactly once.
+// Missing threads. The runtime and its own two threads are made before; afterwards some starts, or all starts for a
+// while, fail with EAGAIN. Every accepted item runs nevertheless, exactly once.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
 #include "policy_list.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -23,45 +25,18 @@
 using namespace std::chrono_literals;
 using namespace cmwq_test;
 using cmwq::queue_status;
+using kind = cmwq::event::kind;
 namespace fault = cmwq::detail::fault;
 
 namespace {
 
-/// Refuses all threads while it is told to.
-class reluctant final : public cmwq::thread_source {
-public:
-    std::atomic<bool> refuse{false};
-    std::atomic<int> refused{0};
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (!refuse) return t.start(body, arg);
-        ++refused;
-        return EAGAIN;
-    }
-};
-
-/// With that chance, for every thread of the library, while it lives.
+/// Starts of threads of the library fail with that chance while this lives.
 class threads_fail {
 public:
     explicit threads_fail(double chance) { fault::fail_threads(chance); }
     ~threads_fail() { fault::fail_threads(0); }
     threads_fail(const threads_fail&) = delete;
     threads_fail& operator=(const threads_fail&) = delete;
-};
-
-/// Counts how often it was told that a thread could not be made.
-struct listener {
-    std::atomic<int> no_thread{0}, error{0};
-    cmwq::runtime_options options(cmwq::thread_source* threads = nullptr) {
-        cmwq::runtime_options o;
-        o.threads = threads;
-        o.on_event = [this](const cmwq::event& e) {
-            if (e.what != cmwq::event::kind::no_thread) return;
-            error = e.error;
-            ++no_thread;
-        };
-        return o;
-    }
 };
 
 template <class P>
@@ -76,14 +51,14 @@ inline constexpr bool may_have_rescuer = requires(cmwq::options<P> o) { o.rescue
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("every other start fails: all that is queued runs, exactly once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every other start of a thread fails", "",
+                        every_policy) {
     using P = TestType;
     const bool rescuer = may_have_rescuer<P> && GENERATE(false, true);
     const std::uint64_t refused_before = fault::injected().refused_threads;
-    listener told;
-    cmwq::runtime_options options = told.options();
-    options.idle_timeout = 1ms; // workers end, and new ones are needed
-    cmwq::runtime rt{std::move(options)};
+    event_log events;
+    // Workers end soon, and new ones are needed.
+    cmwq::runtime rt{{.idle_timeout = 1ms, .on_event = events.listener()}};
     cmwq::workqueue<P> q{rt, with_rescuer<P>(rescuer)};
     stress::complaints complaints;
     struct one {
@@ -104,9 +79,9 @@ TEMPLATE_LIST_TEST_CASE("every other start fails: all that is queued runs, exact
     }
     std::atomic<std::uint64_t> posted{0}, ran{0};
     {
-        const threads_fail now(1); // the first one for sure
+        const threads_fail now(1); // the first one fails for sure
         posted += q.post([&] { ++ran; }) == queue_status::queued;
-        // A bottom half needs none.
+        // A bottom half needs no thread.
         if (!runs_in_the_caller<P>)
             CHECK(eventually([&] { return fault::injected().refused_threads > refused_before; }));
         fault::fail_threads(0.5);
@@ -142,14 +117,15 @@ TEMPLATE_LIST_TEST_CASE("every other start fails: all that is queued runs, exact
         all += i->runs.counted_plainly();
     }
     CHECK(q.stats().completed == all);
-    CHECK(told.no_thread <= 1);
+    CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("no thread at all for a while: what is queued waits, and is told once", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be made and one report is made", "",
+                        every_policy) {
     using P = TestType;
-    listener told;
-    reluctant threads;
-    cmwq::runtime rt{told.options(&threads)};
+    event_log events;
+    fake_threads threads;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     cmwq::workqueue<P> q{rt, "q"};
     constexpr int many = 100;
     std::vector<std::atomic<int>> runs(many);
@@ -158,10 +134,11 @@ TEMPLATE_LIST_TEST_CASE("no thread at all for a while: what is queued waits, and
     std::atomic<int> timed{0};
     cmwq::delayed_work timer{[&] { ++timed; }};
 
-    threads.refuse = true;
+    threads.refuse();
     for (auto& i : items) CHECK(q.queue(*i) == queue_status::queued);
     CHECK(q.queue_after(1ms, timer) == queue_status::queued);
-    CHECK(eventually([&] { return threads.refused >= 5; })); // it goes on trying; bottom halves want one for the timer
+    CHECK(
+        eventually([&] { return threads.refused() >= 5; })); // it goes on trying; bottom halves want one for the timer
     CHECK(timed == 0);
     CHECK(timer.pending());
     if constexpr (!runs_in_the_caller<P>) {
@@ -169,32 +146,33 @@ TEMPLATE_LIST_TEST_CASE("no thread at all for a while: what is queued waits, and
         CHECK(items[0]->pending());
         CHECK(items[1]->cancel());
     }
-    CHECK(told.no_thread == 1);
-    CHECK(told.error == EAGAIN);
+    CHECK(events.count(kind::no_thread) == 1);
+    CHECK(events.last(kind::no_thread).error == EAGAIN);
     std::thread later([&] {
-        static_cast<void>(eventually([&] { return threads.refused >= 10; }, 50ms));
-        threads.refuse = false;
+        static_cast<void>(eventually([&] { return threads.refused() >= 10; }, 50ms));
+        threads.allow();
     });
     q.flush(); // begun while nothing can run
     later.join();
     CHECK(eventually([&] { return timed == 1; }));
     for (std::size_t i = 0; i < many; ++i) CHECK(runs[i] == (i == 1 && !runs_in_the_caller<P> ? 0 : 1));
-    CHECK(told.no_thread == 1);
+    CHECK(events.count(kind::no_thread) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("no thread beyond the first ones: they do it all, unless they wait for each other", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "threads: the existing workers run all items without further threads unless items wait for each other", "",
+    every_policy) {
     using P = TestType;
     if constexpr (can_block<P>) {
-        listener told;
-        reluctant threads;
-        cmwq::runtime rt{told.options(&threads)};
+        event_log events;
+        fake_threads threads;
+        cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
         cmwq::workqueue<P> q{rt, at_most<P>(100, "q")};
         const unsigned cpu = *rt.cpus().begin();
         for (const unsigned c : rt.cpus()) q.post_on(c, [] {});
         q.flush();
-        threads.refuse = true;
-        // Each of them blocks, and is to be replaced, which cannot be done.
+        threads.refuse();
+        // Each of them blocks and would be replaced, which cannot be done.
         std::atomic<int> ran{0};
         for (int i = 0; i < 50; ++i) {
             CHECK(q.post_on(cpu, [&] {
@@ -205,7 +183,7 @@ TEMPLATE_LIST_TEST_CASE("no thread beyond the first ones: they do it all, unless
         q.flush();
         CHECK(ran == 50);
         if constexpr (!runs_one_at_a_time<P>) {
-            // More than there are workers wait for the last one: that needs threads.
+            // More items than there are workers wait for the last one: that needs threads.
             std::counting_semaphore<> child{0};
             constexpr int waiting = 20;
             for (int i = 0; i < waiting; ++i) {
@@ -218,24 +196,24 @@ TEMPLATE_LIST_TEST_CASE("no thread beyond the first ones: they do it all, unless
                 child.release(waiting);
                 ++ran;
             });
-            const int refused = threads.refused;
-            CHECK(eventually([&] { return threads.refused >= refused + 3; }));
+            const int refused = threads.refused();
+            CHECK(eventually([&] { return threads.refused() >= refused + 3; }));
             CHECK(ran == 50);
-            threads.refuse = false;
+            threads.allow();
             q.flush();
             CHECK(ran == 50 + waiting + 1);
         }
-        CHECK(told.no_thread <= 1);
+        CHECK(events.count(kind::no_thread) <= 1);
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("with a rescuer they run without any other thread", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: items of a queue with a rescuer run without any other thread", "", every_policy) {
     using P = TestType;
     if constexpr (may_have_rescuer<P>) {
-        reluctant threads;
+        fake_threads threads;
         cmwq::runtime rt{{.threads = &threads}};
         cmwq::workqueue<P> q{rt, with_rescuer<P>(true)};
-        threads.refuse = true;
+        threads.refuse();
         std::atomic<int> ran{0}, rescued{0};
         for (int i = 0; i < 50; ++i) {
             q.post([&] {
@@ -246,11 +224,11 @@ TEMPLATE_LIST_TEST_CASE("with a rescuer they run without any other thread", "", 
         q.drain();
         CHECK(ran == 50);
         CHECK(rescued == 50);
-        threads.refuse = false;
+        threads.allow();
     }
 }
 
-TEST_CASE("a constructor that needs a thread says so, and leaves nothing behind") {
+TEST_CASE("threads: a constructor that needs a thread throws and leaves nothing behind") {
     {
         const threads_fail now(1);
         CHECK_THROWS_AS(cmwq::runtime{}, std::system_error);

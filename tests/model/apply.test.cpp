@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Live queues whose pools are exchanged: apply() and set_unbound_cpus() against everything that uses the queue.
+// Live queues whose pools are exchanged: apply() and set_unbound_cpus() beside all other operations on the queue.
 //
-// Seen to find: a map published with release, or read with acquire; no grace period before the old pwqs are
-// detached, or before the pools are given back; a pwq reaped before it has drained, or never; a pool that ends while
-// it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, is unplugged
-// too early, never, or starts nothing then; a queue that goes while somebody has a plan for it, or that leaves its
-// list before it has drained; a pool looked up by an id without an order.
+// These searches were seen to find: a map published with release, or read with acquire; no grace period before the old
+// pwqs are detached, or before the pools are returned; a pwq reaped before it has drained, or never; a pool that ends
+// while it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, or is
+// unplugged too early or never, or starts no item then; a queue that is destroyed while another thread has a plan for
+// it, or that leaves its list before it has drained; a pool looked up by an id without an order.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 
@@ -17,22 +17,17 @@
 #include <stdexcept>
 #include <system_error>
 
-namespace model = cmwq::detail::model;
 using cmwq::attrs;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::keyed_setup;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-using ordered_machine = cmwq_test::keyed_machine<cmwq::ordered>;
-
-/// Other attributes, hence other pools, of which there are warm ones.
+/// Other attributes, hence other pools, which are warm.
 attrs other(int nice = 1) { return attrs{}.nice(nice); }
-keyed_setup with_others() { return {.others = other()}; }
+setup with_others() { return {.others = other()}; }
 
 /// Items that must run one at a time, each after the one before.
 class sequence {
@@ -50,7 +45,7 @@ private:
     model::checked<int> last_{0};
 };
 
-/// An ordered queue that runs `before` items and then changes its pools, while somebody queues `nr` items.
+/// An ordered queue changes its pools `changes` times while `nr` items are queued.
 void ordered_across(int nr, int changes) {
     ordered_machine m(with_others());
     sequence in_order;
@@ -58,12 +53,12 @@ void ordered_across(int nr, int changes) {
     int next = 0;
     std::optional<model::task> applier;
     applier = model::spawn([&] {
-        m.q().apply(other());
-        if (changes > 1) m.q().apply(attrs{});
+        m.q.apply(other());
+        if (changes > 1) m.q.apply(attrs{});
     });
     const auto queue_one = [&] {
         const int number = ++next;
-        m.q().post([&, number] {
+        m.q.post([&, number] {
             in_order(number);
             done.release();
         });
@@ -71,9 +66,9 @@ void ordered_across(int nr, int changes) {
     for (int i = 0; i < nr; ++i) queue_one();
     for (int i = 0; i < nr; ++i) done.acquire();
     applier->join();
-    m.q().flush();
+    m.q.flush();
     queue_one();
-    m.q().flush();
+    m.q.flush();
     model::require(in_order.last() == nr + 1, "all have run");
 }
 
@@ -81,7 +76,7 @@ void ordered_across(int nr, int changes) {
 
 // --- unbound ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: against queue()") {
+TEST_CASE("apply: runs beside queue()") {
     CHECK(model::explore(search_on(1, "queue", 2), [] {
         unbound_machine m(with_others());
         model::semaphore done{0};
@@ -91,14 +86,14 @@ TEST_CASE("apply: against queue()") {
             ++runs;
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().queue(b); });
-        auto u = model::spawn([&] { m.q().apply(other()); });
-        m.q().queue(a);
+        auto t = model::spawn([&] { m.q.queue(b); });
+        auto u = model::spawn([&] { m.q.apply(other()); });
+        m.q.queue(a);
         done.acquire();
         done.acquire();
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
         model::require(runs == 1, "it has run");
     }));
 }
@@ -114,14 +109,14 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
             inside.fetch_sub(1, relaxed);
         }};
         const auto queue = [&] {
-            if (m.q().queue(w) == queue_status::queued) queued.fetch_add(1, relaxed);
+            if (m.q.queue(w) == queue_status::queued) queued.fetch_add(1, relaxed);
         };
         auto t = model::spawn(queue);
         queue();
-        m.q().apply(other());
+        m.q.apply(other());
         queue();
         t.join();
-        m.q().drain();
+        m.q.drain();
         model::require(runs == queued.load(relaxed), "one run for each claim");
     }));
     CHECK(model::explore(search_on(1, "from-inside", 1), [] {
@@ -134,42 +129,42 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
             model::require(inside.fetch_add(1, relaxed) == 0, "not twice at once");
             runs = runs + 1;
             const bool last = runs == 3;
-            if (!last) m.q().queue(**self);
+            if (!last) m.q.queue(**self);
             inside.fetch_sub(1, relaxed);
             if (last) done.release();
         }};
         *self = &w;
-        m.q().queue(w);
-        m.q().apply(other());
+        m.q.queue(w);
+        m.q.apply(other());
         done.acquire();
-        m.q().flush();
+        m.q.flush();
         model::require(runs == 3, "once for each time");
     }));
 }
 
-TEST_CASE("apply: against cancel, flush and drain") {
+TEST_CASE("apply: runs beside cancel and flush and drain") {
     CHECK(model::explore(search_on(1, "cancel", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
-        auto t = model::spawn([&] { m.q().apply(other()); });
-        m.q().queue(w);
+        auto t = model::spawn([&] { m.q.apply(other()); });
+        m.q.queue(w);
         const bool cancelled = w.cancel_sync();
         model::require(runs == (cancelled ? 0 : 1) && !w.busy(), "it has run, or was cancelled");
         t.join();
-        model::require(m.q().queue(w) == queue_status::queued, "it can be queued again");
-        m.q().flush();
+        model::require(m.q.queue(w) == queue_status::queued, "it can be queued again");
+        m.q.flush();
         model::require(runs == (cancelled ? 1 : 2), "and runs");
     }));
     CHECK(model::explore(search_on(1, "flush", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         cmwq::work a{[&] { runs = runs + 1; }};
-        auto t = model::spawn([&] { m.q().apply(other()); });
-        m.q().queue(a);
-        m.q().flush();
+        auto t = model::spawn([&] { m.q.apply(other()); });
+        m.q.queue(a);
+        m.q.flush();
         model::require(runs == 1, "what was queued before the flush has run");
-        m.q().queue(a);
+        m.q.queue(a);
         a.flush();
         model::require(runs == 2, "what was queued before the flush has run");
         t.join();
@@ -180,24 +175,24 @@ TEST_CASE("apply: against cancel, flush and drain") {
         cmwq::work second{[&] { length = length + 1; }};
         cmwq::work first{[&] {
             length = length + 1;
-            model::require(m.q().queue(second) == queue_status::queued, "accepted from inside");
+            model::require(m.q.queue(second) == queue_status::queued, "accepted from inside");
         }};
-        auto t = model::spawn([&] { m.q().apply(other()); });
-        m.q().queue(first);
-        m.q().drain();
+        auto t = model::spawn([&] { m.q.apply(other()); });
+        m.q.queue(first);
+        m.q.drain();
         model::require(length == 2, "the whole chain has run");
         t.join();
     }));
 }
 
-TEST_CASE("apply: from an item, while the queue is being destroyed") {
+TEST_CASE("apply: an item may call it while the queue is being destroyed") {
     CHECK(model::explore(search_on(1, "destroyed", 1), [] {
         unbound_machine m({.others = other(), .end_searched = true});
         model::checked<int> runs{0};
-        m.q().post([&] {
+        m.q.post([&] {
             runs = runs + 1;
             try {
-                m.q().apply(other());
+                m.q.apply(other());
             } catch (const std::invalid_argument&) {}
             runs = runs + 1;
         });
@@ -206,61 +201,61 @@ TEST_CASE("apply: from an item, while the queue is being destroyed") {
     }));
 }
 
-TEST_CASE("apply: two at once") {
+TEST_CASE("apply: two calls run at once") {
     CHECK(model::explore(search_on(1, "two-appliers", 2), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
-        auto t = model::spawn([&] { m.q().apply(other()); });
-        m.q().queue(w);
-        m.q().apply(other(2));
+        auto t = model::spawn([&] { m.q.apply(other()); });
+        m.q.queue(w);
+        m.q.apply(other(2));
         t.join();
-        m.q().flush();
+        m.q.flush();
         model::require(runs == 1, "it has run");
-        const int nice = m.q().attributes().nice();
+        const int nice = m.q.attributes().nice();
         model::require(nice == 1 || nice == 2, "the last one's");
     }));
 }
 
-TEST_CASE("apply: an item is taken away from a pool that has just been made") {
+TEST_CASE("apply: an item is removed from a pool that has just been made") {
     CHECK(model::explore(search_on(1, "new-pool", 3), [] {
         unbound_machine m;
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
-        auto t = model::spawn([&] { m.q().queue(w); });
-        auto u = model::spawn([&] { m.q().apply(other()); }); // also after the claim, which then does not know the pool
+        auto t = model::spawn([&] { m.q.queue(w); });
+        auto u = model::spawn([&] { m.q.apply(other()); }); // also after the claim, which then does not know the pool
         const bool cancelled = w.cancel();
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
         model::require(runs == (cancelled ? 0 : 1), "it has run, or was cancelled");
     }));
 }
 
-// --- pools that nobody keeps any more --------------------------------------------------------------------------------
+// --- pools without a user --------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: a pool ends, and its record serves the next one") {
+TEST_CASE("apply: a pool ends and the next pool uses its record") {
     CHECK(model::explore(search_on(1, "retired", 2), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
         const auto body = [&] { done.release(); };
         cmwq::work a{body}, b{body};
-        auto t = model::spawn([&] { m.q().queue(a); });
-        m.q().apply(other());
+        auto t = model::spawn([&] { m.q.queue(a); });
+        m.q.apply(other());
         done.acquire();
-        m.q().apply(other(2));
-        m.q().queue(b);
+        m.q.apply(other(2));
+        m.q.queue(b);
         done.acquire();
         t.join();
     }));
 }
 
-TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
+TEST_CASE("apply: the queue ends while another thread is just leaving queue()") {
     CHECK(model::explore(search_on(1, "leaving", 1), [] {
         unbound_machine m({.end_searched = true});
         model::semaphore done{0};
         cmwq::work a{[&] { done.release(); }};
-        auto t = model::spawn([&] { m.q().queue(a); });
+        auto t = model::spawn([&] { m.q.queue(a); });
         done.acquire();
         m.end_queue();
         t.join();
@@ -269,7 +264,7 @@ TEST_CASE("apply: the queue ends while somebody is just leaving queue()") {
 
 // --- ordered ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
+TEST_CASE("apply: an ordered queue keeps its order and runs one item at a time") {
     CHECK(model::explore(search_on(1, "ordered-0", 1), [] { ordered_across(0, 1); }));
     CHECK(model::explore(search_on(1, "ordered-1", 1), [] { ordered_across(1, 1); }));
     CHECK(model::explore(search_on(1, "ordered-2", 2), [] { ordered_across(2, 1); }));
@@ -277,48 +272,48 @@ TEST_CASE("apply: an ordered queue keeps its order, one at a time") {
     CHECK(model::explore(search_on(1, "ordered-back", 2), [] { ordered_across(2, 2); }));
 }
 
-TEST_CASE("apply: an ordered queue's item changes it while others wait") {
+TEST_CASE("apply: an item of an ordered queue changes the queue while other items wait") {
     CHECK(model::explore(search_on(1, "ordered-inside", 1), [] {
         ordered_machine m(with_others());
         sequence in_order;
-        m.q().post([&] {
+        m.q.post([&] {
             in_order(1);
-            m.q().post([&] { in_order(2); });
-            m.q().apply(other());
-            m.q().post([&] { in_order(3); });
-            m.q().apply(attrs{});
-            m.q().post([&] { in_order(4); });
+            m.q.post([&] { in_order(2); });
+            m.q.apply(other());
+            m.q.post([&] { in_order(3); });
+            m.q.apply(attrs{});
+            m.q.post([&] { in_order(4); });
         });
-        m.q().drain();
+        m.q.drain();
         model::require(in_order.last() == 4, "all have run");
     }));
 }
 
-TEST_CASE("apply: what waits in an ordered queue's next pool is cancelled") {
+TEST_CASE("apply: an item that waits in the next pool of an ordered queue is cancelled") {
     CHECK(model::explore(search_on(1, "ordered-cancel", 1), [] {
         ordered_machine m(with_others());
         model::semaphore gate{0};
         model::checked<int> runs{0};
-        m.q().post([&] { gate.acquire(); });
-        m.q().apply(other());
+        m.q.post([&] { gate.acquire(); });
+        m.q.apply(other());
         cmwq::work w{[&] { runs = runs + 1; }};
-        m.q().queue(w);
+        m.q.queue(w);
         auto t = model::spawn([&] { gate.release(); });
         const bool cancelled = w.cancel_sync();
         model::require(runs == (cancelled ? 0 : 1), "it has run, or was cancelled");
         t.join();
-        m.q().flush();
-        m.q().queue(w);
-        m.q().flush();
+        m.q.flush();
+        m.q.queue(w);
+        m.q.flush();
         model::require(runs == (cancelled ? 1 : 2), "the next pool serves");
     }));
 }
 
 // --- all queues at once ----------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: set_unbound_cpus() against queues that come, work and go") {
+TEST_CASE("apply: set_unbound_cpus() runs beside queues that are made and used and destroyed") {
     CHECK(model::explore(search_on(2, "unbound-cpus", 3), [] {
-        unbound_machine m({.attributes = cmwq_test::pool_for_each_cpu()});
+        unbound_machine m({.attributes = pool_for_each_cpu()});
         model::checked<int> runs{0};
         cmwq::work w{[&] { runs = runs + 1; }};
         auto t = model::spawn([&] { m.rt.set_unbound_cpus(cmwq::cpuset{1}); });
@@ -327,8 +322,8 @@ TEST_CASE("apply: set_unbound_cpus() against queues that come, work and go") {
             q.queue(w);
         }
         model::require(runs == 1, "the destructor has waited for it");
-        m.q().queue(w);
-        m.q().flush();
+        m.q.queue(w);
+        m.q.flush();
         model::require(runs == 2, "it has run");
         t.join();
     }));

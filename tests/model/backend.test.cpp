@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The model backend itself: it must find what C++ allows, must not report what C++ forbids, and must say how to see a
-// failure again.
+// The model backend itself: it must find executions that C++ allows, must not report executions that C++ forbids, and
+// must return how to repeat a failure.
 #include "catch.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -71,7 +71,7 @@ void message_passing(memory_order w, memory_order r) {
 
 } // namespace
 
-TEST_CASE("store buffering: seq_cst forbids it, everything weaker allows it") {
+TEST_CASE("model: seq_cst forbids store buffering and every weaker order allows it") {
     const auto good = model::explore(holds("dekker"), [] { store_buffering(seq_cst, seq_cst); });
     CHECK(good);
     CHECK(good.exhausted);
@@ -80,7 +80,7 @@ TEST_CASE("store buffering: seq_cst forbids it, everything weaker allows it") {
     CHECK_FALSE(model::explore(fails("dekker-half"), [] { store_buffering(seq_cst, acquire); }));
 }
 
-TEST_CASE("store buffering through read-modify-writes needs seq_cst on both loads") {
+TEST_CASE("model: store buffering through read-modify-writes is forbidden only by seq_cst on both loads") {
     const auto body = [](memory_order rmw, memory_order r) {
         return [rmw, r] {
             atomic<int> running{1}, inbox{0};
@@ -100,7 +100,7 @@ TEST_CASE("store buffering through read-modify-writes needs seq_cst on both load
     CHECK_FALSE(model::explore(fails("dekker-rmw-ar"), body(acq_rel, acquire)));
 }
 
-TEST_CASE("message passing: release and acquire carry, relaxed is a data race") {
+TEST_CASE("model: release and acquire pass a message and relaxed is a data race") {
     const auto good = model::explore(holds("message"), [] { message_passing(release, acquire); });
     CHECK(good);
     CHECK(good.exhausted);
@@ -111,7 +111,7 @@ TEST_CASE("message passing: release and acquire carry, relaxed is a data race") 
     CHECK_FALSE(model::explore(fails("message-other-half"), [] { message_passing(relaxed, acquire); }));
 }
 
-TEST_CASE("independent reads of independent writes: seq_cst forbids two orders, acquire allows them") {
+TEST_CASE("model: seq_cst forbids two orders of independent writes and acquire allows them") {
     const auto body = [](memory_order w, memory_order r) {
         return [w, r] {
             atomic<int> x{0}, y{0};
@@ -129,7 +129,7 @@ TEST_CASE("independent reads of independent writes: seq_cst forbids two orders, 
     CHECK_FALSE(model::explore(fails("iriw-acquire"), body(release, acquire)));
 }
 
-TEST_CASE("coherence: nobody sees the values of one atomic go backwards") {
+TEST_CASE("model: no thread sees the values of one atomic go backwards") {
     CHECK(model::explore(holds("coherence"), [] {
         atomic<int> x{0};
         int order = 0;
@@ -148,7 +148,7 @@ TEST_CASE("coherence: nobody sees the values of one atomic go backwards") {
     }));
 }
 
-TEST_CASE("a release sequence goes on through read-modify-writes, and ends at a plain store") {
+TEST_CASE("model: a release sequence goes on through read-modify-writes and ends at a plain store") {
     const auto body = [](bool plain) {
         return [plain] {
             model::checked<int> message{0};
@@ -174,8 +174,8 @@ TEST_CASE("a release sequence goes on through read-modify-writes, and ends at a 
     CHECK_FALSE(model::explore(fails("release-sequence-broken"), body(true)));
 }
 
-// models.md §0.1: either the submitter queues again, or the callback sees the event that was stored before queue().
-TEST_CASE("how to write the PENDING bit") {
+// Either the submitter queues again, or the callback sees the event that was stored before queue().
+TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     enum class claim { fetch_or, load_first, cas };
     enum class clear { fetch_and, store };
     const auto body = [](claim how, clear end) {
@@ -212,7 +212,7 @@ TEST_CASE("how to write the PENDING bit") {
     CHECK_FALSE(model::explore(fails("pending-E"), body(claim::cas, clear::fetch_and)));
 }
 
-TEST_CASE("a mutex excludes and publishes; without it the race is found") {
+TEST_CASE("model: a mutex excludes and publishes and without it the race is found") {
     const auto body = [](bool locked) {
         return [locked]() CMWQ_NO_TSA {
             detail::mutex m;
@@ -234,8 +234,8 @@ TEST_CASE("a mutex excludes and publishes; without it the race is found") {
     CHECK_FALSE(model::explore(fails("no-mutex"), body(false)));
 }
 
-TEST_CASE("each logical thread has locks of its own to keep in order") {
-    // On one thread of the system: either would be an inversion there.
+TEST_CASE("model: each logical thread has its own lock order") {
+    // On one thread of the system, where either order would be an inversion.
     CHECK(model::explore(holds("lock-ranks"), []() CMWQ_NO_TSA {
         detail::ranked_mutex<detail::lock_rank::queue> outer;
         detail::ranked_mutex<detail::lock_rank::pool> inner, another;
@@ -252,7 +252,7 @@ TEST_CASE("each logical thread has locks of its own to keep in order") {
     }));
 }
 
-TEST_CASE("try_lock fails while another thread holds the mutex, and only then") {
+TEST_CASE("model: try_lock fails only while another thread holds the mutex") {
     CHECK(model::explore(holds("try-lock"), []() CMWQ_NO_TSA {
         detail::mutex m;
         atomic<int> inside{0};
@@ -273,7 +273,7 @@ TEST_CASE("try_lock fails while another thread holds the mutex, and only then") 
     }));
 }
 
-TEST_CASE("a permit is not lost; a test before announcing oneself loses the wake-up") {
+TEST_CASE("model: a permit is not lost and a test before the announcement loses the wake-up") {
     const auto body = [](bool announce_first) {
         return [announce_first] {
             detail::parker sleeper;
@@ -298,7 +298,7 @@ TEST_CASE("a permit is not lost; a test before announcing oneself loses the wake
     CHECK_THAT(bad.message, Catch::Contains("deadlock") && Catch::Contains("parked"));
 }
 
-TEST_CASE("unpark publishes what its caller did, and the owner may then destroy the parker") {
+TEST_CASE("model: unpark publishes earlier writes and the owner may then destroy the parker") {
     CHECK(model::explore(holds("parker-publishes"), [] {
         auto p = std::make_unique<detail::parker>();
         model::checked<int> message{0};
@@ -313,7 +313,7 @@ TEST_CASE("unpark publishes what its caller did, and the owner may then destroy 
     }));
 }
 
-TEST_CASE("park_until: the clock jumps when nothing else can happen, and earlier if the search may") {
+TEST_CASE("model: park_until lets the clock jump when no thread can go on or earlier if the search may") {
     const auto body = [] {
         detail::parker p;
         const auto start = detail::steady_now();
@@ -331,7 +331,7 @@ TEST_CASE("park_until: the clock jumps when nothing else can happen, and earlier
     CHECK_FALSE(model::explore(o, body));
 }
 
-TEST_CASE("deadlocks are found") {
+TEST_CASE("model: deadlocks are found") {
     const auto r = model::explore(fails("deadlock"), []() CMWQ_NO_TSA {
         detail::mutex a, b;
         auto t = model::spawn([&]() CMWQ_NO_TSA {
@@ -346,7 +346,7 @@ TEST_CASE("deadlocks are found") {
     CHECK_THAT(r.message, Catch::Contains("deadlock") && Catch::Contains("waits for a mutex"));
 }
 
-TEST_CASE("waiting loops: they end, block the search for nobody, and are found out when nothing can end them") {
+TEST_CASE("model: waiting loops end and do not block the search and endless ones are found") {
     CHECK(model::explore(holds("backoff"), [] {
         atomic<int> turn{0};
         model::checked<int> n{0};
@@ -383,7 +383,7 @@ TEST_CASE("waiting loops: they end, block the search for nobody, and are found o
     CHECK_FALSE(counted.exhausted);
 }
 
-TEST_CASE("use after destruction, and destruction beside a use, are found") {
+TEST_CASE("model: use after destruction and use during destruction are found") {
     CHECK_FALSE(model::explore(fails("destroyed-early"), [] {
         auto x = std::make_unique<atomic<int>>(0);
         atomic<bool> done{false};
@@ -406,7 +406,7 @@ TEST_CASE("use after destruction, and destruction beside a use, are found") {
     }));
 }
 
-TEST_CASE("failures can be seen again from their schedule") {
+TEST_CASE("model: failures can be replayed from their schedule") {
     const auto body = [] { store_buffering(relaxed, relaxed); };
     const auto first = model::explore(fails("again"), body);
     REQUIRE(first.failed);
@@ -422,7 +422,7 @@ TEST_CASE("failures can be seen again from their schedule") {
     CHECK_THAT(model::explore(o, body).message, Catch::Contains("no schedule"));
 }
 
-TEST_CASE("random executions find what lies beyond the bounds, and replay too") {
+TEST_CASE("model: random executions find failures beyond the bounds and can be replayed") {
     // Five switches are needed; the exhaustive part may do one.
     const auto body = [] {
         atomic<int> a{0};
@@ -454,7 +454,7 @@ TEST_CASE("random executions find what lies beyond the bounds, and replay too") 
     CHECK(model::explore(o, body).message == random.message);
 }
 
-TEST_CASE("exceptions: caught inside threads across switches, a failure when they leave one") {
+TEST_CASE("model: exceptions may be caught inside of threads across switches and fail the search if they leave one") {
     CHECK(model::explore(holds("exceptions"), [] {
         atomic<int> n{0};
         const auto work = [&] {
@@ -462,7 +462,7 @@ TEST_CASE("exceptions: caught inside threads across switches, a failure when the
                 n.fetch_add(1, relaxed);
                 throw std::runtime_error("inner");
             } catch (const std::runtime_error&) {
-                n.fetch_add(1, relaxed); // others run here, and handle theirs
+                n.fetch_add(1, relaxed); // other threads run here, and handle their own exceptions
                 try {
                     throw 1;
                 } catch (int) {
@@ -485,7 +485,7 @@ TEST_CASE("exceptions: caught inside threads across switches, a failure when the
     CHECK_THAT(a.message, Catch::Contains("abort()"));
 }
 
-TEST_CASE("threads: start, join, attributes, refusals, slots, probe") {
+TEST_CASE("model: threads have start and join and attributes and refusals and slots and probes") {
     model::options o = holds("threads");
     o.around.cpus = 2;
     o.around.refuse_sched = 1;
@@ -530,7 +530,7 @@ TEST_CASE("threads: start, join, attributes, refusals, slots, probe") {
     }));
 }
 
-TEST_CASE("outside of runs sync objects are plain variables") {
+TEST_CASE("model: outside of a search sync objects are plain variables") {
     static constinit atomic<int> global{7};
     static constinit detail::mutex global_lock;
     CHECK(global.fetch_add(1, relaxed) == 7);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves: whoever pushes against whoever drains. Every item runs, one at a time, in order, also when a guard
-// holds one producer back, when others take items away or wait, and when the rest goes to the thread.
+// Bottom halves: threads that push beside threads that drain. Every item runs, one at a time, in order, also when a
+// guard holds one producer back, when other threads cancel items or wait, and when the thread of the CPU takes over.
 //
-// Seen to find: no look at the inbox behind giving up the context, or one outside of the lock; either side of that
-// relaxed; two threads that drain at once; only the push that finds the inbox empty sees to its item; a guard that
-// forgets what it held back, or does not hand it over before waiting; nobody kicked beyond the budget, or before the
-// context was given up; a kick that is lost while the thread is being made; nobody kicked when a shutdown lets go of what
-// came late.
+// These searches were seen to find: no look at the inbox after the context was given up, or one outside of the lock;
+// either side of that relaxed; two threads that drain at once; items whose push did not find the inbox empty and that
+// no thread runs; a guard that forgets the items that it held back, or does not hand them over before a wait; no
+// wake-up of the thread beyond the budget, or one before the context was given up; a wake-up that is lost while the
+// thread is being made; no wake-up after a shutdown releases items that came late.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -18,10 +18,8 @@
 #include <optional>
 #include <string>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
-using cmwq_test::search;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 using item = cmwq::work<std::function<void()>>;
 
 namespace {
@@ -31,10 +29,10 @@ struct kind {
     bool end_searched = false; ///< the destructors of queues and runtime are part of the search
 };
 
-/// A runtime with bottom-half queues of both priorities. The first thing in a body.
-class machine {
+/// A runtime with bottom-half queues of both priorities. The first object in the body of a search.
+class bh_machine {
 public:
-    explicit machine(kind k = {}) : kind_(k), rt(options()) {
+    explicit bh_machine(kind k = {}) : kind_(k), rt(options()) {
         if (k.thread) {
             for (const unsigned cpu : rt.cpus()) {
                 item first{[] {}};
@@ -47,12 +45,12 @@ public:
         quiet_.end();
         began_ = model::elapsed();
     }
-    ~machine() {
+    ~bh_machine() {
         model::require(model::elapsed() == began_, "nobody waited for time to pass");
         if (!kind_.end_searched) quiet_.begin();
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    bh_machine(const bh_machine&) = delete;
+    bh_machine& operator=(const bh_machine&) = delete;
 
 private:
     static cmwq::runtime_options options() {
@@ -72,7 +70,7 @@ public:
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "high", .priority = cmwq::priority::high}};
 };
 
-/// Items that write down their letter. A race, unless one runs at a time and each sees what the last one did.
+/// Items that record their letter. A race, unless one runs at a time and each sees the record of the last one.
 class diary {
 public:
     std::string text() { return text_; }
@@ -101,9 +99,9 @@ bool before(const std::string& text, char first, char second) { return text.find
 
 } // namespace
 
-TEST_CASE("bh: two producers on one context: when both have returned, both items have run") {
+TEST_CASE("bh: when two producers on one context have returned both items have run") {
     CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -113,9 +111,9 @@ TEST_CASE("bh: two producers on one context: when both have returned, both items
     }));
 }
 
-TEST_CASE("bh: two producers with two items each: in the order of their queueing") {
+TEST_CASE("bh: the items of two producers run in the order of their queueing") {
     CHECK(model::explore(search("bh-order", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')}, x{d.write('x')}, y{d.write('y')};
         auto t = model::spawn([&] {
@@ -131,12 +129,12 @@ TEST_CASE("bh: two producers with two items each: in the order of their queueing
     }));
 }
 
-TEST_CASE("bh: items that queue items, both priorities, beside another producer") {
+TEST_CASE("bh: items that queue items of both priorities run beside another producer") {
     CHECK(model::explore(search("bh-priorities", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item h{d.write('h')}, n{d.write('n')}, x{d.write('x')};
-        // A race on the diary would say that both contexts run at once; these two are apart from each other.
+        // A race on the diary would mean that both contexts run at once; these two are separate.
         diary other;
         item hh{[&, w = other.write('H')] {
             w();
@@ -149,14 +147,14 @@ TEST_CASE("bh: items that queue items, both priorities, beside another producer"
         auto t = model::spawn([&] { m.q.queue(x); });
         m.q.queue(a);
         t.join();
-        m.q.flush(); // x's thread may have been told by nobody that n came
+        m.q.flush(); // the thread of x may not have been woken for n
         model::require(same_letters(d.text(), "anx") && other.text() == "H", "nothing lost, nothing twice");
     }));
 }
 
-TEST_CASE("bh: a guard holds one producer back, not the other one") {
+TEST_CASE("bh: a guard holds back one producer and not the other") {
     CHECK(model::explore(search("bh-guard", 4, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -168,7 +166,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search("bh-behind-a-guard", 2), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         const cmwq::bh_disable_guard hold;
@@ -178,7 +176,7 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
         model::require(d.text() == "ab", "the push that did not find the inbox empty has seen to both");
     }));
     CHECK(model::explore(search("bh-two-guards", 4), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] {
@@ -194,9 +192,9 @@ TEST_CASE("bh: a guard holds one producer back, not the other one") {
     }));
 }
 
-TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains finds it there") {
+TEST_CASE("bh: flush moves the items of the inbox to the worklist where the draining thread finds them") {
     CHECK(model::explore(search("bh-flush", 5, 3), [] {
-        machine m;
+        bh_machine m;
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -209,9 +207,9 @@ TEST_CASE("bh: flush takes what is in the inbox to the worklist, and who drains 
     }));
 }
 
-TEST_CASE("bh: waiting inside of a guard") {
+TEST_CASE("bh: a wait inside of a guard ends") {
     CHECK(model::explore(search("bh-guard-flush", 4), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] { m.q.queue(b); });
@@ -226,9 +224,9 @@ TEST_CASE("bh: waiting inside of a guard") {
     }));
 }
 
-TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and draining") {
+TEST_CASE("bh: cancel and cancel_sync and disable_sync run beside queueing and draining") {
     CHECK(model::explore(search("bh-cancel", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         cmwq::detail::atomic<int> queued{0};
         item w{[&] { runs = runs + 1; }};
@@ -241,7 +239,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
         model::require(runs + cancelled == queued.load(cmwq::detail::relaxed), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search("bh-cancel-sync", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0}; // a race, unless the run happens before the return
         item w{[&] { runs = runs + 1; }};
         auto t = model::spawn([&] { m.q.queue(w); });
@@ -256,7 +254,7 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
         model::require(runs == before + 1, "it can be queued again, and runs");
     }));
     CHECK(model::explore(search("bh-cancel-between", 4), [] {
-        machine m; // the one behind it runs, whether or not the first is taken away
+        bh_machine m; // the one behind it runs, whether or not the first is taken away
         diary d;
         item a{d.write('a')}, b{d.write('b')}, c{d.write('c')};
         bool without_b = false;
@@ -273,9 +271,9 @@ TEST_CASE("bh: cancel, cancel_sync and disable_sync against queueing and drainin
     }));
 }
 
-TEST_CASE("bh: drain against a producer") {
+TEST_CASE("bh: drain runs beside a producer") {
     CHECK(model::explore(search("bh-drain", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         queue_status s = queue_status::rejected;
@@ -286,9 +284,9 @@ TEST_CASE("bh: drain against a producer") {
     }));
 }
 
-TEST_CASE("bh: queued to another CPU while that one is just being left") {
+TEST_CASE("bh: an item is queued to another CPU while a thread is just leaving its context") {
     CHECK(model::explore(search_on(2, "bh-elsewhere", 5, 3), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         auto t = model::spawn([&] {
@@ -301,7 +299,7 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
         model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
     }));
     CHECK(model::explore(search_on(2, "bh-elsewhere-cold", 3), [] {
-        machine m; // the thread has to be made first
+        bh_machine m; // the thread has to be made first
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         m.q.queue_on(1, a);
@@ -312,9 +310,9 @@ TEST_CASE("bh: queued to another CPU while that one is just being left") {
     }));
 }
 
-TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
+TEST_CASE("bh: beyond the budget the thread goes on beside another producer") {
     CHECK(model::explore(search("bh-budget", 5), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         model::checked<int> runs{0}, others{0};
         item* self = nullptr;
         item a{[&] {
@@ -332,9 +330,9 @@ TEST_CASE("bh: beyond the budget the thread goes on, beside another producer") {
     }));
 }
 
-TEST_CASE("bh: an item that runs in one context is queued in another: it runs again in the first") {
+TEST_CASE("bh: an item that runs in one context and is queued in another runs again in the first") {
     CHECK(model::explore(search_on(2, "bh-moves", 4), [] {
-        machine m;
+        bh_machine m;
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }}; // a race, if it ran twice at once
         queue_status s = queue_status::rejected;
@@ -349,9 +347,9 @@ TEST_CASE("bh: an item that runs in one context is queued in another: it runs ag
     }));
 }
 
-TEST_CASE("bh: the end of queue and runtime right behind an item on the thread") {
+TEST_CASE("bh: queue and runtime end right after an item on the thread") {
     CHECK(model::explore(search("bh-end", 4), [] {
-        std::optional<machine> m;
+        std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
@@ -364,7 +362,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
         model::require(runs == 1, "it has run");
     }));
     CHECK(model::explore(search("bh-end-in-guard", 3), [] {
-        std::optional<machine> m;
+        std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
@@ -376,7 +374,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
         }
     }));
     CHECK(model::explore(search("bh-end-behind-guard", 3), [] {
-        auto m = std::make_unique<machine>(kind{.end_searched = true});
+        auto m = std::make_unique<bh_machine>(kind{.end_searched = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         model::semaphore queued{0};
@@ -384,7 +382,7 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
             const cmwq::bh_disable_guard hold;
             m->q.queue(w);
             queued.release();
-        }); // ends at any time, also when all is gone
+        }); // ends at any time, also after the queue
         queued.acquire();
         w.cancel();
         m.reset();
@@ -393,10 +391,10 @@ TEST_CASE("bh: the end of queue and runtime right behind an item on the thread")
     }));
 }
 
-// The push that comes late is held back when its own thread looks for it.
-TEST_CASE("bh: an item that is pushed while its queue is shut down has run, or was dropped") {
+// The late push is held back when its own thread looks for it.
+TEST_CASE("bh: an item that is pushed while its queue is shut down has run or was dropped") {
     CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
-        machine m({.thread = true});
+        bh_machine m({.thread = true});
         model::checked<int> runs{0};
         item w{[&] { runs = runs + 1; }};
         queue_status s = queue_status::rejected;

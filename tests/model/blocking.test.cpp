@@ -1,38 +1,29 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Blocking against a push: an item waits for another one, which was queued behind it or comes at any moment. Guard,
-// sentinel or monitor see to it that it runs.
+// Blocking beside a push: an item waits for another one, which was queued behind it or comes at any moment. The guard,
+// the sentinel or the monitor causes it to run.
 //
-// Seen to find: a guard that does not look at what is pending, or looks before it counts down; a push behind a running
-// worker that arms no detector; a cpu_intensive item that wakes nobody; an item taken while another worker runs it. A
-// monitor that disarms without a second look is not found: its loop ends too seldom within the bounds.
+// These searches were seen to find: a guard that does not look at the pending items, or looks before it counts down; a
+// push behind a running worker that arms no detector; a cpu_intensive item that wakes no worker; an item taken while
+// another worker runs it. They do not find a monitor that disarms without a second look: its loop ends too seldom
+// within the bounds.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::block_kind;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-
-/// An item blocks until another one has run, which somebody else queues at any moment. `inside` surrounds the wait.
+/// An item blocks until another item has run, which another thread queues at any moment.
 void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t patience) {
     machine m(s);
     model::semaphore gate{0}, done{0};
     model::checked<int> order{0};
     cmwq::work waits{[&] {
-        if (announce) {
-            const cmwq::blocking_region region(*announce);
-            gate.acquire();
-        } else {
-            gate.acquire();
-        }
+        wait_at(gate, announce);
         model::require(order == 1, "the other one came first");
         order = 2;
         done.release();
@@ -43,7 +34,7 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
     }};
     auto t = model::spawn([&] { m.q.queue(opens); });
     m.q.queue(waits);
-    // Not by flush(), which takes a look at the pool itself.
+    // Not by flush(), which looks at the pool itself.
     done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
@@ -51,24 +42,16 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
     model::require(order == 2, "both have run");
 }
 
-/// Three in a row, each waits for the one behind it.
+/// Three items in a row, each of which waits for the one behind it.
 void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
     machine m(s);
     model::semaphore first{0}, second{0}, done{0};
-    const auto wait = [&](model::semaphore& gate) {
-        if (announce) {
-            const cmwq::blocking_region region(*announce);
-            gate.acquire();
-        } else {
-            gate.acquire();
-        }
-    };
     cmwq::work a{[&] {
-        wait(first);
+        wait_at(first, announce);
         done.release();
     }};
     cmwq::work b{[&] {
-        wait(second);
+        wait_at(second, announce);
         first.release();
     }};
     cmwq::work c{[&] { second.release(); }};
@@ -82,41 +65,41 @@ void chain(setup s, std::optional<block_kind> announce, std::int64_t patience) {
 
 } // namespace
 
-TEST_CASE("blocking: a guard that will block starts a spare at once") {
+TEST_CASE("blocking: a will_block guard starts a spare at once") {
     CHECK(model::explore(search("guard", 4, 3), [] { waits_for_another({}, cmwq::will_block, 0); }));
     CHECK(model::explore(search("guard-chain", 2), [] { chain({}, cmwq::will_block, 0); }));
 }
 
-TEST_CASE("blocking: a guard that may block starts one after its threshold") {
+TEST_CASE("blocking: a may_block guard starts a spare after its threshold") {
     CHECK(model::explore(search("may-block", 2), [] { waits_for_another({}, cmwq::may_block, 20 * ms); }));
     CHECK(model::explore(search("may-block-at-once", 1),
                          [] { waits_for_another({.may_block_threshold = 0}, cmwq::may_block, 0); }));
 }
 
-TEST_CASE("blocking: the sentinel finds who blocks unannounced") {
+TEST_CASE("blocking: the sentinel finds an unannotated blocked item") {
     CHECK(model::explore(search("sentinel", 4), [] { waits_for_another({.sentinel = true}, {}, 2 * ms); }));
     CHECK(model::explore(search("sentinel-chain", 2), [] { chain({.sentinel = true}, {}, 4 * ms); }));
     CHECK(model::explore(search("sentinel-and-guard", 1),
                          [] { waits_for_another({.sentinel = true}, cmwq::will_block, 2 * ms); }));
 }
 
-TEST_CASE("blocking: without a sentinel the monitor does") {
+TEST_CASE("blocking: without a sentinel the monitor finds a blocked item") {
     CHECK(model::explore(search("monitor", 3), [] { waits_for_another({}, {}, 20 * ms); }));
     CHECK(model::explore(search("monitor-chain", 1), [] { chain({}, {}, 40 * ms); }));
 }
 
-TEST_CASE("blocking: the first items of a pool, while its first workers are being made") {
+TEST_CASE("blocking: the first items of a pool block while its first workers are being made") {
     CHECK(model::explore(search("cold-sentinel", 2),
                          [] { waits_for_another({.sentinel = true, .warm = false}, {}, 20 * ms); }));
     CHECK(model::explore(search("cold-guard", 2),
                          [] { waits_for_another({.warm = false, .end_searched = true}, cmwq::will_block, 0); }));
 }
 
-TEST_CASE("blocking: an item of a cpu_intensive queue keeps nobody waiting, announced or not") {
+TEST_CASE("blocking: an item of a cpu_intensive queue delays no other item whether it is annotated or not") {
     CHECK(model::explore(search("cpu-intensive", 2), [] { waits_for_another({.cpu_intensive = true}, {}, 0); }));
 }
 
-TEST_CASE("blocking: an item queued again while it blocks runs behind itself, not beside itself") {
+TEST_CASE("blocking: an item that is queued again while it blocks runs after its run and not beside it") {
     CHECK(model::explore(search("behind-itself", 2), [] {
         machine m;
         model::semaphore gate{0}, inside{0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Taking items away against queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
+// Cancelling of items beside queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
 //
-// Seen to find: cancel_sync() that does not wait for the run, or does not keep others from queueing; a cancelled item
-// whose slot nobody takes; an item touched after its function has returned; a shut-down
-// that overlooks a worker which is being made.
+// These searches were seen to find: cancel_sync() that does not wait for the run, or lets other threads queue; a
+// cancelled item whose slot no other item takes; an item touched after its function has returned; a shut-down that
+// overlooks a worker which is being made.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -12,15 +12,12 @@
 
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
-TEST_CASE("cancel: each claim is one run, or one cancel() that says so") {
+TEST_CASE("cancel: each claim leads to one run or to one cancel() that returns true") {
     CHECK(model::explore(search("cancel", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -37,7 +34,7 @@ TEST_CASE("cancel: each claim is one run, or one cancel() that says so") {
     }));
 }
 
-TEST_CASE("cancel: cancel_sync() leaves it neither pending nor running") {
+TEST_CASE("cancel: cancel_sync() leaves the item neither pending nor running") {
     CHECK(model::explore(search("cancel-sync", 2), [] {
         machine m;
         model::checked<int> runs{0}; // a race, unless the run happens before the return
@@ -54,7 +51,7 @@ TEST_CASE("cancel: cancel_sync() leaves it neither pending nor running") {
     }));
 }
 
-TEST_CASE("cancel: cancel_sync() against queue() from elsewhere") {
+TEST_CASE("cancel: cancel_sync() runs beside queue() of another thread") {
     CHECK(model::explore(search("cancel-sync-queue", 1), [] {
         machine m;
         model::checked<int> runs{0};
@@ -88,7 +85,7 @@ TEST_CASE("cancel: a running item that queues itself ends with cancel_sync()") {
     }));
 }
 
-TEST_CASE("cancel: two cancel_sync() at once both wait, and one of them at most takes it away") {
+TEST_CASE("cancel: two concurrent cancel_sync() both wait and at most one removes the item") {
     CHECK(model::explore(search("two-cancel-syncs", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -108,7 +105,7 @@ TEST_CASE("cancel: two cancel_sync() at once both wait, and one of them at most 
     }));
 }
 
-TEST_CASE("cancel: flush() of the item and of the queue end when somebody takes it away") {
+TEST_CASE("cancel: flush() of the item and of the queue end when another thread removes the item") {
     CHECK(model::explore(search("flush-and-cancel", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -123,7 +120,7 @@ TEST_CASE("cancel: flush() of the item and of the queue end when somebody takes 
     }));
 }
 
-TEST_CASE("cancel: an item beyond max_active is taken away, and the others move up") {
+TEST_CASE("cancel: an item beyond max_active is removed and the others move up") {
     CHECK(model::explore(search("inactive", 2), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0}, behind{0};
@@ -142,7 +139,7 @@ TEST_CASE("cancel: an item beyond max_active is taken away, and the others move 
     }));
 }
 
-TEST_CASE("cancel: disable_sync() from two threads, each with its enable()") {
+TEST_CASE("cancel: two threads call disable_sync() and each calls enable()") {
     CHECK(model::explore(search("disable-sync", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -163,7 +160,7 @@ TEST_CASE("cancel: disable_sync() from two threads, each with its enable()") {
     }));
 }
 
-TEST_CASE("cancel: nothing runs after the destructor, and nothing of the item is touched") {
+TEST_CASE("cancel: after the destructor no run and no access of the item happens") {
     CHECK(model::explore(search("destructor", 1), [] {
         machine m;
         const auto gone = std::make_unique<model::checked<bool>>(false);
@@ -186,7 +183,7 @@ TEST_CASE("cancel: nothing runs after the destructor, and nothing of the item is
     }));
 }
 
-TEST_CASE("cancel: an item deletes itself while somebody flushes the queue") {
+TEST_CASE("cancel: an item deletes itself while another thread flushes the queue") {
     CHECK(model::explore(search("self-deleting", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -209,9 +206,9 @@ TEST_CASE("cancel: an item deletes itself while somebody flushes the queue") {
     }));
 }
 
-// worker_pool::shut_down() used to overlook a worker that another one was just making: with nothing left to flush, the
+// worker_pool::shut_down() used to overlook a worker that another one was just making: without an item to flush, the
 // pool may be shut down while its first workers are still being made.
-TEST_CASE("cancel: the runtime ends right after a cancel, while the pool makes its first workers") {
+TEST_CASE("cancel: the runtime ends right after a cancel while the pool makes its first workers") {
     CHECK(model::explore(search("shut-down", 4), [] {
         machine m({.warm = false, .end_searched = true});
         cmwq::work w{[] {}};

@@ -1,53 +1,42 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Concurrency management of pools that serve several CPUs: as many run as there are CPUs, whoever blocks is replaced,
-// and all sentinels of the pool see to it.
+// Concurrency management of pools that serve several CPUs: as many items run as there are CPUs, a blocked one is
+// replaced, and all sentinels of the pool take part in that.
 //
-// Seen to find: a push behind running workers, or a guard, that starts and arms nobody; a pool that nobody watches;
-// a pool's flag that is not taken back, is taken back or looked at relaxed, is taken back after the look at what is
-// pending, or is left over from the last life of its record; a sentinel without a second look; a CPU that is not
-// lent. A sentinel that takes back its own flag last is not found: it takes two preemptions in a few steps of long
-// executions.
+// These searches were seen to find: a push behind running workers, or a guard, that starts no worker and arms no
+// detector; a pool that no detector watches; a pool's flag that is not taken back, is taken back or read relaxed, is
+// taken back after the look at the pending items, or is left over from the last life of its record; a sentinel without
+// a second look; a CPU that is not lent. They do not find a sentinel that takes back its own flag last: that takes two
+// preemptions in a few steps of long executions.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::block_kind;
 using cmwq::detail::acquire;
 using cmwq::detail::atomic;
 using cmwq::detail::backoff;
 using cmwq::detail::release;
-using cmwq_test::keyed_setup;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
-using machine = cmwq_test::keyed_machine<cmwq::elastic>;
-
-constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t before_the_monitor = ms / 2; // its first look is a millisecond after it was armed
 
-/// Without random executions: in those a sentinel may look so often for nothing that it naps.
+/// Without random executions: in those a sentinel may look in vain so often that it naps.
 model::options systematic(unsigned cpus, const char* name, double seconds) {
     model::options o = search_on(cpus, name, seconds);
     o.random_executions = 0;
     return o;
 }
 
-void wait_at(model::semaphore& gate, std::optional<block_kind> announce) {
-    if (!announce) return gate.acquire();
-    const cmwq::blocking_region region(*announce);
-    gate.acquire();
-}
-
-/// `nr` items block until another one has run, which somebody else queues at any moment.
-void wait_for_another(keyed_setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
-    machine m(s);
+/// `nr` items block until another item has run, which another thread queues at any moment.
+void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::int64_t patience) {
+    elastic_machine m(s);
     model::semaphore gate{0}, done{0};
     const auto body = [&] {
         wait_at(gate, announce);
@@ -57,21 +46,21 @@ void wait_for_another(keyed_setup s, int nr, std::optional<block_kind> announce,
     cmwq::work opens{[&] {
         for (int i = 0; i < nr; ++i) gate.release();
     }};
-    auto t = model::spawn([&] { m.q().queue(opens); });
-    m.q().queue(a);
-    if (nr > 1) m.q().queue(b);
-    // Not by flush(), which takes a look at the pool itself.
+    auto t = model::spawn([&] { m.q.queue(opens); });
+    m.q.queue(a);
+    if (nr > 1) m.q.queue(b);
+    // Not by flush(), which looks at the pool itself.
     for (int i = 0; i < nr; ++i) done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
-    m.q().flush();
+    m.q.flush();
 }
 
 } // namespace
 
-TEST_CASE("elastic: width 2, two that run side by side") {
+TEST_CASE("elastic: two items run side by side in a pool of width 2") {
     CHECK(model::explore(search_on(2, "side-by-side", 3), [] {
-        machine m;
+        elastic_machine m;
         model::semaphore done{0};
         atomic<bool> met{false};
         // Neither blocks: there is a CPU for each.
@@ -83,16 +72,16 @@ TEST_CASE("elastic: width 2, two that run side by side") {
             met.store(true, release);
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().queue(b); });
-        m.q().queue(a);
+        auto t = model::spawn([&] { m.q.queue(b); });
+        m.q.queue(a);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("elastic: width 2, whoever blocks is replaced") {
+TEST_CASE("elastic: each blocked item is replaced in a pool of width 2") {
     CHECK(model::explore(search_on(2, "guard", 3), [] { wait_for_another({}, 2, cmwq::will_block, 0); }));
     CHECK(model::explore(systematic(2, "sentinels", 3),
                          [] { wait_for_another({.sentinel = true}, 2, {}, before_the_monitor); }));
@@ -103,16 +92,16 @@ TEST_CASE("elastic: width 2, whoever blocks is replaced") {
     CHECK(model::explore(search_on(2, "monitor", 2), [] { wait_for_another({}, 2, {}, 20 * ms); }));
 }
 
-TEST_CASE("elastic: pools of one CPU each") {
+TEST_CASE("elastic: blocked items are replaced in pools of one CPU each") {
     CHECK(model::explore(systematic(1, "one-sentinel", 2),
                          [] { wait_for_another({.sentinel = true}, 1, {}, before_the_monitor); }));
 }
 
-// [ARM-3]: the pool says whether its sentinels are armed. They have just been, for something that is over now, and fall
-// asleep one after the other while the next item comes.
-TEST_CASE("elastic: sentinels that fall asleep against the next item") {
+// [ARM-3]: the pool records whether its sentinels are armed. They have just been armed for an item that is gone now,
+// and fall asleep one after the other while the next item comes.
+TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
     CHECK(model::explore(systematic(2, "asleep", 4), [] {
-        machine m({.sentinel = true});
+        elastic_machine m({.sentinel = true});
         model::unsearched quiet;
         model::semaphore first{0}, second{0}, done{0};
         cmwq::work a{[&] {
@@ -124,33 +113,33 @@ TEST_CASE("elastic: sentinels that fall asleep against the next item") {
             second.acquire();
             done.release();
         }};
-        // The first one is pending behind two that wait, until the sentinels find them; then nothing is pending.
+        // The first one is pending behind two that wait, until the sentinels find them; then no item is pending.
         cmwq::work opens_first{[&] { first.release(); }};
         cmwq::work opens_second{[&] {
             second.release();
             second.release();
         }};
-        m.q().queue(a);
-        m.q().queue(b);
-        m.q().queue(opens_first);
+        m.q.queue(a);
+        m.q.queue(b);
+        m.q.queue(opens_first);
         quiet.end();
-        // At the latest when the first has gone: whoever runs then has seen nothing else.
+        // At the latest when the first has ended: the items that run then have seen no other.
         opens_first.flush();
         const std::int64_t before = m.waited();
-        m.q().queue(opens_second);
+        m.q.queue(opens_second);
         done.acquire();
         done.acquire();
         model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-// [ARM-3] Something was pending for a moment only, while a sentinel was falling asleep: it must not stay asleep for
-// what comes next because the pool takes it for armed.
-TEST_CASE("elastic: sentinels that fall asleep against an item that is taken away again") {
+// [ARM-3] An item was pending for a moment only, while a sentinel was falling asleep: the sentinel must not miss the
+// next item because the pool considers it armed.
+TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed again") {
     enum class searched : bool { while_they_fall_asleep, next_item };
     const auto body_of = [](searched what) {
-        machine m({.sentinel = true});
+        elastic_machine m({.sentinel = true});
         model::unsearched quiet;
         model::semaphore gate{0}, done{0};
         atomic<bool> enough{false};
@@ -166,27 +155,27 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
             gate.release();
             gate.release();
         }};
-        m.q().queue(a);
-        m.q().queue(b);
+        m.q.queue(a);
+        m.q.queue(b);
         model::sleep(1);
-        m.q().queue(c); // behind both
+        m.q.queue(c); // behind both
         model::sleep(1);
         if (what == searched::while_they_fall_asleep) quiet.end();
         c.cancel();
-        m.q().queue(d);
+        m.q.queue(d);
         d.cancel();
         quiet.begin();
-        model::sleep(200 * ms); // everybody sleeps who has nothing to do
+        model::sleep(200 * ms); // all threads without work sleep
         enough.store(true, release);
         model::sleep(100 * ms); // both wait
         const std::int64_t before = m.waited();
         if (what == searched::next_item) quiet.end();
-        m.q().queue(opens);
+        m.q.queue(opens);
         quiet.begin();
         done.acquire();
         done.acquire();
         model::require(m.waited() - before <= before_the_monitor, "the spare came in time");
-        m.q().flush();
+        m.q.flush();
         quiet.end();
     };
     auto o = systematic(2, "taken-away", 4);
@@ -197,22 +186,22 @@ TEST_CASE("elastic: sentinels that fall asleep against an item that is taken awa
     CHECK(model::explore(o, [&] { body_of(searched::next_item); }));
 }
 
-// The record of a pool that has ended serves the next one. It ends here while its sentinels are awake for another pool,
-// so none of them says that it has fallen asleep.
-TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinels, too") {
+// The next pool uses the record of a pool that has ended. The pool ends here while its sentinels are awake for another
+// pool, so none of them records that it has fallen asleep.
+TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") {
     const auto body = [](std::int64_t patience) {
-        machine m({.sentinel = true, .end_searched = true});
+        elastic_machine m({.sentinel = true, .end_searched = true});
         model::unsearched quiet;
-        const auto of_others = [] { return machine::queue_options("others", cmwq::attrs{}.nice(1), 8); };
+        const auto of_others = [] { return elastic_machine::queue_options("others", cmwq::attrs{}.nice(1), 8); };
         atomic<bool> enough{false};
         const auto computes = [&] {
             for (backoff wait; !enough.load(acquire);) wait.pause();
         };
         cmwq::work a{computes}, b{computes};
         cmwq::work c{[] {}};
-        m.q().queue(a);
-        m.q().queue(b);
-        m.q().queue(c); // pending, so they stay awake
+        m.q.queue(a);
+        m.q.queue(b);
+        m.q.queue(c); // pending, so they stay awake
         model::semaphore gate{0}, done{0};
         const auto waits = [&] {
             gate.acquire();
@@ -234,10 +223,10 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
         }
         model::sleep(20 * ms); // the pool ends
         enough.store(true, release);
-        m.q().flush();
+        m.q.flush();
         model::sleep(1'000 * ms); // they sleep
         {
-            // The next pool has its workers before it is asked for more.
+            // The next pool has its workers before it gets more items.
             cmwq::workqueue<cmwq::elastic> q(m.rt, of_others());
             cmwq::work first{[] {}};
             q.queue(first);
@@ -245,7 +234,7 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
             model::sleep(1'000 * ms);
             q.queue(d);
             q.queue(e);
-            model::sleep(100 * ms); // both wait, and nobody looks
+            model::sleep(100 * ms); // both wait, and no detector looks
             const std::int64_t before = m.waited();
             quiet.end();
             q.queue(opens);
@@ -261,12 +250,12 @@ TEST_CASE("elastic: a pool that takes the place of an ended one has its sentinel
 }
 
 // Each CPU has a pool of its own, whose workers may run on both: the sentinel of the idle one lends it.
-TEST_CASE("elastic: a CPU outside of the pod that idles helps") {
+TEST_CASE("elastic: an idle CPU outside of the pod helps") {
     CHECK(model::explore(search_on(2, "lend", 3), [] {
-        machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
+        elastic_machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
         model::semaphore done{0};
         atomic<bool> met{false};
-        cmwq::work a{[&] { // computes, as far as anybody can see
+        cmwq::work a{[&] { // computes, as far as the library can see
             for (backoff wait; !met.load(acquire);) wait.pause();
             done.release();
         }};
@@ -274,10 +263,10 @@ TEST_CASE("elastic: a CPU outside of the pod that idles helps") {
             met.store(true, release);
             done.release();
         }};
-        m.q().queue_on(0, a);
-        m.q().queue_on(0, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(0, b);
         done.acquire();
         done.acquire();
-        m.q().flush();
+        m.q.flush();
     }));
 }

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Flush colours against producers, the limit of active items, and each other; drain() against items that queue others.
+// Flush colors beside producers, the limit of active items, and each other; drain() beside items that queue others.
 //
-// Seen to find: a colour closed without draining the inbox; a flusher told although its colour still counts; a drain
-// that looks only once, or adds up what has entered before what has left.
+// These searches were seen to find: a color closed without draining the inbox; a flusher woken although its color still
+// counts; a drain that looks only once, or adds up the entered items before those that have left.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-/// Queues an item of its own and flushes: it has run when the flush returns, whatever others queue and flush.
+/// Queues an item of its own and flushes: it has run when the flush returns, whatever other threads queue and flush.
 void queue_and_flush(machine& m) {
     model::checked<int> runs{0};
     cmwq::work w{[&] { runs = runs + 1; }};
@@ -27,7 +23,7 @@ void queue_and_flush(machine& m) {
 
 } // namespace
 
-TEST_CASE("flush: two threads, each flushes what it has queued") {
+TEST_CASE("flush: two threads each flush the item that they have queued") {
     CHECK(model::explore(search("two-flushers", 6), [] {
         machine m;
         auto t = model::spawn([&] { queue_and_flush(m); });
@@ -37,7 +33,7 @@ TEST_CASE("flush: two threads, each flushes what it has queued") {
     }));
 }
 
-TEST_CASE("flush: three flushers, one of them with nothing of its own, on a queue that runs one at a time") {
+TEST_CASE("flush: three threads flush a queue that runs one at a time and one of them has queued nothing") {
     CHECK(model::explore(search("three-flushers", 5), [] {
         machine m({.max_active = 1});
         auto a = model::spawn([&] { queue_and_flush(m); });
@@ -49,7 +45,7 @@ TEST_CASE("flush: three flushers, one of them with nothing of its own, on a queu
     }));
 }
 
-TEST_CASE("flush: covers what another thread queued, if that happened before") {
+TEST_CASE("flush: it covers an item of another thread that was queued before") {
     CHECK(model::explore(search("happened-before", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -68,7 +64,7 @@ TEST_CASE("flush: covers what another thread queued, if that happened before") {
     }));
 }
 
-TEST_CASE("flush: over two CPUs") {
+TEST_CASE("flush: it covers two CPUs") {
     CHECK(model::explore(search_on(2, "two-cpus", 4), [] {
         machine m;
         model::checked<int> runs_a{0}, runs_b{0};
@@ -83,7 +79,7 @@ TEST_CASE("flush: over two CPUs") {
     }));
 }
 
-TEST_CASE("flush: drain() waits for a chain of items, and lets nobody else queue") {
+TEST_CASE("flush: drain() waits for a chain of items and rejects all other threads") {
     CHECK(model::explore(search_on(2, "drain", 4), [] {
         machine m;
         model::checked<int> length{0};

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What of fork() can be modelled: the locks that its handlers take, in that order, against everybody who takes them,
-// and that whoever holds them sees queues, pools and attributes at rest. There is no child here.
+// The part of fork() that can be modelled: the locks that its handlers take, in that order, beside all threads that
+// take them, and that their holder sees queues, pools and attributes at rest. There is no child here.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::attrs;
-using cmwq_test::keyed_setup;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
-
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
 
 /// As the handlers do before and after fork(), in the parent.
 void stand_still(cmwq::runtime& rt) {
@@ -26,7 +22,7 @@ void stand_still(cmwq::runtime& rt) {
 
 } // namespace
 
-TEST_CASE("fork: its locks against queueing, flushes and changes of attributes") {
+TEST_CASE("fork: its locks are taken beside queueing and flushes and changes of attributes") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1)});
         model::semaphore done{0};
@@ -34,11 +30,11 @@ TEST_CASE("fork: its locks against queueing, flushes and changes of attributes")
         cmwq::work b{[&] { done.release(); }};
         auto t = model::spawn([&] { stand_still(m.rt); });
         auto u = model::spawn([&] {
-            m.q().queue(a);
-            m.q().flush();
+            m.q.queue(a);
+            m.q.flush();
         });
-        m.q().apply(attrs{}.nice(1));
-        m.q().queue(b);
+        m.q.apply(attrs{}.nice(1));
+        m.q.queue(b);
         done.acquire();
         done.acquire();
         t.join();
@@ -48,15 +44,15 @@ TEST_CASE("fork: its locks against queueing, flushes and changes of attributes")
         unbound_machine m;
         auto t = model::spawn([&] { stand_still(m.rt); });
         auto u = model::spawn([&] { m.rt.set_default_scope(cmwq::affinity_scope::cpu); });
-        m.q().post([] {});
+        m.q.post([] {});
         stand_still(m.rt);
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("fork: its locks against queues that are made and destroyed") {
+TEST_CASE("fork: its locks are taken beside queues that are made and destroyed") {
     CHECK(model::explore(search_on(1, "queues", 4), [] {
         unbound_machine m;
         int runs = 0;
@@ -65,7 +61,7 @@ TEST_CASE("fork: its locks against queues that are made and destroyed") {
             cmwq::workqueue<cmwq::ordered> q(m.rt, "ordered");
             q.post([&] { ++runs; });
         });
-        m.q().flush();
+        m.q.flush();
         m.end_queue();
         t.join();
         u.join();
@@ -73,13 +69,13 @@ TEST_CASE("fork: its locks against queues that are made and destroyed") {
     }));
 }
 
-TEST_CASE("fork: its locks against freezing, and against what the service thread cleans up") {
+TEST_CASE("fork: its locks are taken beside freezing and beside the clean-up of the service thread") {
     CHECK(model::explore(search_on(1, "freeze", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         model::semaphore done{0};
         cmwq::work a{[&] { done.release(); }};
-        m.q().queue(a);
-        auto t = model::spawn([&] { m.q().apply(attrs{}.nice(1)); }); // the old pwq is reaped once it has drained
+        m.q.queue(a);
+        auto t = model::spawn([&] { m.q.apply(attrs{}.nice(1)); }); // the old pwq is reaped once it has drained
         auto u = model::spawn([&] { stand_still(m.rt); });
         {
             const cmwq::freeze_guard still(m.rt);

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: against producers, against those who wait for it, against changes of attributes, against slots of a node
-// that are under way.
+// Freezing: beside producers, beside threads that wait for it, beside changes of attributes, beside slots of a node
+// that are on their way.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <chrono>
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::attrs;
-using cmwq_test::keyed_setup;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-using ordered_machine = cmwq_test::keyed_machine<cmwq::ordered>;
-
-/// What belongs to the items, until somebody has frozen them.
+/// Data that belongs to the items until a thread has frozen them.
 class territory {
 public:
     void inside() { nr_ = nr_ + 1; } // a data race, unless it happens before the freeze or after the thaw
@@ -42,7 +33,7 @@ private:
 
 } // namespace
 
-TEST_CASE("freeze: nothing runs between wait_frozen() and thaw(), and nothing is lost") {
+TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is lost") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -87,7 +78,7 @@ TEST_CASE("freeze: nothing runs between wait_frozen() and thaw(), and nothing is
     }));
 }
 
-TEST_CASE("freeze: two who wait are both told") {
+TEST_CASE("freeze: two waiting threads are both woken") {
     CHECK(model::explore(search("two-waiters", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -105,7 +96,7 @@ TEST_CASE("freeze: two who wait are both told") {
     }));
 }
 
-TEST_CASE("freeze: who waits while somebody thaws is told, too, and time limits hold") {
+TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits hold") {
     CHECK(model::explore(search("thaw", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -145,7 +136,7 @@ TEST_CASE("freeze: who waits while somebody thaws is told, too, and time limits 
     }));
 }
 
-TEST_CASE("freeze: two freezes at once nest, and the last thaw lets the items run") {
+TEST_CASE("freeze: two concurrent freezes nest and the last thaw lets the items run") {
     CHECK(model::explore(search("nested", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -168,7 +159,7 @@ TEST_CASE("freeze: two freezes at once nest, and the last thaw lets the items ru
     }));
 }
 
-TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime freezes") {
+TEST_CASE("freeze: one queue is made and another is destroyed while the runtime freezes") {
     CHECK(model::explore(search("new-queue", 3), [] {
         machine m;
         territory items;
@@ -201,7 +192,7 @@ TEST_CASE("freeze: a queue that is made, and one that goes, while the runtime fr
     }));
 }
 
-TEST_CASE("freeze: what is taken away while it waits for the thaw") {
+TEST_CASE("freeze: items that wait for the thaw can be removed") {
     CHECK(model::explore(search("cancel", 3), [] {
         machine m({.max_active = 1, .freezable = true});
         territory items;
@@ -224,7 +215,7 @@ TEST_CASE("freeze: what is taken away while it waits for the thaw") {
     }));
 }
 
-TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
+TEST_CASE("freeze: apply() works in a freeze and before one and across the thaw") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         territory items;
@@ -234,17 +225,17 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
             done.release();
         };
         cmwq::work a{body}, b{body};
-        m.q().set_max_active(1); // keeps the runs apart
-        m.q().queue(a);
+        m.q.set_max_active(1); // keeps the runs apart
+        m.q.queue(a);
         auto t = model::spawn([&] {
-            m.q().apply(attrs{}.nice(1));
-            m.q().queue(b);
+            m.q.apply(attrs{}.nice(1));
+            m.q.queue(b);
         });
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
         m.end_queue();
         model::require(items.nr() == 2, "all have run");
     }));
@@ -254,7 +245,7 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
         territory items;
         model::semaphore done{0};
         const auto queue_one = [&](int number) {
-            m.q().post([&, number] {
+            m.q.post([&, number] {
                 items.inside();
                 model::require(last == number - 1, "in order");
                 last = number;
@@ -266,16 +257,16 @@ TEST_CASE("freeze: apply() in a freeze, before one, and across the thaw") {
             const cmwq::freeze_guard still(m.rt);
             items.intrude();
         });
-        m.q().apply(attrs{}.nice(1));
+        m.q.apply(attrs{}.nice(1));
         queue_one(2);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes") {
+TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1, .freezable = true});
         territory items;
@@ -285,13 +276,13 @@ TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes"
             done.release();
         };
         cmwq::work a{body}, b{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b); // waits for the slot of the other
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b); // waits for the slot of the other
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     CHECK(model::explore(search_on(2, "slots-thaw", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1, .freezable = true});
@@ -302,16 +293,16 @@ TEST_CASE("freeze: a slot of the node that is under way to a pool which freezes"
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
         auto t = model::spawn([&] {
             m.rt.freeze();
             m.rt.thaw();
         });
-        m.q().queue_on(0, c);
+        m.q.queue_on(0, c);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The real protocols of parker and mutex over a model of futexes. Seen to find: a parker that takes its permit with a
-// plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if nobody else slept.
+// The real protocols of parker and mutex over a model of futexes. These searches were seen to find: a parker that takes
+// its permit with a plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if no other
+// thread slept.
 #include "catch.hpp"
 
 #include <cmwq/detail/sync/mutex.hpp>
@@ -19,7 +20,7 @@ namespace {
 namespace detail = cmwq::detail;
 namespace model = cmwq::detail::model;
 
-// The kernel's side of one futex word: the look at the word and the going to sleep are one step for whoever wakes.
+// The kernel's side of one futex word: to a waking thread the look at the word and the start of the sleep are one step.
 struct bucket {
     detail::mutex lock;
     struct sleeper {
@@ -74,7 +75,7 @@ model::options search(std::string name) {
 
 } // namespace
 
-TEST_CASE("futex: two permits at once are one, and neither giver's message is lost") {
+TEST_CASE("futex: two permits at once are one and the message of neither giver is lost") {
     CHECK(model::explore(search("parker-two-givers"), [] {
         bucket k;
         kernel = &k;
@@ -92,7 +93,7 @@ TEST_CASE("futex: two permits at once are one, and neither giver's message is lo
     }));
 }
 
-TEST_CASE("futex: a permit given before, between and after") {
+TEST_CASE("futex: a permit may be given before a wait or between waits or after them") {
     CHECK(model::explore(search("parker-rounds"), [] {
         bucket k;
         kernel = &k;
@@ -110,7 +111,7 @@ TEST_CASE("futex: a permit given before, between and after") {
     }));
 }
 
-TEST_CASE("futex: the mutex excludes, and its sleepers are woken") {
+TEST_CASE("futex: the mutex excludes and wakes its sleepers") {
     CHECK(model::explore(search("mutex"), [] {
         bucket k;
         kernel = &k;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// grace_period and stable_vector by themselves: nothing is freed that somebody reads, nothing is read that is not there
-// yet.
+// grace_period and stable_vector by themselves: no value is freed that a thread reads, and no value is read that does
+// not exist yet.
 //
-// To free a value is to write it here: a race, if a reader is still at it, and what it reads is wrong.
+// To free a value is to write it here: a race, if a thread still reads it, and the reader sees a wrong value.
 //
-// Seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts with acquire
-// only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed. An element
-// that is counted before its pointer is stored is not found: that pointer is a plain one.
+// These searches were seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts
+// with acquire only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed.
+// They do not find an element that is counted before its pointer is stored: that pointer is a plain one.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -22,7 +22,6 @@
 #include <optional>
 #include <utility>
 
-namespace model = cmwq::detail::model;
 using cmwq::detail::acquire;
 using cmwq::detail::atomic;
 using cmwq::detail::grace_period;
@@ -30,7 +29,7 @@ using cmwq::detail::relaxed;
 using cmwq::detail::release;
 using cmwq::detail::seq_cst;
 using cmwq::detail::stable_vector;
-using cmwq_test::search;
+using namespace cmwq_test;
 
 namespace {
 
@@ -72,7 +71,7 @@ struct element {
 
 } // namespace
 
-TEST_CASE("grace: a reader on each stripe, a writer that replaces and frees") {
+TEST_CASE("grace: a reader on each stripe runs beside a writer that replaces and frees") {
     CHECK(model::explore(search("replace", 2, 3), [] {
         exchanged x;
         auto a = model::spawn([&] { x.read(0); });
@@ -83,7 +82,7 @@ TEST_CASE("grace: a reader on each stripe, a writer that replaces and frees") {
     }));
 }
 
-TEST_CASE("grace: a reader that took its turn two changes ago") {
+TEST_CASE("grace: a reader that took its turn two changes ago is waited for") {
     CHECK(model::explore(search("replace-twice", 2, 3), [] {
         exchanged x;
         auto a = model::spawn([&] { x.read(0); });
@@ -93,7 +92,7 @@ TEST_CASE("grace: a reader that took its turn two changes ago") {
     }));
 }
 
-TEST_CASE("grace: readers that come again, two writers by turns") {
+TEST_CASE("grace: readers come again beside two writers in turns") {
     CHECK(model::explore(search("writers", 3), [] {
         exchanged x;
         auto a = model::spawn([&] {
@@ -108,14 +107,14 @@ TEST_CASE("grace: readers that come again, two writers by turns") {
     }));
 }
 
-TEST_CASE("grace: an item looks for its run while the runtime goes that it ran on") {
+TEST_CASE("grace: an item looks for its run while the runtime of that run ends") {
     CHECK(model::explore(search("directory", 3), [] {
-        std::optional<cmwq_test::machine> m(std::in_place, cmwq_test::setup{.end_searched = true});
+        std::optional<machine> m(std::in_place, setup{.end_searched = true});
         model::checked<int> written{0};
         int runs = 0;
         std::optional<cmwq::runtime> other;
         {
-            model::unsearched quiet; // one more on the list, before and behind which others are
+            model::unsearched quiet; // one more on the list, between others
             other.emplace(cmwq::runtime_options{.machine = cmwq::topology::flat(cmwq::cpuset{0}), .sentinel = false});
         }
         auto item = std::make_unique<cmwq::work<std::function<void()>>>([&] {
@@ -124,7 +123,7 @@ TEST_CASE("grace: an item looks for its run while the runtime goes that it ran o
         });
         m->q.queue(*item);
         auto t = model::spawn([&] {
-            item.reset(); // cancelled, or it has run: whatever the directory says meanwhile
+            item.reset(); // cancelled, or it has run
             if (runs != 0) model::require(written == 1, "the run has ended");
         });
         auto u = model::spawn([&] { other.reset(); });
@@ -134,7 +133,7 @@ TEST_CASE("grace: an item looks for its run while the runtime goes that it ran o
     }));
 }
 
-TEST_CASE("grace: elements of a stable_vector are whole when they are counted") {
+TEST_CASE("grace: elements of a stable_vector are complete when they are counted") {
     CHECK(model::explore(search("vector", 1, 3), [] {
         stable_vector<element> v;
         model::unsearched quiet;

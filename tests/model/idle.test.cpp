@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A push against a worker that goes idle: whichever comes first, the item runs, and without the help of time.
+// A push beside a worker that goes idle: the item runs in either order, and no time has to pass for that.
 //
-// Seen to find: no second look after a worker has put itself on the idle list; a relaxed look at nr_running behind the
-// push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when it goes idle.
+// These searches were seen to find: no second look after a worker has put itself on the idle list; a relaxed look at
+// nr_running behind the push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when
+// it goes idle.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
 #include "model/machine.hpp"
 
-namespace model = cmwq::detail::model;
-using cmwq_test::keyed_machine;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
@@ -57,7 +51,7 @@ void two_producers(setup s) {
     model::require(runs_a == 1 && runs_b == 1, "each ran once");
 }
 
-/// The first item waits for the second, which comes while a worker is on its way to the first. No guard announces that.
+/// The first item waits for the second, which comes while a worker is on its way to the first. It is not annotated.
 void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base& of_second) {
     model::semaphore gate{0}, done{0};
     cmwq::work first{[&] {
@@ -75,21 +69,21 @@ void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base
 
 } // namespace
 
-TEST_CASE("idle: an item queued while the worker goes idle after the one before") {
+TEST_CASE("idle: an item is queued while the worker goes idle after the item before") {
     CHECK(model::explore(search("one-after-the-other", 5, 3), [] { one_after_the_other({}); }));
     CHECK(model::explore(search("one-after-the-other-sentinel", 3), [] { one_after_the_other({.sentinel = true}); }));
 }
 
-TEST_CASE("idle: two producers") {
+TEST_CASE("idle: two producers queue items") {
     CHECK(model::explore(search("two-producers", 5), [] { two_producers({}); }));
     CHECK(model::explore(search("two-producers-sentinel", 3), [] { two_producers({.sentinel = true}); }));
 }
 
-TEST_CASE("idle: the first two items that a pool ever gets, and its end") {
+TEST_CASE("idle: a pool gets its first two items and ends") {
     CHECK(model::explore(search("cold", 3), [] { two_producers({.warm = false, .end_searched = true}); }));
 }
 
-TEST_CASE("idle: flush() right after a push finds what is still in the inbox, and whoever it woke") {
+TEST_CASE("idle: flush() right after a push finds the item in the inbox or its woken worker") {
     CHECK(model::explore(search("flush-after-push", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -103,7 +97,7 @@ TEST_CASE("idle: flush() right after a push finds what is still in the inbox, an
     }));
 }
 
-TEST_CASE("idle: an item queued by an item") {
+TEST_CASE("idle: an item queues an item") {
     CHECK(model::explore(search("by-an-item", 3), [] {
         machine m;
         model::semaphore done{0};
@@ -118,7 +112,7 @@ TEST_CASE("idle: an item queued by an item") {
     }));
 }
 
-TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
+TEST_CASE("idle: the first item waits for the second on every kind of pool") {
     CHECK(model::explore(search("waits-bound", 2), [] {
         machine m;
         first_waits_for_second(m.q, m.q); // the monitor finds it
@@ -128,29 +122,29 @@ TEST_CASE("idle: the first item waits for the second, on every kind of pool") {
         first_waits_for_second(m.q, m.q);
     }));
     CHECK(model::explore(search_on(2, "waits-elastic", 3), [] {
-        keyed_machine<cmwq::elastic> m;
-        first_waits_for_second(m.q(), m.q());
+        elastic_machine m;
+        first_waits_for_second(m.q, m.q);
         model::require(m.waited() == 0, "one more worker keeps the second CPU busy");
     }));
     CHECK(model::explore(search("waits-unbound", 3), [] {
-        keyed_machine<cmwq::unbound> m;
-        first_waits_for_second(m.q(), m.q());
+        unbound_machine m;
+        first_waits_for_second(m.q, m.q);
         model::require(m.waited() == 0, "nothing has to be noticed");
     }));
     CHECK(model::explore(search("waits-ordered", 3), [] {
-        keyed_machine<cmwq::ordered> m;
+        ordered_machine m;
         model::unsearched quiet;
         quiet.begin();
         cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // of the same pool
         quiet.end();
-        first_waits_for_second(m.q(), other);
+        first_waits_for_second(m.q, other);
         model::require(m.waited() == 0, "nothing has to be noticed");
         quiet.begin();
     }));
 }
 
 // The second waits for a slot, which comes from another pool while a worker is on its way to the first.
-TEST_CASE("idle: the first item waits for one that waits for a slot of another pool") {
+TEST_CASE("idle: the first item waits for an item that waits for a slot of another pool") {
     const auto body = [](auto& m) {
         model::semaphore gate{0}, hold{0}, done{0};
         cmwq::work holder{[&] { hold.acquire(); }};
@@ -159,22 +153,22 @@ TEST_CASE("idle: the first item waits for one that waits for a slot of another p
             done.release();
         }};
         cmwq::work second{[&] { gate.release(); }};
-        m.q().queue_on(1, holder);
+        m.q.queue_on(1, holder);
         auto t = model::spawn([&] { hold.release(); });
-        m.q().queue_on(0, first);
-        m.q().queue_on(0, second);
+        m.q.queue_on(0, first);
+        m.q.queue_on(0, second);
         done.acquire();
         t.join();
         holder.flush();
         second.flush();
     };
     CHECK(model::explore(search_on(2, "granted-unbound", 3), [&] {
-        keyed_machine<cmwq::unbound> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
         body(m);
         model::require(m.waited() == 0, "nothing has to be noticed");
     }));
     CHECK(model::explore(search_on(2, "granted-elastic", 3), [&] {
-        keyed_machine<cmwq::elastic> m({.attributes = pool_for_each_cpu(), .max_active = 2});
+        elastic_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
         body(m); // the monitor finds the first blocked
     }));
 }
@@ -233,7 +227,7 @@ void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
 
 } // namespace
 
-TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up no other one") {
+TEST_CASE("idle: a producer that is stopped in the middle of queueing delays no other producer") {
     CHECK(model::explore(with_stall("stopped-bound"), [] {
         machine m;
         beside_a_stopped_producer(m.q);
@@ -243,20 +237,20 @@ TEST_CASE("idle: a producer that is stopped in the middle of queueing holds up n
         beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-elastic", 2), [] {
-        keyed_machine<cmwq::elastic> m;
-        beside_a_stopped_producer(m.q());
+        elastic_machine m;
+        beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-unbound"), [] {
-        keyed_machine<cmwq::unbound> m;
-        beside_a_stopped_producer(m.q());
+        unbound_machine m;
+        beside_a_stopped_producer(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-ordered"), [] {
-        keyed_machine<cmwq::ordered> m;
-        beside_a_stopped_producer(m.q());
+        ordered_machine m;
+        beside_a_stopped_producer(m.q);
     }));
 }
 
-TEST_CASE("idle: nor does it keep the detectors from being armed") {
+TEST_CASE("idle: a producer that is stopped in the middle of queueing does not keep the detectors from being armed") {
     CHECK(model::explore(with_stall("stopped-before-the-monitor"), [] {
         machine m;
         beside_a_stopped_producer_behind_a_block(m.q);
@@ -266,7 +260,7 @@ TEST_CASE("idle: nor does it keep the detectors from being armed") {
         beside_a_stopped_producer_behind_a_block(m.q);
     }));
     CHECK(model::explore(with_stall("stopped-before-the-elastic-sentinels", 2), [] {
-        keyed_machine<cmwq::elastic> m({.sentinel = true});
-        beside_a_stopped_producer_behind_a_block(m.q());
+        elastic_machine m({.sentinel = true});
+        beside_a_stopped_producer_behind_a_block(m.q);
     }));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the searches over the engine have in common: a runtime on a small machine, made and warmed up outside of the
-// search, so that the executions go to the protocol that a test is about.
+// What the searches over the engine have in common: the options of a search, and a runtime on a small machine, made and
+// warmed up before the search begins, so that the executions go to the protocol that a test is about.
 #pragma once
 
 #include <cmwq/cmwq.hpp>
@@ -9,12 +9,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 namespace cmwq_test {
 
 namespace model = cmwq::detail::model;
+
+inline constexpr std::int64_t ms = 1'000'000; ///< virtual time is in nanoseconds
 
 /// The options of a search of that name on a machine with one CPU.
 inline model::options search(std::string name, double seconds, unsigned preemptions = 2) {
@@ -41,53 +44,73 @@ inline model::options with_time(std::string name, double seconds) {
     return o;
 }
 
+/// Of a machine. The options of the queue have an effect if its policy has them.
 struct setup {
+    cmwq::attrs attributes = {};            ///< of the queue
+    std::optional<cmwq::attrs> others = {}; ///< a second queue, with these attributes, keeps its pools warm
+    unsigned max_active = 0;                ///< of the queue; 0: the default of its policy
     bool sentinel = false;
-    bool warm = true;           ///< two workers are there when the search begins, and everybody sleeps
+    bool warm = true;           ///< each pool has two workers when the search begins, and all threads sleep
     bool end_searched = false;  ///< the destructors of queue and runtime are part of the search
-    unsigned max_active = 1024; ///< of the queue
     bool cpu_intensive = false; ///< of the queue
-    std::int64_t may_block_threshold = 1'000'000;
+    std::int64_t may_block_threshold = ms;
     bool rescuer = false;   ///< of the queue
     bool freezable = false; ///< of the queue
     unsigned max_threads = 0;
     cmwq::thread_source* threads = nullptr;
-    std::int64_t idle_timeout = 300'000'000'000;
+    std::int64_t idle_timeout = 300'000 * ms;
 };
 
-/// A runtime with a queue. The first thing in a body.
-class machine {
+/// Each CPU has a pool of its own; a few searches need several on one node.
+inline cmwq::attrs pool_for_each_cpu() { return cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true); }
+
+/// A runtime with a queue. The first object in the body of a search.
+template <class Policy>
+class machine_for {
+    using queue_type = cmwq::workqueue<Policy>;
+
 public:
-    explicit machine(setup s = {})
-        : setup_(s), rt(options(s)), q(rt, {.name = "q",
-                                            .max_active = s.max_active,
-                                            .cpu_intensive = s.cpu_intensive,
-                                            .rescuer = s.rescuer,
-                                            .freezable = s.freezable}) {
+    explicit machine_for(setup s = {})
+        : setup_(s), rt(runtime_options(s)), made_(std::in_place, rt, options(s)), q(*made_) {
+        if (s.others) keeper_.emplace(rt, queue_options("keeper", *s.others, s.max_active));
         if (s.warm) {
-            for (const unsigned cpu : rt.cpus()) {
-                cmwq::work first{[] {}};
-                q.queue_on(cpu, first);
-                q.flush();
-            }
-            // In a search time passes when nobody has anything left to do: they sleep, and the monitor has gone quiet.
-            model::sleep(1'000'000'000);
+            warm(q);
+            if (keeper_) warm(*keeper_);
         }
         quiet_.end();
         began_ = model::elapsed();
     }
-    ~machine() {
+    ~machine_for() {
         if (!setup_.end_searched) quiet_.begin();
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    machine_for(const machine_for&) = delete;
+    machine_for& operator=(const machine_for&) = delete;
 
-    /// Virtual time since the search began. It passes only when nobody can do anything, so if it has not passed,
-    /// nobody had to wait for a detector to find what somebody else had missed.
+    /// The destructor of the queue, as part of the search. After it there is no `q`.
+    void end_queue() { made_.reset(); }
+
+    /// Virtual time since the search began. It passes only when no thread can go on. So if none has passed, no thread
+    /// had to wait until a detector found what another thread had missed.
     [[nodiscard]] std::int64_t waited() const { return model::elapsed() - began_; }
 
+    static cmwq::options<Policy> queue_options(const char* name, const cmwq::attrs& a, unsigned max_active) {
+        cmwq::options<Policy> o{.name = name};
+        if constexpr (requires { o.attrs; }) o.attrs = a;
+        if constexpr (requires { o.max_active; }) {
+            if (max_active != 0) o.max_active = max_active;
+        }
+        return o;
+    }
+
 private:
-    static cmwq::runtime_options options(const setup& s) {
+    static cmwq::options<Policy> options(const setup& s) {
+        auto o = queue_options("q", s.attributes, s.max_active);
+        if constexpr (requires { o.cpu_intensive; }) o.cpu_intensive = s.cpu_intensive;
+        o.rescuer = s.rescuer;
+        o.freezable = s.freezable;
+        return o;
+    }
+    static cmwq::runtime_options runtime_options(const setup& s) {
         cmwq::runtime_options o;
         o.may_block_threshold = std::chrono::nanoseconds{s.may_block_threshold};
         o.idle_timeout = std::chrono::nanoseconds{s.idle_timeout};
@@ -97,14 +120,40 @@ private:
         o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // nothing of the real one
         return o;
     }
+    void warm(queue_type& queue) {
+        for (const unsigned cpu : rt.cpus()) {
+            cmwq::work first{[] {}};
+            queue.queue_on(cpu, first);
+            queue.flush();
+        }
+        // In a search time passes when no thread can go on: all of them sleep, and the monitor has gone quiet.
+        model::sleep(1000 * ms);
+    }
 
-    setup setup_;
+    const setup setup_;
     model::unsearched quiet_;
     std::int64_t began_ = 0;
 
 public:
     cmwq::runtime rt;
-    cmwq::workqueue<> q;
+
+private:
+    std::optional<queue_type> made_, keeper_;
+
+public:
+    queue_type& q;
 };
+
+/// Blocks an item: in a blocking_region of that kind, or unannotated.
+inline void wait_at(model::semaphore& gate, std::optional<cmwq::block_kind> annotation) {
+    if (!annotation) return gate.acquire();
+    const cmwq::blocking_region region(*annotation);
+    gate.acquire();
+}
+
+using machine = machine_for<cmwq::bound>;
+using unbound_machine = machine_for<cmwq::unbound>;
+using elastic_machine = machine_for<cmwq::elastic>;
+using ordered_machine = machine_for<cmwq::ordered>;
 
 } // namespace cmwq_test

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Claiming and clearing PENDING: whoever loses the claim still publishes, nobody's run is lost, every claim is one run.
+// Claiming and clearing PENDING: a call that loses the claim still publishes, no run is lost, every claim is one run.
 //
-// Seen to find: a claim that loads first; a relaxed claim; PENDING cleared by a plain store; a failing claim that gives
-// PENDING back although the item was enabled meanwhile, or that shows PENDING on a disabled item at all; an item pushed
-// to another CPU while it runs.
+// These searches were seen to find: a claim that loads first; a relaxed claim; PENDING cleared by a plain store; a
+// failing claim that gives PENDING back although the item was enabled meanwhile, or that shows PENDING on a disabled
+// item at all; an item pushed to another CPU while it runs.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -12,13 +12,10 @@
 
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
@@ -37,7 +34,7 @@ private:
 
 } // namespace
 
-TEST_CASE("pending: the run that follows sees what was written before queue(), won or lost") {
+TEST_CASE("pending: the next run sees data written before queue() whether the call won or lost") {
     CHECK(model::explore(search("publish", 3), [] {
         machine m;
         // Relaxed: only the item's own protocol can carry them.
@@ -63,14 +60,14 @@ TEST_CASE("pending: the run that follows sees what was written before queue(), w
     }));
 }
 
-TEST_CASE("pending: a plain variable is published by a queue() that loses") {
+TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     CHECK(model::explore(search("publish-plain", 2), [] {
         machine m;
         model::checked<int> message{0};
         atomic<bool> written{false};
         int seen = 0;
         cmwq::work w{[&] {
-            // The item is the message's mailbox: once it was told, it takes the message, with no other order.
+            // The item receives the message: once it was queued, it takes the message, with no other order.
             if (written.load(cmwq::detail::acquire)) seen = message;
         }};
         m.q.queue(w);
@@ -82,7 +79,7 @@ TEST_CASE("pending: a plain variable is published by a queue() that loses") {
     }));
 }
 
-TEST_CASE("pending: three threads queue, each claim is one run, never two at once") {
+TEST_CASE("pending: three threads queue and each claim is one run and never two at once") {
     CHECK(model::explore(search("collapse", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -99,7 +96,7 @@ TEST_CASE("pending: three threads queue, each claim is one run, never two at onc
     }));
 }
 
-TEST_CASE("pending: an item queues itself while others queue it, on two CPUs") {
+TEST_CASE("pending: an item queues itself while other threads queue it on two CPUs") {
     CHECK(model::explore(search_on(2, "again-from-inside", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -134,14 +131,14 @@ TEST_CASE("pending: a queue() after enable() is not lost to another thread that 
         event.store(1, relaxed);
         model::require(w.enable(), "enabled");
         model::require(queued(m.q.queue(w)) != queue_status::disabled, "it is enabled");
-        t.join(); // the claim that won may be his, and a flush knows it once he has pushed
+        t.join(); // the other thread may have won the claim, and a flush sees that after its push
         m.q.flush();
         model::require(seen == 1, "a run follows the queue() of whoever enabled it");
         model::require(runs == queued.count(), "one run for each claim");
     }));
 }
 
-TEST_CASE("pending: an item that is disabled again takes away what was queued, and says so") {
+TEST_CASE("pending: a second disable removes the queued instance and returns true") {
     CHECK(model::explore(search("enable-disable", 3), [] {
         machine m;
         tally queued;
@@ -159,7 +156,7 @@ TEST_CASE("pending: an item that is disabled again takes away what was queued, a
     }));
 }
 
-TEST_CASE("pending: disabled means that nobody makes it pending, whoever tries meanwhile") {
+TEST_CASE("pending: no thread can make a disabled item pending") {
     CHECK(model::explore(search("disable", 3), [] {
         machine m;
         tally queued;

@@ -1,97 +1,79 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers against workers that come back, against producers, and against whoever takes items, pools or the queue away.
+// Rescuers beside workers that come back, beside producers, and beside threads that remove items, pools or the queue.
 //
 // The service thread calls rescuers when items have waited for 10 ms: with ticks after 1, 3, 7 and 15 ms that is the
-// last of these. Until then nothing is searched; from there on the thread of the body runs beside that tick.
+// last of these. The search begins there; then the thread of the body runs beside that tick.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 #include "model/threads.hpp"
 
 #include <functional>
 #include <optional>
 
-namespace model = cmwq::detail::model;
 using cmwq::attrs;
-using cmwq_test::counted_runs;
-using cmwq_test::keyed_setup;
-using cmwq_test::machine;
-using cmwq_test::moody_system;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t mayday = 15 * ms;
 
 /// A pool that never had a worker, and cannot have one.
-template <class Machine>
+template <class Policy>
 class short_of_threads {
 public:
-    short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &sys}) {
+    short_of_threads() : m({.warm = false, .end_searched = true, .rescuer = true, .threads = &threads}) {
         quiet_.begin();
-        sys.refuse(true);
+        refuse_threads(threads, true);
     }
-    /// Right before the tick that calls the rescuer of what was queued first.
+    /// Right before the tick that calls the rescuer of the item that was queued first.
     void begin_search() {
         model::sleep(mayday - 1);
         quiet_.end();
         model::sleep(1);
     }
 
-    moody_system sys;
-    Machine m;
+    fake_threads threads;
+    machine_for<Policy> m;
 
 private:
     model::unsearched quiet_;
 };
 
-using short_machine = short_of_threads<machine>;
-/// With a queue whose pools can be exchanged.
-template <class Policy>
-using short_keyed_machine = short_of_threads<cmwq_test::keyed_machine<Policy>>;
+using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
-TEST_CASE("rescuer: is called, runs the item, and steps back when a worker comes") {
+TEST_CASE("rescuer: it is called and runs the item and leaves when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q.queue(x);
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
-        s.sys.refuse(false);
-        s.m.q.queue(y);
-        done.acquire();
-        done.acquire();
-        model::require(of_x.runs() == 1 && of_y.runs() == 1, "both have run");
+        refuse_threads(s.threads, false);
+        s.m.q.queue(both.y);
+        both.wait();
+        model::require(both.ran_once_each(), "both have run");
         model::require(s.m.waited() <= mayday + 16 * ms, "and waited for a tick at most");
         s.m.q.flush();
     }));
 }
 
-TEST_CASE("rescuer: what comes while it leaves is not forgotten") {
+TEST_CASE("rescuer: an item that comes while it leaves is not forgotten") {
     CHECK(model::explore(search("leaves", 3), [] {
         short_machine s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q.queue(x);
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
-        done.acquire();
-        s.m.q.queue(y);
-        done.acquire();
+        both.done.acquire();
+        s.m.q.queue(both.y);
+        both.done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
         model::require(s.m.waited() <= mayday + 40 * ms, "and it was called again in time");
     }));
 }
 
-TEST_CASE("rescuer: its queue goes while it is being called") {
+TEST_CASE("rescuer: its queue is destroyed while it is being called") {
     CHECK(model::explore(search("cancel-and-destroy", 3), [] {
         short_machine s;
         counted_runs of_x;
@@ -109,20 +91,20 @@ TEST_CASE("rescuer: its queue goes while it is being called") {
             x.emplace([&] { of_x(); });
             s.m.q.queue(*x);
             s.begin_search();
-            s.sys.refuse(false);
+            refuse_threads(s.threads, false);
         }
         model::require(of_x.runs() == 1, "the destructor has waited for it");
     }));
 }
 
-TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once") {
+TEST_CASE("rescuer: its item is queued again and never runs twice at once") {
     CHECK(model::explore(search("queued-again", 3), [] {
         short_machine s;
         counted_runs of_x;
         cmwq::work x{[&] { of_x(); }};
         s.m.q.queue(x);
         s.begin_search();
-        s.sys.refuse(false); // a worker may take the second instance while the rescuer runs the first
+        refuse_threads(s.threads, false); // a worker may take the second instance while the rescuer runs the first
         const bool again = s.m.q.queue(x) == cmwq::queue_status::queued;
         s.m.q.flush();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim");
@@ -139,15 +121,16 @@ TEST_CASE("rescuer: what it runs is queued again, and never runs twice at once")
         self = &x;
         s.m.q.queue(x);
         s.begin_search();
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         x.cancel_sync();
         model::require(!x.busy() && of_x.runs() <= 2, "neither pending nor running");
         s.m.q.flush();
     }));
 }
 
-// The rescuer looks at each item once, and remembers how far it got by one that others may take away.
-TEST_CASE("rescuer: items of other queues that it has passed go away") {
+// The rescuer looks at each item once, and remembers an item as the end of its look; other threads may remove that
+// item.
+TEST_CASE("rescuer: items of other queues that it has passed are removed") {
     CHECK(model::explore(search("cursor", 4), [] {
         short_machine s;
         counted_runs of_x, of_y;
@@ -161,26 +144,26 @@ TEST_CASE("rescuer: items of other queues that it has passed go away") {
         foreign.queue(b);
         s.m.q.queue(x);
         s.begin_search();
-        b.cancel(); // what the rescuer looked at last, while it runs x
+        b.cancel(); // the item that the rescuer looked at last, while it runs x
         s.m.q.queue(y);
         a.cancel();
         done.acquire();
         done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "those of its own queue, and no others");
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         foreign.flush();
     }));
 }
 
-TEST_CASE("rescuer: two of them in one pool") {
+TEST_CASE("rescuer: two rescuers work in one pool") {
     CHECK(model::explore(search("two-rescuers", 3), [] {
         short_machine s;
         counted_runs of_x, of_y;
         model::semaphore done{0};
-        s.sys.refuse(false);
+        refuse_threads(s.threads, false);
         std::optional<cmwq::workqueue<>> other;
         other.emplace(s.m.rt, cmwq::options<cmwq::bound>{.name = "other", .rescuer = true});
-        s.sys.refuse(true);
+        refuse_threads(s.threads, true);
         cmwq::work x{[&] { of_x(), done.release(); }};
         cmwq::work y{[&] { of_y(), done.release(); }};
         s.m.q.queue(x);
@@ -193,7 +176,7 @@ TEST_CASE("rescuer: two of them in one pool") {
     }));
 }
 
-TEST_CASE("rescuer: workers that were blocked come back while it is called") {
+TEST_CASE("rescuer: blocked workers return while it is called") {
     CHECK(model::explore(search("blocked-workers", 4), [] {
         machine m({.end_searched = true, .rescuer = true, .max_threads = 2});
         counted_runs of_x, of_y;
@@ -219,8 +202,8 @@ TEST_CASE("rescuer: workers that were blocked come back while it is called") {
     }));
 }
 
-// A shortage that ended used to leave the time of its beginning behind.
-TEST_CASE("rescuer: is not called before items have waited for long, the second time either") {
+// The time at which a shortage began used to stay behind when the shortage ended.
+TEST_CASE("rescuer: it is called only after items have waited for long also the second time") {
     CHECK(model::explore(search("patience", 0.5), [] {
         short_machine s;
         model::semaphore gate{0}, done{0};
@@ -232,9 +215,9 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
         cmwq::work holds{body}, holds_too{body};
         s.m.q.queue(first);
         model::sleep(2 * ms);
-        s.sys.refuse(false);
-        done.acquire(); // by a worker, which was soon there, and has a spare
-        s.sys.refuse(true);
+        refuse_threads(s.threads, false);
+        done.acquire(); // by a worker, which came soon, and has a spare
+        refuse_threads(s.threads, true);
         model::sleep(1000 * ms);
         s.m.q.queue(holds);
         s.m.q.queue(holds_too);
@@ -253,47 +236,43 @@ TEST_CASE("rescuer: is not called before items have waited for long, the second 
     }));
 }
 
-TEST_CASE("rescuer: apply() takes the pool away for which it has been called") {
+TEST_CASE("rescuer: apply() removes the pool for which it has been called") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
-        short_keyed_machine<cmwq::unbound> s;
-        counted_runs of_x, of_y;
-        model::semaphore done{0};
-        cmwq::work x{[&] { of_x(), done.release(); }};
-        cmwq::work y{[&] { of_y(), done.release(); }};
-        s.m.q().queue(x);
+        short_of_threads<cmwq::unbound> s;
+        two_items both;
+        s.m.q.queue(both.x);
         s.begin_search();
-        s.m.q().apply(attrs{}.nice(1));
-        s.m.q().queue(y);
-        done.acquire();
-        done.acquire();
+        s.m.q.apply(attrs{}.nice(1));
+        s.m.q.queue(both.y);
+        both.wait();
         model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
         s.m.end_queue();
-        model::require(of_x.runs() == 1 && of_y.runs() == 1, "each has run");
+        model::require(both.ran_once_each(), "each has run");
     }));
     CHECK(model::explore(search_on(1, "apply-and-workers", 4), [] {
-        short_keyed_machine<cmwq::unbound> s;
+        short_of_threads<cmwq::unbound> s;
         counted_runs of_x;
         cmwq::work x{[&] { of_x(); }};
-        s.m.q().queue(x);
+        s.m.q.queue(x);
         s.begin_search();
-        auto t = model::spawn([&] { s.sys.refuse(false); });
-        s.m.q().apply(attrs{}.nice(1));
-        const bool again = s.m.q().queue(x) == cmwq::queue_status::queued;
+        auto t = model::spawn([&] { refuse_threads(s.threads, false); });
+        s.m.q.apply(attrs{}.nice(1));
+        const bool again = s.m.q.queue(x) == cmwq::queue_status::queued;
         t.join();
         s.m.end_queue();
         model::require(of_x.runs() == (again ? 2 : 1), "one run for each claim, and one at a time");
     }));
-    // The second item waits until the first pool has been given up, and that until the rescuer has left it.
+    // The second item waits until the first pool has been given up, which waits until the rescuer has left that pool.
     CHECK(model::explore(search_on(1, "apply-ordered", 3), [] {
-        short_keyed_machine<cmwq::ordered> s;
+        short_of_threads<cmwq::ordered> s;
         counted_runs runs;
         model::semaphore done{0};
         cmwq::work x{[&] { runs(), done.release(); }};
         cmwq::work y{[&] { runs(), done.release(); }};
-        s.m.q().queue(x);
+        s.m.q.queue(x);
         s.begin_search();
-        s.m.q().apply(attrs{}.nice(1));
-        s.m.q().queue(y);
+        s.m.q.apply(attrs{}.nice(1));
+        s.m.q.queue(y);
         done.acquire();
         done.acquire();
         model::require(runs.runs() == 2, "both have run, one after the other");

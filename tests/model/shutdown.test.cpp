@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// shutdown(cancel_pending) and drain() against those who queue, cancel, wait, and against items that queue themselves
-// or each other.
+// shutdown(cancel_pending) and drain() beside threads that queue, cancel and wait, and beside items that queue
+// themselves or each other.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 
@@ -11,26 +11,16 @@
 #include <memory>
 #include <utility>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::cancel_pending;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
-using cmwq_test::with_time;
+using namespace cmwq_test;
 
-namespace {
+namespace {} // namespace
 
-using unbound_machine = cmwq_test::keyed_machine<cmwq::unbound>;
-
-} // namespace
-
-TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or one dropped item") {
+TEST_CASE("shutdown: each claim beside queue() of another thread is one run or one dropped item") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -45,14 +35,14 @@ TEST_CASE("shutdown: against queue() from elsewhere, each claim is one run or on
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         model::require(m.q.queue(c) == queue_status::rejected, "for good");
         t.join();
-        m.q.flush(); // for who had been let in before, and pushed after
+        m.q.flush(); // for a call that was admitted before, and pushed after
         model::require(runs + dropped == queued, "nothing lost, nothing twice");
         model::require(!a.busy() && !b.busy() && !c.busy(), "nothing left");
         model::require(m.waited() == 0, "nobody waited for the monitor");
     }));
 }
 
-TEST_CASE("shutdown: against cancel_sync() and flush() of what it drops") {
+TEST_CASE("shutdown: runs beside cancel_sync() and flush() of dropped items") {
     CHECK(model::explore(search("cancel-sync", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -85,7 +75,7 @@ TEST_CASE("shutdown: against cancel_sync() and flush() of what it drops") {
     }));
 }
 
-TEST_CASE("shutdown: an item that queues itself, and one that others queue behind its run") {
+TEST_CASE("shutdown: an item queues itself and other threads queue an item behind its run") {
     CHECK(model::explore(search("self-requeue", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -116,7 +106,7 @@ TEST_CASE("shutdown: an item that queues itself, and one that others queue behin
     }));
 }
 
-TEST_CASE("shutdown: timers that are armed, fire, or are just being armed") {
+TEST_CASE("shutdown: timers are armed or fire or are just being armed") {
     CHECK(model::explore(with_time("timer", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -134,7 +124,7 @@ TEST_CASE("shutdown: timers that are armed, fire, or are just being armed") {
     }));
 }
 
-TEST_CASE("shutdown: posted closures are destroyed, once, and two shutdowns share them") {
+TEST_CASE("shutdown: posted closures are destroyed once and two shutdowns share them") {
     CHECK(model::explore(search("posted", 3), [] {
         machine m({.max_active = 1});
         const auto token = std::make_shared<int>();
@@ -149,27 +139,27 @@ TEST_CASE("shutdown: posted closures are destroyed, once, and two shutdowns shar
     }));
 }
 
-TEST_CASE("shutdown: slots of the node that are under way") {
+TEST_CASE("shutdown: slots of the node are on their way") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1});
         model::checked<int> runs{0};
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body}, c{body};
         int queued = 1;
-        m.q().queue_on(0, a);
+        m.q.queue_on(0, a);
         auto t = model::spawn([&] {
-            if (m.q().queue_on(1, b) == queue_status::queued) ++queued;
-            if (m.q().queue_on(0, c) == queue_status::queued) ++queued;
+            if (m.q.queue_on(1, b) == queue_status::queued) ++queued;
+            if (m.q.queue_on(0, c) == queue_status::queued) ++queued;
         });
-        const auto dropped = static_cast<int>(m.q().shutdown(cancel_pending));
+        const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
-        m.q().flush();
+        m.q.flush();
         model::require(runs + dropped == queued, "nothing lost, nothing twice");
         m.end_queue();
     }));
 }
 
-TEST_CASE("shutdown: a frozen queue") {
+TEST_CASE("shutdown: a frozen queue is shut down") {
     CHECK(model::explore(search("frozen", 3), [] {
         machine m({.freezable = true});
         model::checked<int> runs{0};
@@ -189,7 +179,7 @@ TEST_CASE("shutdown: a frozen queue") {
     }));
 }
 
-TEST_CASE("shutdown: drain() at the same time, and items that queue each other") {
+TEST_CASE("shutdown: drain() runs at the same time and items queue each other") {
     CHECK(model::explore(search("drain", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -205,7 +195,7 @@ TEST_CASE("shutdown: drain() at the same time, and items that queue each other")
         t.join();
         model::require(runs + dropped == queued && m.q.queue(first) == queue_status::rejected, "it stays shut");
     }));
-    // Two drains: the one that ends first leaves the queue closed for foreign items.
+    // Two drains: the one that ends first leaves the queue closed for other callers.
     CHECK(model::explore(search("two-drains", 3), [] {
         machine m;
         model::checked<int> runs{0};

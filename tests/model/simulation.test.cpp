@@ -57,7 +57,7 @@ using lines = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("simulation: three threads share a CPU, first come first served") {
+TEST_CASE("simulation: three threads share a CPU in the order in which they came") {
     journal j;
     const auto r = model::simulate(machine("three"), [&] {
         const auto thread = [&](const char* name, bool again) {
@@ -82,7 +82,7 @@ TEST_CASE("simulation: three threads share a CPU, first come first served") {
                              "25 w2 ends"});
 }
 
-TEST_CASE("simulation: CPUs run side by side, and so do threads that are not bound") {
+TEST_CASE("simulation: CPUs run side by side and so do threads that are not bound") {
     journal j;
     const auto r = model::simulate(machine("parallel", 2), [&] {
         model::spawn(on(0), [&] { model::burn(4 * ms), j.note("a"); });
@@ -96,7 +96,7 @@ TEST_CASE("simulation: CPUs run side by side, and so do threads that are not bou
     CHECK(j.lines() == lines{"2 main", "3 b", "4 a", "5 d", "6 c"});
 }
 
-TEST_CASE("simulation: higher classes take the CPU, the idle class gets what is left") {
+TEST_CASE("simulation: higher classes take the CPU and the idle class gets the rest") {
     journal j;
     const auto r = model::simulate(machine("classes"), [&] {
         model::spawn(on(0, sched_class::idle), [&] { model::burn(10 * ms), j.note("idle ends"); });
@@ -121,12 +121,12 @@ TEST_CASE("simulation: higher classes take the CPU, the idle class gets what is 
         });
     });
     REQUIRE(r);
-    // idle 0–2, normal 2–4, high 4–5, fifo 5–6, high 6–7, normal 7–10, idle 10–13 and on from there
+    // The idle class runs at 0–2, normal 2–4, high 4–5, fifo 5–6, high 6–7, normal 7–10, idle 10–13 and later.
     CHECK(j.lines() == lines{"2 normal wakes", "4 high wakes", "6 fifo ends", "7 high ends", "10 normal sleeps",
                              "13 normal ends", "18 idle ends"});
 }
 
-TEST_CASE("simulation: an idle thread that wakes another is overtaken by it at once") {
+TEST_CASE("simulation: an idle thread that wakes another thread loses the CPU to it at once") {
     journal j;
     const auto r = model::simulate(machine("sentinel"), [&] {
         detail::parker spare, sentinel;
@@ -160,7 +160,7 @@ TEST_CASE("simulation: an idle thread that wakes another is overtaken by it at o
           lines{"3 worker blocks", "3 sentinel runs", "3 spare starts", "4 spare ends", "4 sentinel goes on"});
 }
 
-TEST_CASE("simulation: waiting for a CPU is accounted") {
+TEST_CASE("simulation: the time of waiting for a CPU is counted") {
     const auto r = model::simulate(machine("wait"), [] {
         detail::thread_probe p;
         model::spawn(on(0), [] { model::burn(7 * ms); });
@@ -174,7 +174,7 @@ TEST_CASE("simulation: waiting for a CPU is accounted") {
     CHECK(r);
 }
 
-TEST_CASE("simulation: deadlines, permits, mutexes, joins, foreign semaphores") {
+TEST_CASE("simulation: deadlines and permits and mutexes and joins and foreign semaphores work") {
     journal j;
     const auto r = model::simulate(machine("waits", 2), [&]() CMWQ_NO_TSA {
         detail::parker p;
@@ -208,7 +208,7 @@ TEST_CASE("simulation: deadlines, permits, mutexes, joins, foreign semaphores") 
     CHECK(j.lines() == lines{"2 late", "3 permit", "3 mutex", "6 gate", "6 joined"});
 }
 
-TEST_CASE("simulation: waiting loops take time when there is nothing else to do") {
+TEST_CASE("simulation: waiting loops take time when no thread has anything else to do") {
     const auto r = model::simulate(machine("loops", 2), [] {
         atomic<bool> flag{false};
         std::int64_t seen = 0;
@@ -232,7 +232,7 @@ TEST_CASE("simulation: waiting loops take time when there is nothing else to do"
     CHECK(r);
 }
 
-TEST_CASE("simulation: what cannot go on is reported") {
+TEST_CASE("simulation: a thread that cannot go on is reported") {
     auto m = machine("stuck");
     m.quiet = true;
     CHECK_THAT(model::simulate(m, [] { detail::parker().park(); }).message, Catch::Contains("deadlock"));
@@ -254,7 +254,7 @@ TEST_CASE("simulation: what cannot go on is reported") {
     CHECK_THAT(model::simulate(m, [] { model::require(false, "this"); }).message, Catch::Contains("this"));
 }
 
-TEST_CASE("simulation: any number of threads") {
+TEST_CASE("simulation: any number of threads may run") {
     const auto r = model::simulate(machine("many", 2), [] {
         atomic<int> n{0};
         std::vector<model::task> tasks;

@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The slots of a node that several pools share: never more active than the limit, no slot is lost on its way from one
-// pool to another, and nobody waits beside a free one.
+// The slots of a node that several pools share: never more items are active than the limit allows, no slot is lost on
+// its way from one pool to another, and no item waits beside a free slot.
 //
-// The pools of an unbound queue are not managed: no detector comes along to find what was lost, the search ends in a
+// The pools of an unbound queue are not managed: no detector finds a lost item or slot, so the search ends in a
 // deadlock.
 //
-// Seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after waiting was noted; a count
-// that is raised without comparing; a pwq with more to do that does not wait again; a slot that came too late and is
-// not given back; a waiter that is not forgotten; a pool that is not told of its slot, or looks for it only when its
-// inbox is not empty; a limit that rises and grants nothing, or tells nobody.
+// These searches were seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after a wait was
+// recorded; a count that is raised without a comparison; a pwq with more items that does not wait again; a slot that
+// came too late and is not given back; a waiter that is not forgotten; a pool that is not woken for its slot, or looks
+// for it only when its inbox is not empty; a limit that rises and grants nothing, or wakes no pool.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
-namespace model = cmwq::detail::model;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::keyed_setup;
-using cmwq_test::pool_for_each_cpu;
-using cmwq_test::search_on;
+using namespace cmwq_test;
 
 namespace {
 
-using machine = cmwq_test::keyed_machine<cmwq::unbound>;
+setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
 
-keyed_setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
-
-/// How many run at once. Nothing but the slots keeps the items apart, and orders their effects.
+/// The number of concurrent runs. Only the slots keep the items apart, and order their effects.
 class gauge {
 public:
     explicit gauge(int limit = 1) : limit_(limit) {}
@@ -45,9 +40,9 @@ private:
     model::checked<int> alone_{0};
 };
 
-/// Two producers, each on a CPU of its own; `behind` more items on the first.
+/// Two producers, each on its own CPU; `behind` more items on the first.
 void two_producers(int behind) {
-    machine m(two_pools());
+    unbound_machine m(two_pools());
     gauge g;
     model::semaphore done{0};
     const auto body = [&] {
@@ -56,16 +51,16 @@ void two_producers(int behind) {
     };
     cmwq::work a{body}, b{body}, c{body};
     auto t = model::spawn([&] {
-        m.q().queue_on(1, b);
-        if (behind > 1) m.q().queue_on(1, c);
+        m.q.queue_on(1, b);
+        if (behind > 1) m.q.queue_on(1, c);
     });
-    m.q().queue_on(0, a);
-    if (behind == 1) m.q().queue_on(0, c);
-    // Not by flush(), which takes a look at all pools itself.
+    m.q.queue_on(0, a);
+    if (behind == 1) m.q.queue_on(0, c);
+    // Not by flush(), which looks at all pools itself.
     for (int i = 0; i < 2 + (behind != 0 ? 1 : 0); ++i) done.acquire();
     t.join();
     model::require(m.waited() == 0, "nobody waited for time to pass");
-    m.q().flush();
+    m.q.flush();
 }
 
 } // namespace
@@ -74,8 +69,8 @@ void two_producers(int behind) {
 
 namespace {
 
-/// A node with one slot, which is taken, and two pwqs that may want it. Each belongs to one thread, as if that held the
-/// lock of its pool.
+/// A node with one slot, which is taken, and pwqs that may want it. One thread uses each pwq, as if it held the lock of
+/// the pool.
 class node {
 public:
     node()
@@ -91,7 +86,7 @@ public:
     node& operator=(const node&) = delete;
 
     void give_back() { static_cast<void>(slots.give_back()); }
-    /// Takes a slot, and uses it; or else waits for one.
+    /// Takes a slot and uses it, or waits for one.
     void want(unsigned i) {
         if (slots.take(pwqs_[i])) use();
     }
@@ -106,7 +101,7 @@ public:
         slots.grant_received(pwqs_[i]);
         give_back();
     }
-    /// When all is quiet: what has been granted is used, one after the other. Returns how many.
+    /// When all threads have ended: uses the granted slots, one after the other. Returns how many.
     int use_what_was_granted() {
         int n = 0;
         for (bool more = true; more;) {
@@ -163,7 +158,7 @@ private:
 
 } // namespace
 
-TEST_CASE("slots: by themselves, a slot that comes back against those who want one") {
+TEST_CASE("slots: a slot that comes back meets pools that want one") {
     CHECK(model::explore(search_on(1, "one-wants", 1), [] {
         node n;
         auto t = model::spawn([&] { n.want(1); });
@@ -202,15 +197,15 @@ TEST_CASE("slots: by themselves, a slot that comes back against those who want o
 
 // --- through the engine ----------------------------------------------------------------------------------------------
 
-TEST_CASE("slots: one slot, two pools") {
+TEST_CASE("slots: two pools share one slot") {
     CHECK(model::explore(search_on(2, "one-each", 2), [] { two_producers(0); }));
     CHECK(model::explore(search_on(2, "one-more-behind", 2), [] { two_producers(1); }));
     CHECK(model::explore(search_on(2, "one-more-on-the-other", 2), [] { two_producers(2); }));
 }
 
-TEST_CASE("slots: what waits for one is taken away") {
+TEST_CASE("slots: an item that waits for a slot is removed") {
     CHECK(model::explore(search_on(2, "cancel", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         model::checked<int> runs_b{0};
@@ -226,20 +221,20 @@ TEST_CASE("slots: what waits for one is taken away") {
             g();
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().queue_on(0, a); });
-        m.q().queue_on(1, b);
+        auto t = model::spawn([&] { m.q.queue_on(0, a); });
+        m.q.queue_on(1, b);
         const bool cancelled = b.cancel_sync();
         model::require(runs_b == (cancelled ? 0 : 1), "it has run, or was cancelled");
-        m.q().queue_on(1, c); // with whatever became of the slot that b waited for
+        m.q.queue_on(1, c); // with the slot for which b waited, wherever it is now
         done.acquire();
         done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     // The one that is cancelled is not the one that waits: the slot goes to those behind.
     CHECK(model::explore(search_on(2, "cancel-the-active", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         int ran_a = 0;
@@ -251,20 +246,20 @@ TEST_CASE("slots: what waits for one is taken away") {
             g();
             done.release();
         }};
-        m.q().queue_on(0, a);
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
+        m.q.queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
         const bool cancelled = a.cancel_sync();
         model::require(ran_a == (cancelled ? 0 : 1), "it has run, or was cancelled");
         done.acquire();
         t.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("slots: a higher limit lets the next one start at once") {
+TEST_CASE("slots: a higher limit lets the next item start at once") {
     CHECK(model::explore(search_on(2, "raise", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::semaphore gate{0}, done{0};
         cmwq::work holds{[&] {
             gate.acquire();
@@ -274,20 +269,20 @@ TEST_CASE("slots: a higher limit lets the next one start at once") {
             gate.release();
             done.release();
         }};
-        auto t = model::spawn([&] { m.q().set_max_active(2); });
-        auto u = model::spawn([&] { m.q().queue_on(1, opens); });
-        m.q().queue_on(0, holds);
+        auto t = model::spawn([&] { m.q.set_max_active(2); });
+        auto u = model::spawn([&] { m.q.queue_on(1, opens); });
+        m.q.queue_on(0, holds);
         done.acquire();
         done.acquire();
         t.join();
         u.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     // Lowered, raised again: the limit is never exceeded by more than what ran before.
     CHECK(model::explore(search_on(2, "lower", 1), [] {
-        machine m(two_pools(2));
-        m.q().set_max_active(1);
+        unbound_machine m(two_pools(2));
+        m.q.set_max_active(1);
         gauge g;
         model::semaphore done{0};
         const auto body = [&] {
@@ -295,18 +290,18 @@ TEST_CASE("slots: a higher limit lets the next one start at once") {
             done.release();
         };
         cmwq::work a{body}, b{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        m.q.queue_on(0, a);
         done.acquire();
         done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides") {
+TEST_CASE("slots: three pools share slots and one pool gets its slot back from two sides") {
     CHECK(model::explore(search_on(3, "three-pools", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         gauge g;
         model::semaphore done{0};
         const auto body = [&] {
@@ -314,18 +309,18 @@ TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        auto u = model::spawn([&] { m.q().queue_on(2, c); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        auto u = model::spawn([&] { m.q.queue_on(2, c); });
+        m.q.queue_on(0, a);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
         model::require(m.waited() == 0, "nobody waited for time to pass");
-        m.q().flush();
+        m.q.flush();
     }));
     CHECK(model::explore(search_on(3, "limit-two", 1), [] {
-        machine m(two_pools(2));
-        m.q().set_min_active(1);
+        unbound_machine m(two_pools(2));
+        m.q.set_min_active(1);
         gauge g(2);
         model::semaphore done{0};
         const auto body = [&] {
@@ -333,65 +328,65 @@ TEST_CASE("slots: three pools, and a pool that gets its slot back from two sides
             done.release();
         };
         cmwq::work a{body}, b{body}, c{body};
-        auto t = model::spawn([&] { m.q().queue_on(1, b); });
-        auto u = model::spawn([&] { m.q().queue_on(2, c); });
-        m.q().queue_on(0, a);
+        auto t = model::spawn([&] { m.q.queue_on(1, b); });
+        auto u = model::spawn([&] { m.q.queue_on(2, c); });
+        m.q.queue_on(0, a);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }
 
-TEST_CASE("slots: flush, drain and the end of the queue while a slot changes hands") {
+TEST_CASE("slots: flush and drain and the end of the queue meet a slot that changes hands") {
     CHECK(model::explore(search_on(2, "flush", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::checked<int> runs{0}; // also checks: a run happens before the next, and before the end of flush()
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body};
-        auto t = model::spawn([&] { m.q().flush(); });
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
-        m.q().flush();
+        auto t = model::spawn([&] { m.q.flush(); });
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
+        m.q.flush();
         model::require(runs == 2, "both have run");
         t.join();
     }));
     CHECK(model::explore(search_on(2, "end", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         model::checked<int> runs{0};
         model::semaphore queued{0};
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body}, c{body};
         auto t = model::spawn([&] {
-            m.q().queue_on(1, b);
-            m.q().queue_on(1, c);
+            m.q.queue_on(1, b);
+            m.q.queue_on(1, c);
             queued.release();
             c.cancel();
         });
-        m.q().queue_on(0, a);
+        m.q.queue_on(0, a);
         queued.acquire();
         m.end_queue();
         model::require(runs == 2 || runs == 3, "what was not cancelled has run");
         t.join();
     }));
     CHECK(model::explore(search_on(2, "cancel-and-end", 2), [] {
-        machine m(two_pools());
+        unbound_machine m(two_pools());
         int runs = 0;
         const auto body = [&] { ++runs; };
         cmwq::work a{body}, b{body};
-        m.q().queue_on(0, a);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, a);
+        m.q.queue_on(1, b);
         b.cancel_sync(); // while the slot of a may be on its way to it
         m.end_queue();
         model::require(runs == 1 || runs == 2, "what was not cancelled has run");
     }));
 }
 
-TEST_CASE("slots: a pool whose only item was cancelled goes, and takes no slot with it") {
+TEST_CASE("slots: a pool whose only item was cancelled ends and keeps no slot") {
     CHECK(model::explore(search_on(2, "reaped", 3), [] {
-        keyed_setup s = two_pools();
+        setup s = two_pools();
         s.others = pool_for_each_cpu().nice(1);
-        machine m(s);
+        unbound_machine m(s);
         gauge g;
         model::semaphore gate{0}, done{0};
         cmwq::work holds{[&] { gate.acquire(); }};
@@ -400,14 +395,14 @@ TEST_CASE("slots: a pool whose only item was cancelled goes, and takes no slot w
             done.release();
         };
         cmwq::work b{body}, c{body};
-        m.q().queue_on(0, holds);
-        m.q().queue_on(1, b);
+        m.q.queue_on(0, holds);
+        m.q.queue_on(1, b);
         auto t = model::spawn([&] { gate.release(); }); // the slot may be on its way to b
         const bool cancelled = b.cancel_sync();
-        m.q().apply(pool_for_each_cpu().nice(1));
-        m.q().queue_on(1, c);
+        m.q.apply(pool_for_each_cpu().nice(1));
+        m.q.queue_on(1, c);
         for (int i = cancelled ? 1 : 0; i < 2; ++i) done.acquire();
         t.join();
-        m.q().flush();
+        m.q.flush();
     }));
 }

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Timers against whoever arms, moves, brings forward or takes them away, with the clock free to jump at any step.
+// Timers beside threads that arm, move, bring forward or remove them, and the clock may jump at any step.
 //
-// Seen to find: a timer that fires outside of the lock without a second look; one that is armed on a queue which drains
-// already; a destructor that looks at the place of an item before PENDING.
+// These searches were seen to find: a timer that fires outside of the lock without a second look; one that is armed on
+// a queue which drains already; a destructor that looks at the location of an item before PENDING.
 #include "catch.hpp"
-#include "model/keyed_machine.hpp"
+#include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 
 #include <chrono>
 #include <memory>
 
-namespace model = cmwq::detail::model;
 using namespace std::chrono_literals;
 using cmwq::queue_status;
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
-using cmwq_test::machine;
-using cmwq_test::search;
-using cmwq_test::setup;
-using cmwq_test::with_time;
+using namespace cmwq_test;
 
-TEST_CASE("timer: arming against cancel(), and against its firing") {
+TEST_CASE("timer: arming runs beside cancel() and beside the firing") {
     CHECK(model::explore(with_time("arm-cancel", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -37,7 +33,7 @@ TEST_CASE("timer: arming against cancel(), and against its firing") {
     }));
 }
 
-TEST_CASE("timer: cancel_sync() while it fires") {
+TEST_CASE("timer: cancel_sync() runs while it fires") {
     CHECK(model::explore(with_time("fire-cancel-sync", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -50,7 +46,7 @@ TEST_CASE("timer: cancel_sync() while it fires") {
     }));
 }
 
-TEST_CASE("timer: nobody has to help it to fire, on time and not before") {
+TEST_CASE("timer: it fires without help and at its time and not before") {
     CHECK(model::explore(search("fires", 2), [] {
         machine m;
         model::semaphore done{0};
@@ -71,7 +67,7 @@ TEST_CASE("timer: nobody has to help it to fire, on time and not before") {
     }));
 }
 
-TEST_CASE("timer: modify() against cancel() and against its firing") {
+TEST_CASE("timer: modify() runs beside cancel() and beside the firing") {
     CHECK(model::explore(with_time("modify-cancel", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -87,7 +83,7 @@ TEST_CASE("timer: modify() against cancel() and against its firing") {
     }));
 }
 
-TEST_CASE("timer: two modify() and a queue() at once, in any order one run for each claim") {
+TEST_CASE("timer: two modify() and a queue() at once lead to one run for each claim in any order") {
     CHECK(model::explore(with_time("modify-modify", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -107,7 +103,7 @@ TEST_CASE("timer: two modify() and a queue() at once, in any order one run for e
     }));
 }
 
-TEST_CASE("timer: drain() brings an armed timer forward, or refuses the arming") {
+TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") {
     CHECK(model::explore(with_time("arm-drain", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -116,13 +112,13 @@ TEST_CASE("timer: drain() brings an armed timer forward, or refuses the arming")
         auto t = model::spawn([&] { s = m.q.queue_after(1h, w); });
         m.q.drain();
         t.join();
-        // Armed after the drain: it is still to come, and this one brings it forward.
+        // Armed after the drain: the timer is still armed, and this call brings it forward.
         m.q.drain();
         model::require(runs == int{s == queue_status::queued} && !w.busy(), "what was accepted has run");
     }));
 }
 
-TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
+TEST_CASE("timer: no timer of a queue fires after the destructor of the queue") {
     CHECK(model::explore(with_time("destroy", 3), [] {
         model::checked<int> runs{0};
         cmwq::delayed_work w{[&] { runs = runs + 1; }};
@@ -139,7 +135,7 @@ TEST_CASE("timer: after the destructor of a queue no timer of it fires") {
     }));
 }
 
-// There the pools of the queue go with it, while the service thread has just fired the timer.
+// In this case the pools of the queue end with it, while the service thread has just fired the timer.
 TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
     CHECK(model::explore(with_time("destroy-bound", 2), [] {
         machine m;
@@ -154,7 +150,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
         model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
     }));
     CHECK(model::explore(with_time("destroy-unbound", 3), [] {
-        cmwq_test::keyed_machine<cmwq::unbound> m;
+        unbound_machine m;
         model::checked<int> runs{0};
         const auto body = [&] { runs = runs + 1; };
         cmwq::delayed_work a{body}, b{body};
@@ -174,14 +170,14 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
         {
             cmwq::workqueue<> q(m.rt, "short-lived");
             q.queue_after(1ms, w);
-            // An item of it moves the timer while the destructor brings it forward.
+            // An item of the queue moves the timer while the destructor brings it forward.
             q.post([&] { queued += int{q.modify(1h, w) == queue_status::queued}; });
         }
         model::require(runs == queued && !w.busy(), "all that it accepted has run");
     }));
 }
 
-TEST_CASE("timer: an item arms one while its queue is being destroyed") {
+TEST_CASE("timer: an item arms a timer while its queue is being destroyed") {
     CHECK(model::explore(with_time("arm-destroy", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -195,7 +191,7 @@ TEST_CASE("timer: an item arms one while its queue is being destroyed") {
     }));
 }
 
-TEST_CASE("timer: the destructor of an item takes its timer away") {
+TEST_CASE("timer: the destructor of an item removes its timer") {
     CHECK(model::explore(with_time("item-destroyed", 3), [] {
         machine m;
         model::checked<int> runs{0};

@@ -1,66 +1,53 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made
-// (an assertion of the engine), whatever the system refuses, whoever gives up a worker, and while producers push.
+// Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made (an
+// assertion of the engine). That holds whatever the system refuses, whichever pool gives up a worker, and while
+// producers push.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
 #include <optional>
 
-namespace model = cmwq::detail::model;
-using cmwq_test::counted_runs;
-using cmwq_test::machine;
-using cmwq_test::moody_system;
-using cmwq_test::search;
-using cmwq_test::search_on;
-using cmwq_test::setup;
+using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-/// When the staff thread tries again to make a worker, asked by ticks of the monitor: after 1, 3, 7 ms.
+/// The times at which the staff thread tries again to make a worker, requested by ticks of the monitor: after 1, 3, 7
+/// ms.
 constexpr std::int64_t two_tries = 3 * ms;
 
 } // namespace
 
-TEST_CASE("workers: the first one is being made while producers push") {
+TEST_CASE("workers: producers push while the first worker is being made") {
     CHECK(model::explore(search("cold", 3), [] {
         machine m({.warm = false, .end_searched = true});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
-        auto t = model::spawn([&] { m.q.queue(b); });
-        m.q.queue(a);
-        done.acquire();
-        done.acquire();
+        two_items both;
+        auto t = model::spawn([&] { m.q.queue(both.y); });
+        m.q.queue(both.x);
+        both.wait();
         t.join();
         model::require(m.waited() == 0, "nobody waited for the monitor");
     }));
 }
 
-TEST_CASE("workers: the system refuses threads, and then makes them again") {
+TEST_CASE("workers: the system refuses threads and later makes them again") {
     CHECK(model::explore(search("refused", 3), [] {
-        moody_system sys;
-        machine m({.warm = false, .end_searched = true, .threads = &sys});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
-        sys.refuse(true);
-        auto t = model::spawn([&] { m.q.queue(b); });
-        auto u = model::spawn([&] { sys.refuse(false); });
-        m.q.queue(a);
-        done.acquire();
-        done.acquire();
+        fake_threads threads;
+        machine m({.warm = false, .end_searched = true, .threads = &threads});
+        two_items both;
+        refuse_threads(threads, true);
+        auto t = model::spawn([&] { m.q.queue(both.y); });
+        auto u = model::spawn([&] { refuse_threads(threads, false); });
+        m.q.queue(both.x);
+        both.wait();
         t.join();
         u.join();
         model::require(m.waited() <= two_tries, "it was soon tried again");
     }));
-    // The spare is refused: the only worker runs alone, and blocks on what comes behind it.
+    // The spare is refused: the only worker runs alone, and waits for the item behind it.
     CHECK(model::explore(search("no-spare", 3), [] {
-        moody_system sys;
-        machine m({.warm = false, .end_searched = true, .threads = &sys});
+        fake_threads threads;
+        machine m({.warm = false, .end_searched = true, .threads = &threads});
         model::semaphore gate{0}, done{0};
         cmwq::work first{[&] { done.release(); }};
         cmwq::work waits{[&] {
@@ -70,9 +57,9 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
         }};
         cmwq::work opens{[&] { gate.release(); }};
         m.q.queue(first);
-        sys.refuse(true); // it may have a spare by now, a first worker, or none
+        refuse_threads(threads, true); // it may have a spare by now, a first worker, or none
         m.q.queue(waits);
-        auto t = model::spawn([&] { sys.refuse(false); });
+        auto t = model::spawn([&] { refuse_threads(threads, false); });
         m.q.queue(opens);
         done.acquire();
         done.acquire();
@@ -81,26 +68,26 @@ TEST_CASE("workers: the system refuses threads, and then makes them again") {
     }));
 }
 
-// The service thread used to ask itself for that worker again and again.
-TEST_CASE("workers: a blocked one is back at work, and another one still cannot be made") {
+// The service thread used to request that worker from itself again and again.
+TEST_CASE("workers: a blocked worker works again while another one still cannot be made") {
     model::options o = search("back-at-work", 3);
     o.time_jumps = 1;
     CHECK(model::explore(o, [] {
-        moody_system sys;
-        machine m({.end_searched = true, .threads = &sys});
+        fake_threads threads;
+        machine m({.end_searched = true, .threads = &threads});
         model::semaphore gate{0}, done{0};
         const auto body = [&] {
             {
                 const cmwq::blocking_region region(cmwq::will_block);
                 gate.acquire();
             }
-            done.release(); // a step in which it runs
+            done.release(); // at this step it runs
         };
         cmwq::work a{body}, b{body};
         cmwq::work c{[&] { done.release(); }};
         {
             const model::unsearched quiet;
-            sys.refuse(true);
+            refuse_threads(threads, true);
             m.q.queue(a);
             m.q.queue(b);
             m.q.queue(c); // no worker is left for this one
@@ -115,26 +102,23 @@ TEST_CASE("workers: a blocked one is back at work, and another one still cannot 
     }));
 }
 
-TEST_CASE("workers: one that a pool gives up for another one, while items come") {
-    // With two threads a pool that has a worker and its spare gives up one; with one thread it changes sides.
+TEST_CASE("workers: a pool gives up a worker for another pool while items come") {
+    // With two threads a pool that has a worker and its spare gives up one; with one thread that thread changes its
+    // pool.
     const auto give_up = [](unsigned max_threads, std::int64_t soon) {
         machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
-        counted_runs of_a, of_b;
-        model::semaphore done{0};
-        cmwq::work a{[&] { of_a(), done.release(); }};
-        cmwq::work b{[&] { of_b(), done.release(); }};
+        two_items both;
         {
             const model::unsearched quiet;
-            m.q.queue_on(0, a);
-            done.acquire();
+            m.q.queue_on(0, both.x);
+            both.done.acquire();
             model::sleep(1000 * ms);
         }
-        auto t = model::spawn([&] { m.q.queue_on(0, a); });
-        m.q.queue_on(1, b);
-        done.acquire();
-        done.acquire();
+        auto t = model::spawn([&] { m.q.queue_on(0, both.x); });
+        m.q.queue_on(1, both.y);
+        both.wait();
         t.join();
-        model::require(of_a.runs() == 2 && of_b.runs() == 1, "all have run");
+        model::require(both.of_x.runs() == 2 && both.of_y.runs() == 1, "all have run");
         model::require(m.waited() <= 1000 * ms + soon, "and soon");
     };
     CHECK(model::explore(search_on(2, "give-up", 3), [&] { give_up(2, two_tries); }));
@@ -164,7 +148,7 @@ TEST_CASE("workers: one that a pool gives up for another one, while items come")
     }));
 }
 
-TEST_CASE("workers: idle ones are ended while items come") {
+TEST_CASE("workers: idle workers are ended while items come") {
     CHECK(model::explore(search("cull", 3), [] {
         machine m({.end_searched = true, .idle_timeout = 1'000 * ms});
         counted_runs of_a, of_b;
@@ -185,7 +169,7 @@ TEST_CASE("workers: idle ones are ended while items come") {
             m.q.flush();
             model::sleep(1'000 * ms - 1);
         }
-        model::sleep(1); // now they are due
+        model::sleep(1); // now the surplus workers have to end
         cmwq::work a{[&] { of_a(), done.release(); }};
         cmwq::work b{[&] { of_b(), done.release(); }};
         auto t = model::spawn([&] { m.q.queue(b); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a stranger's first program does; the same for every way to get at the library.
+// The first program of a new user; the same for every way to get the library.
 #include <cmwq/cmwq.hpp>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The example timelines of the kernel's workqueue documentation, as a program over any world that can burn CPU time,
-// sleep and tell the time.
+// sleep and return the time.
 #pragma once
 
 #include <cmwq/cmwq.hpp>
@@ -13,14 +13,14 @@
 
 namespace timeline {
 
-/// One line of a timeline: what happened, and when in milliseconds.
+/// One line of a timeline: the event, and its time in milliseconds.
 struct entry {
     std::string what;
     double at;
 };
 
-/// The four configurations, and the events in the documented order. Where the document has two events at one time it is
-/// silent about their order; there the list has them as one group. So it has the ends of two burns that share the CPU:
+/// The four configurations, and the events in the documented order. The document does not define the order of two
+/// events at one time, so the list has them as one group. The ends of two burns that share the CPU are a group as well:
 /// the document gives each of them a CPU of its own.
 struct scenario {
     const char* name;
@@ -80,7 +80,7 @@ inline const std::vector<scenario>& scenarios() {
     return all;
 }
 
-/// Whether the events came in the documented order; if not, `why` says where they left it.
+/// Whether the events came in the documented order; if not, `why` names the first difference.
 inline bool in_documented_order(const scenario& s, const std::vector<entry>& seen, std::string& why) {
     std::size_t at = 0;
     for (const auto& group : s.documented) {

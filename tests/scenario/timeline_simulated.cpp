@@ -61,7 +61,7 @@ times at(const std::vector<timeline::entry>& seen) {
 void check(std::size_t index, bool annotated, double slice, const times& documented) {
     const timeline::scenario& s = timeline::scenarios()[index];
     const auto seen = simulate(s, annotated, slice);
-    std::cout << s.name << (annotated ? ", annotated\n" : ", un-annotated\n") << timeline::to_text(seen) << '\n';
+    std::cout << s.name << (annotated ? ", annotated\n" : ", unannotated\n") << timeline::to_text(seen) << '\n';
     std::string why;
     CHECK(timeline::in_documented_order(s, seen, why));
     INFO(s.name << ": " << why);
@@ -70,9 +70,9 @@ void check(std::size_t index, bool annotated, double slice, const times& documen
 
 } // namespace
 
-TEST_CASE("timelines in virtual time come out at the documented milliseconds") {
+TEST_CASE("timelines: they match the documented milliseconds in virtual time") {
     const bool annotated = GENERATE(false, true);
-    INFO((annotated ? "annotated" : "un-annotated"));
+    INFO((annotated ? "annotated" : "unannotated"));
     constexpr double whole = 5; // first come, first served, as the document assumes
     check(0, annotated, whole, {0, 5, 15, 20, 20, 25, 35, 35, 40, 50});
     check(1, annotated, whole, {0, 5, 5, 10, 10, 15, 15, 20, 20, 25});

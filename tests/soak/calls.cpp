@@ -9,7 +9,7 @@ using cmwq::queue_status;
 
 namespace {
 
-/// Holds the answer of a queueing call to what the queue went through meanwhile.
+/// Checks the answer of a queueing call against the events of the queue meanwhile.
 class answer {
 public:
     explicit answer(any_queue& q) : q_(q), drains_(q) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every way of queueing an item, at random, with what it may answer.
+// Every way of queueing an item, at random, with the answers that it may give.
 #pragma once
 
 #include "queues.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the oracle found wrong.
+// The errors that the oracle found.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace soak {
 
 class complaints {
 public:
-    /// Prints the first ones at once: what follows may crash.
+    /// Prints the first ones at once, because the program may crash later.
     void add(std::string_view what, std::string_view where = {});
     void expect(bool holds, std::string_view what, std::string_view where = {}) {
         if (!holds) add(what, where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What items do.
+// The actions of items.
 #include "calls.hpp"
 #include "kinds.hpp"
 #include "posts.hpp"
@@ -28,7 +28,7 @@ void burn(const run&) {
     does(op::burns, [] { stress::burn(dice().below(dice().one_in(16) ? 500'000 : 10'000)); });
 }
 
-/// Keeps its CPU for as long as makes a hog.
+/// Keeps its CPU until it counts as a hog.
 void hog(const run& r) {
     if (r.w.stopping() || !dice().one_in(16)) return;
     does(op::burns, [] { stress::burn(5'000'000); });
@@ -50,7 +50,7 @@ void block_announced(const run&) {
     });
 }
 
-/// On a queue of any level: nobody waits here.
+/// On a queue of any level, because no thread waits here.
 void queue_another(const run& r) {
     if (r.w.stopping()) return;
     slot& s = r.w.some_slot();
@@ -83,7 +83,7 @@ void change_own_queue(const run& r) {
     if (r.queue->is.has_attrs) {
         try {
             does(op::apply, [&] { r.queue->apply(some_attrs(dice(), r.w.machine.cpus())); });
-        } catch (const std::invalid_argument&) { // impossible ones, or the queue goes
+        } catch (const std::invalid_argument&) { // impossible ones, or the queue is being destroyed
         }
     }
 }

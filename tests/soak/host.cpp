@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "host.hpp"
 
+#include "fake_threads.hpp"
 #include "kinds.hpp"
 
 #include <cmwq/cmwq.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
@@ -29,24 +29,18 @@ cmwq::affinity_scope some_scope(stress::random& r) {
     return cmwq::affinity_scopes[r.below(std::size(cmwq::affinity_scopes))];
 }
 
-} // namespace
-
-/// Refuses every other thread or so, or takes its time, but for the first two, without which there is no runtime.
-class host::stingy_threads final : public cmwq::thread_source {
-public:
-    explicit stingy_threads(bool refuses) : refuses_(refuses) {}
-
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        if (nr_started_.fetch_add(1) < 2) return t.start(body, arg);
-        if (refuses_ && dice().one_in(2)) return EAGAIN;
+/// Starts the first two threads, without which there is no runtime. Each later start may take some time, and every
+/// other one fails if `refuses`.
+cmwq_test::fake_threads::decision reluctantly(bool refuses) {
+    return [refuses](int number) {
+        if (number <= 2) return 0;
+        if (refuses && dice().one_in(2)) return EAGAIN;
         if (dice().one_in(4)) stress::block_for(std::chrono::microseconds{dice().below(40'000)});
-        return t.start(body, arg);
-    }
+        return 0;
+    };
+}
 
-private:
-    const bool refuses_;
-    std::atomic<unsigned> nr_started_{0};
-};
+} // namespace
 
 host::host(stress::random& r) {
     constexpr const char* machine = "numa:2 l3:2 core:2 pu:2";
@@ -64,7 +58,7 @@ host::host(stress::random& r) {
     if (r.one_in(2)) o.default_scope = some_scope(r);
     if (r.one_in(4)) max_threads_ = o.max_threads = 1 + r.below(24);
     if (r.one_in(4)) {
-        threads_ = std::make_unique<stingy_threads>(r.one_in(2));
+        threads_ = std::make_unique<cmwq_test::fake_threads>(reluctantly(r.one_in(2)));
         o.threads = threads_.get();
     }
     o.watchdog = r.one_in(2) ? 20ms : 0ms;
@@ -115,7 +109,7 @@ cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus) {
     if (r.one_in(4)) a.scheduling(cmwq::scheduling::batch);
     if (r.one_in(2)) a.affinity(some_scope(r));
     if (r.one_in(3)) a.strict(true);
-    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or without a CPU that is to be had now
+    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or without a CPU that is available now
     return a;
 }
 

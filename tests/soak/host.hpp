@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The runtime of a round. Apart from everything else, because who includes it compiles the engine.
+// The runtime of a round. It has a file of its own because every file that includes it compiles the engine.
 #pragma once
 
-#include "../stress/stress.hpp"
+#include "stress.hpp"
 
 #include <cmwq/attrs.hpp>
 #include <cmwq/fwd.hpp>
@@ -13,6 +13,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace cmwq_test {
+class fake_threads;
+}
 
 namespace soak {
 
@@ -52,9 +56,7 @@ public:
     [[nodiscard]] counts stats() const;
 
 private:
-    class stingy_threads;
-
-    std::unique_ptr<stingy_threads> threads_;
+    std::unique_ptr<cmwq_test::fake_threads> threads_;
     std::unique_ptr<cmwq::runtime> runtime_;
     std::vector<unsigned> cpus_;
     std::string description_;

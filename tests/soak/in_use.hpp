@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keeping what others use just now from being replaced. Nobody ever waits here: who does not get in does something else.
+// Keeps objects that others use from being replaced. No thread ever waits here: a thread that cannot enter does
+// something else.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ public:
     }
     void leave() { nr_.fetch_sub(1, std::memory_order_release); }
 
-    /// True: nobody is inside, and nobody comes in until `open()`.
+    /// True: no thread is inside, and none enters until `open()`.
     [[nodiscard]] bool close() {
         int nobody = 0;
         return nr_.compare_exchange_strong(nobody, -1, std::memory_order_acquire, std::memory_order_relaxed);
@@ -44,7 +45,7 @@ private:
     in_use* u_;
 };
 
-/// Alone inside, if nobody else was.
+/// Alone inside, if no other thread was.
 class alone {
 public:
     explicit alone(in_use& u) : u_(u.close() ? &u : nullptr) {}

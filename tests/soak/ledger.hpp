@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who does what just now, and how often each operation was tried. Everything here is relaxed on purpose: the books must
-// not order what the library is to order.
+// The current operation of each thread, and the number of attempts of each operation. Everything here is relaxed on
+// purpose: the books must not order operations that the library has to order.
 #pragma once
 
-#include "../stress/stress.hpp"
+#include "stress.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -41,7 +41,8 @@ struct kind {
     static inline kind* all = nullptr;
 };
 
-/// What a thread does. One for each thread that ever came by here, workers included, for as long as the thread lives.
+/// The operation of a thread. One for each thread that ever came by here, workers included, for as long as the thread
+/// lives.
 struct activity {
     activity();
     ~activity();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything that the library offers, at random, from many threads, round after round, against what must hold. A round
-// is a runtime of its own; it ends in exact counts.
+// Every operation of the library, at random, from many threads, round after round, checked against the promises. A
+// round is a runtime of its own and ends in exact counts.
 #include "complaints.hpp"
 #include "kinds.hpp"
 #include "queues.hpp"
@@ -9,6 +9,8 @@
 #include "watchdog.hpp"
 #include "world.hpp"
 
+#include "eventually.hpp"
+#include "nr_tasks.hpp"
 #include "seed.hpp"
 
 #include <CLI/CLI.hpp>
@@ -29,7 +31,7 @@ std::uint64_t seed_of_round = 0;
 } // namespace
 
 #if defined(__SANITIZE_THREAD__)
-// The last one who lets go of an exception frees it, inside of libstdc++, where the sanitizer does not see the counting.
+// The last owner of an exception frees it inside of libstdc++, where the sanitizer does not see the counting.
 extern "C" const char* __tsan_default_suppressions() { return "race:std::__exception_ptr::exception_ptr::_M_release"; }
 #endif
 
@@ -58,7 +60,7 @@ void print_operations() {
 void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
     seed_of_round = s.seed + number * 0x9e3779b97f4a7c15u;
     seed_this_thread(0);
-    const std::ptrdiff_t tasks = stress::nr_tasks();
+    const std::ptrdiff_t tasks = cmwq_test::nr_tasks();
     {
         std::optional<world> all;
         does(op::runtime_made, [&] { all.emplace(s, c); });
@@ -73,7 +75,7 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
     }
     const doing d(op::settles);
     // A joined thread may be listed for a moment.
-    c.expect(cmwq_test::eventually([&] { return stress::nr_tasks() == tasks; }), "threads are left");
+    c.expect(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == tasks; }), "threads are left");
 }
 
 int run(const settings& s) {

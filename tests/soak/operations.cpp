@@ -21,7 +21,7 @@ namespace soak {
 
 namespace {
 
-/// On a queue that stays there meanwhile.
+/// On a queue that is not replaced meanwhile.
 template <class F>
 void on_some_queue(world& w, F&& f) {
     slot& s = w.some_slot();
@@ -67,7 +67,7 @@ void batch(user& u) {
 
 void posts(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned level) {
-        // Not faster than they run.
+        // Items are not queued faster than they run.
         if (q.posted > q.post_ran + 500) does(op::flush, [&] { q.flush(); });
         for (unsigned n = dice().below(16); n != 0; --n) post(u.w, q, level);
     });
@@ -118,7 +118,7 @@ void limits(user& u) {
         if (!q.is.has_attrs) return;
         try {
             does(op::set_min_active, [&] { q.set_min_active(n); });
-        } catch (const std::invalid_argument&) { // somebody has lowered max_active
+        } catch (const std::invalid_argument&) { // another thread has lowered max_active
         }
     });
 }
@@ -148,7 +148,7 @@ void replace_queue(user& u) { u.w.replace(u.w.some_slot()); }
 
 void replace_shared(user& u) { u.w.replace(u.w.some_shared()); }
 
-/// A queue that nobody else knows.
+/// A queue that no other thread knows.
 void short_lived_queue(user& u) {
     slot& like = u.w.some_slot();
     const std::unique_ptr<any_queue> q = u.w.make_queue(like.kinds);
@@ -182,7 +182,7 @@ void shut_down(user& u) {
     u.w.replace(s);
 }
 
-/// What is freezable stands still until the thaw.
+/// Freezable queues stand still until the thaw.
 void freeze(user& u) {
     host& h = u.w.machine;
     does(op::freeze, [&] { h.freeze(); });

@@ -36,7 +36,7 @@ void owned_item::note_cancel(bool was_pending) {
     taken_away_ = true;
 }
 
-/// Before every queueing call: what the run is to see.
+/// Before every queueing call: writes the data that the run must see.
 void owned_item::publish() {
     if (idle_) ++payload_;
     wanted_.store(++ticket_, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ void owned_item::queue_somehow(any_queue& q) {
     }
 }
 
-/// An armed timer that does not expire: what it is must be known exactly, unless a drain brings it forward.
+/// An armed timer that does not expire: its state must be known exactly, unless a drain brings it forward.
 void owned_item::queue_far_away(any_queue& q) {
     if (!idle_ || depth_ != 0) return;
     publish();
@@ -151,7 +151,7 @@ void owned_item::not_before_its_time(any_queue& q) {
 
 void owned_item::cancel(any_queue& q) {
     note_cancel(does(op::cancel, [&] { return work_->cancel(); }));
-    // Nobody else queues it, and it does not queue itself.
+    // No other thread queues it, and it does not queue itself.
     w_.complain.expect(!work_->pending(), "pending after cancel()", q.is.kind);
 }
 
@@ -220,7 +220,7 @@ void owned_item::settle(any_queue& q) {
 
 void owned_item::replace(any_queue& q) {
     does(op::item_destroyed, [&] { work_.reset(); });
-    const bool was_pending = ran_ + cancelled_ + 1 == queued_; // the destructor does not say
+    const bool was_pending = ran_ + cancelled_ + 1 == queued_; // the destructor returns nothing
     if (was_pending) note_cancel(true);
     make();
     expect_settled(q, "destroying an item");

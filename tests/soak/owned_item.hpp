@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An item that has one owner at a time, who knows exactly what state it is in: every answer can be checked.
+// An item with one owner at a time. The owner knows its exact state, so it can check every answer.
 #pragma once
 
 #include "in_use.hpp"
@@ -25,7 +25,7 @@ public:
     void episode(any_queue& q);
     /// By the owner: only queue it, so that it runs. False: it was rejected.
     [[nodiscard]] bool queue_once(any_queue& q);
-    /// By the owner: whatever was queued has run.
+    /// By the owner: every queued instance has run.
     void expect_settled(any_queue& q, const char* what);
 
 private:
@@ -65,7 +65,7 @@ private:
     std::uint64_t payload_ = 0, sent_ = 0;  // written while it is idle: plain. Of the last that was accepted
     const cmwq::work_base* self_ = nullptr; // changes while it is idle
 
-    // Of its runs; the owner looks after having waited.
+    // Of its runs; the owner reads them after a wait.
     std::uint64_t ran_ = 0, seen_payload_ = 0;
     std::chrono::steady_clock::time_point started_{};
 

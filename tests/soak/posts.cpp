@@ -18,7 +18,7 @@ namespace soak {
 
 namespace {
 
-/// What a closure holds: it has to go exactly once, whether the closure ran or not.
+/// The content of a closure: it has to be destroyed exactly once, whether the closure ran or not.
 class object {
 public:
     explicit object(world& w) : w_(&w) { ++w.made; }
@@ -129,7 +129,7 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait) {
             return answer;
         });
     });
-    // A rejected one is ready at once; any other is somebody else's matter, if one may not wait.
+    // A rejected future is ready at once; another one is left alone if the caller must not wait.
     if (!may_wait && f.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
     try {
         w.complain.expect(f.get() == answer && !fails, "a future has another answer", q.is.kind);

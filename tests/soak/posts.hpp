@@ -9,11 +9,11 @@ namespace soak {
 
 class world;
 
-/// A closure that does what items do.
+/// A closure with the actions of an item.
 void post(world& w, any_queue& q, unsigned level);
 /// Closures that have to run in order. For threads, not for items: it takes a lock around queueing.
 void post_in_order(world& w, any_queue& q, unsigned thread);
-/// A future; waits for it if it may, else only looks whether it was rejected.
+/// A future: waits for it if waiting is allowed, otherwise only checks whether it was rejected.
 void async(world& w, any_queue& q, unsigned level, bool may_wait);
 /// An item that deletes itself somewhere in its run.
 void fleeting(world& w, any_queue& q, unsigned level);

@@ -70,7 +70,7 @@ public:
         };
         queue_.emplace(h.runtime(), std::move(o));
     }
-    // That of a queue may throw where it finds a deadlock: here that ends the program, as any failure does.
+    // The destructor of a queue may throw if it finds a deadlock: here that ends the program, as any failure does.
     ~queue_of() noexcept override = default;
     queue_of(const queue_of&) = delete;
     queue_of& operator=(const queue_of&) = delete;
@@ -99,7 +99,7 @@ private:
     std::size_t do_shut_down() override { return queue_->shutdown(cmwq::cancel_pending); }
     void do_destroy() override {
         complain.expect(queue_->name() == is.kind, "a queue has lost its name", is.kind);
-        if (dice().one_in(2)) { // else the destructor has to do it, and nobody can ask then
+        if (dice().one_in(2)) { // otherwise the destructor does it, and no call can check it then
             queue_->drain();
             const cmwq::queue_stats s = queue_->stats();
             complain.expect_equal(s.started, entered, "started, entered", is.kind);
@@ -111,7 +111,7 @@ private:
     std::optional<cmwq::workqueue<P>> queue_;
 };
 
-/// What every policy with threads has.
+/// The part that every policy with threads has.
 template <class P>
 void choose_rest(cmwq::options<P>& o, nature& n, stress::random& r) {
     n.rescuer = o.rescuer = r.one_in(4);
@@ -163,7 +163,7 @@ std::unique_ptr<any_queue> make_bound_efficient(host& h, complaints& c, stress::
     return make_per_cpu(h, c, r, {"bound.power_efficient", prio, false, true});
 }
 
-/// Such that the constructor accepts them.
+/// Values that the constructor accepts.
 cmwq::attrs possible_attrs(host& h, stress::random& r) {
     cmwq::attrs a = some_attrs(r, h.cpus());
     return a.on_all_cpus() ? a : cmwq::attrs{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Queues of every kind behind one face, each with the books that its promises are checked against.
+// Queues of every kind behind one interface, each with the counts against which its promises are checked.
 #pragma once
 
 #include "complaints.hpp"
@@ -25,15 +25,15 @@ namespace soak {
 
 enum class order : unsigned char {
     none,
-    whole,       ///< of the queue, whoever queues
-    per_cpu,     ///< of each CPU, whoever queues
+    whole,       ///< of the queue, for all producers
+    per_cpu,     ///< of each CPU, for all producers
     per_context, ///< of each CPU and producer: the producer may run what it queues, and must hold no lock
 };
 
-/// What items throw. Everything else that leaves one is a bug.
+/// The exception that items throw. Any other exception that leaves an item is a bug.
 struct planned_exception {};
 
-/// What a queue promises.
+/// The promises of a queue.
 struct nature {
     std::string_view kind;
     bool may_block = true;
@@ -69,10 +69,10 @@ public:
     [[nodiscard]] virtual cmwq::queue_status queue_on_node(int node, cmwq::work_base& w) = 0;
 
     void drain();
-    /// What has not started never does. For queues that have nothing but closures.
+    /// Items that have not started never start. For queues that have nothing but closures.
     void shut_down();
     [[nodiscard]] bool is_shut() const { return shut_.load(); }
-    /// The end of the queue. The object stays, with the books.
+    /// Destroys the queue. The object stays, with the counts.
     void destroy();
 
     const nature is;
@@ -119,13 +119,13 @@ struct queue_kind {
 
 /// A place for a queue, which is replaced now and then.
 ///
-/// The level keeps waiting free of cycles: items run on queues of their own level and wait for items and queues of lower
+/// The level keeps waits free of cycles: items run on queues of their own level and wait for items and queues of lower
 /// ones only.
 struct slot {
     slot(unsigned l, std::vector<const queue_kind*> k) : level(l), kinds(std::move(k)) {}
 
     const unsigned level;
-    const std::vector<const queue_kind*> kinds; ///< what may come here
+    const std::vector<const queue_kind*> kinds; ///< the queues that may come here
     soak::in_use in_use;
     std::unique_ptr<any_queue> queue; ///< for those inside
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An item of one queue that every thread queues and nobody takes away: whoever has queued it and waits then, for it or
-// for its queue, has been served.
+// An item of one queue that every thread queues and no thread cancels: a thread that has queued it and then waits, for
+// it or for its queue, sees its run.
 #pragma once
 
 #include "ledger.hpp"
@@ -23,7 +23,7 @@ public:
 
     /// By the thread of this number: queue it, wait, and see.
     void use(unsigned thread);
-    /// When nothing runs any more.
+    /// When no item runs any more.
     void verify();
     [[nodiscard]] std::uint64_t nr_runs() const { return ran_; } ///< the same
 
@@ -36,7 +36,7 @@ private:
     void run();
 
     any_queue& q_;
-    // Relaxed: it is queue() that publishes the one, and flush() that receives the other.
+    // Relaxed: queue() publishes the one, and flush() receives the other.
     std::array<std::atomic<std::uint64_t>, max_threads> wanted_{};
     std::array<std::atomic<std::uint64_t>, max_threads> seen_{};
     counter queued_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One run of an item, for the books of its queue.
+// One run of an item, for the counts of its queue.
 #pragma once
 
 #include "queues.hpp"
@@ -29,7 +29,7 @@ private:
     bool counts_cpu_ = false;
 };
 
-/// Does something, at random: what items do. May throw planned_exception.
+/// Does a random action of an item. May throw planned_exception.
 void behave(const run& r);
 
 } // namespace soak

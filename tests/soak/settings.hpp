@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the command line says.
+// The settings of the command line.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ void shared_item::poke() {
     case 6: disabled_for_a_while(s); break;
     case 7: {
         const bool pending = work_->pending(), busy = work_->busy();
-        static_cast<void>(pending || busy); // snapshots: nothing can be said about them here
+        static_cast<void>(pending || busy); // snapshots: they cannot be checked here
         break;
     }
     }
@@ -80,7 +80,7 @@ void shared_item::disabled_for_a_while(slot& s) {
 void shared_item::settled_for_a_while(slot& s) {
     note_cancel(does(op::disable_sync, [&] { return work_->disable_sync(); }));
     const std::uint64_t left = left_;
-    // Without a home it may run in two places, of which disable_sync() knows one.
+    // Without a home it may run on two queues, of which disable_sync() knows one.
     if (home_ != nullptr) w_.complain.expect(entered_ == left, "runs after disable_sync()", s.queue->is.kind);
     w_.complain.expect(submit(w_.machine, *s.queue, *work_) != queue_status::queued, "queued although disabled");
     if (dice().one_in(4)) stress::block_for(50us);

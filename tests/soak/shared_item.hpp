@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An item to which everybody does everything, and which queues itself now and then. What the operations say they did
-// has to agree with how often it has run.
+// An item on which every thread does every operation, and which queues itself now and then. The answers of the
+// operations have to agree with the number of its runs.
 #pragma once
 
 #include "in_use.hpp"
@@ -29,13 +29,13 @@ public:
     [[nodiscard]] bool busy() const { return work_->busy(); }
     bool enable() { return work_->enable(); }
 
-    /// Anything that does not wait.
+    /// Any operation that does not wait.
     void poke();
-    /// Anything that may wait for it. From items of higher levels only.
+    /// Any operation that may wait for it. From items of higher levels only.
     void wait();
-    /// By the only one who knows it: takes away what is pending, and says so in the books.
+    /// By the only thread that knows it: cancels the pending instance and counts that.
     void forget();
-    /// The item goes; the books stay.
+    /// Destroys the item; the counts stay.
     void destroy() { work_.reset(); }
     /// When nothing is pending any more: whether the books agree.
     void verify(bool destroyed_while_pending_perhaps);

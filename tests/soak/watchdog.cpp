@@ -83,7 +83,7 @@ void watchdog::bark() {
     }
     std::fprintf(stderr, "reproduce: %s\n", rules_.reproduction.c_str());
     std::fflush(stderr);
-    // Last, because it takes locks that somebody may be stuck with.
+    // Last, because it takes locks that a stuck thread may hold.
     if (text_) std::fprintf(stderr, "%s\n", text_().c_str());
     std::fflush(stderr);
     if (rules_.hold) {

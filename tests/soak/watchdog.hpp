@@ -23,7 +23,7 @@ public:
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
 
-    /// What is printed besides the threads, while the object lives.
+    /// A text that is printed besides the threads, while the object lives.
     class describes {
     public:
         describes(watchdog& w, std::function<std::string()> text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "world.hpp"
 
+#include "eventually.hpp"
 #include "kinds.hpp"
 #include "operations.hpp"
 
@@ -41,12 +42,12 @@ world::~world() = default;
 std::vector<const queue_kind*> world::kinds_of(unsigned level) const {
     std::vector<const queue_kind*> all;
     for (const queue_kind& k : queue_kinds()) {
-        // Items that must not wait have nothing to wait for on the lowest level.
+        // Items that must not wait run on the lowest level, where there is nothing to wait for.
         const bool wanted =
             settings_.kinds.empty() || std::ranges::find(settings_.kinds, k.name) != settings_.kinds.end();
         if (wanted && (k.may_block || level == 0)) all.push_back(&k);
     }
-    // Nothing but bottom halves was asked for: they may be of any level, because none of them waits.
+    // Only bottom halves were requested: they may be of any level, because none of them waits.
     if (all.empty()) all.push_back(&queue_kinds().back());
     return all;
 }
@@ -69,7 +70,7 @@ void world::fill(slot& s) {
 
 void world::empty(slot& s) {
     does(op::queue_destroyed, [&] { s.queue->destroy(); });
-    // Before the memory goes: another queue may get the same address.
+    // Before the memory is freed, because another queue may get the same address.
     s.front.store(nullptr, std::memory_order_release);
     for (const reliable_item& i : s.queue->reliable) {
         entered.add(i.nr_runs());
@@ -86,7 +87,7 @@ void world::replace(slot& s) {
 }
 
 void world::replace(shared_place& p) {
-    // Without a home it may run in two places, of which its destructor knows one.
+    // Without a home it may run on two queues, of which its destructor knows one.
     if (p.home == nullptr) return;
     const alone here(p.in_use);
     if (!here) return;
@@ -128,7 +129,7 @@ void world::run(double seconds) {
 void world::settle() {
     const doing d(op::settles);
     // More than once: an item of one queue may have queued one on another queue that was drained already. From here on
-    // they queue nothing that queues.
+    // items queue no items that queue others.
     for (unsigned i = 0; i < nr_levels + 1; ++i) {
         victim_.queue->drain(); // its items queue on the others
         for (slot& s : slots_) s.queue->drain();
@@ -153,7 +154,7 @@ void world::settle() {
     // Two for each CPU and priority, a bottom-half thread for each CPU; shared pools end with their last user.
     const std::size_t resting = machine.cpus().size() * 7;
     const unsigned limit = machine.max_threads();
-    // Which does not count those of bottom halves.
+    // This count does not include the threads of bottom halves.
     complain.expect(limit == 0 || n.peak_threads <= limit + machine.cpus().size(), "more threads than max_threads");
     complain.expect(cmwq_test::eventually([&] { return machine.stats().threads <= resting; }), "threads do not end");
 }

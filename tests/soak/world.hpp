@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What there is in a round: a runtime, queues, items, and what is known about all of them together.
+// The content of a round: a runtime, queues, items, and the counts over all of them.
 #pragma once
 
 #include "complaints.hpp"
@@ -26,9 +26,9 @@ public:
     world(const world&) = delete;
     world& operator=(const world&) = delete;
 
-    /// Everything at random, until `seconds` are over.
+    /// Random operations until `seconds` are over.
     void run(double seconds);
-    /// Afterwards: everything is awaited, and all books have to agree.
+    /// Afterwards: waits for all items, and all counts have to agree.
     void settle();
 
     [[nodiscard]] bool stopping() const { return stop_.load(std::memory_order_relaxed); }

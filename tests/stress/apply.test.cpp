@@ -3,7 +3,9 @@
 // Queues of every policy under full load, while their attributes and limits, and the runtime's CPUs and default scope,
 // change at random.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "policy_list.hpp"
+#include "simulated.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -38,7 +40,7 @@ attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus) {
         for (const unsigned cpu : cpus) {
             if (r.one_in(2)) some.insert(cpu);
         }
-        a.cpus(some); // may be empty, or without a CPU that is to be had now: refused then
+        a.cpus(some); // may be empty, or without a CPU that is available now: then it is refused
     }
     return a;
 }
@@ -54,7 +56,7 @@ public:
     virtual void produce(unsigned producer, stress::random& r) = 0;
     virtual void change(stress::random& r) = 0;
     virtual void finish() = 0;                       ///< afterwards everything has run
-    [[nodiscard]] virtual std::string verdict() = 0; ///< what was lost; empty: nothing
+    [[nodiscard]] virtual std::string verdict() = 0; ///< the errors found; empty: none
     [[nodiscard]] virtual std::uint64_t nr_runs() = 0;
 };
 
@@ -135,7 +137,7 @@ private:
     struct item {
         explicit item(stress::complaints& c) : exclusive(c) {}
         void note(queue_status s) {
-            // already_pending and disabled: somebody cancels it just now, with cancel_sync().
+            // already_pending and disabled: another thread cancels it just now, with cancel_sync().
             if (s == queue_status::queued) ++queued;
         }
         struct call {
@@ -183,7 +185,7 @@ private:
     std::array<std::uint64_t, nr_producers> posted_{}; // each producer's own
     std::array<std::atomic<std::uint64_t>, nr_producers> ran_{};
     std::vector<std::unique_ptr<item>> items_;
-    std::unique_ptr<cmwq::workqueue<P>> q_; // goes first: the items are its
+    std::unique_ptr<cmwq::workqueue<P>> q_; // destroyed first: the items are queued on it
 };
 
 template <class... P>
@@ -210,7 +212,7 @@ void change_runtime(cmwq::runtime& rt, stress::random& r, const std::vector<unsi
 }
 
 void run(cmwq::runtime_options options) {
-    const std::ptrdiff_t nr_tasks = stress::nr_tasks();
+    const std::ptrdiff_t nr_tasks = cmwq_test::nr_tasks();
     {
         options.idle_timeout = 5ms; // threads come and go
         cmwq::runtime rt{std::move(options)};
@@ -241,18 +243,16 @@ void run(cmwq::runtime_options options) {
         CHECK(complaints.text() == "");
         CHECK(rt.stats().items_completed == total);
         all.clear();
-        // Shared pools end with their last user. What each CPU keeps: two for bound queues, one for bottom halves.
+        // Shared pools end with their last user. Each CPU keeps two threads for bound queues and one for bottom halves.
         CHECK(cmwq_test::eventually([&] { return rt.stats().threads <= 3 * cpus.size(); }));
     }
-    CHECK(cmwq_test::eventually([&] { return stress::nr_tasks() == nr_tasks; }));
+    CHECK(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == nr_tasks; }));
 }
 
 } // namespace
 
-TEST_CASE("stress: queues of every policy keep what they promise while everything about them changes") { run({}); }
+TEST_CASE("stress: queues of every policy keep their promises while all of their settings change") { run({}); }
 
-TEST_CASE("stress: the same on a simulated machine of two nodes") {
-    cmwq::runtime_options o;
-    o.machine = cmwq::topology::synthetic("numa:2 l3:2 core:4 pu:1");
-    run(std::move(o));
+TEST_CASE("stress: queues keep their promises also on a simulated machine of two nodes") {
+    run(cmwq_test::two_nodes());
 }

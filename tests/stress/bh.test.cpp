@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bottom halves from several threads at once, on both priorities and all CPUs, at random: queue, queue_on, timers,
-// cancel, flush, guards, items that queue items. Nothing is lost, nothing runs twice, and each context runs one item at
-// a time.
+// cancel, flush, guards, items that queue items. No item is lost, none runs twice, and each context runs one item at a
+// time.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 using queue = cmwq::workqueue<cmwq::bh>;
 
-/// One priority of one CPU, as its items see it: there is one of them inside at a time.
+/// One priority of one CPU, as its items see it: at most one item is inside at a time.
 struct context {
     std::atomic<int> inside{0};
     std::uint64_t plain = 0; // on purpose
@@ -37,7 +37,7 @@ public:
 
     template <class F>
     void run(cmwq::priority p, F&& f) {
-        // What the library says of the calling thread, asked where no public name tells: the context's CPU.
+        // The library's own record of the calling thread, because no public name returns the CPU of the context.
         const unsigned cpu = cmwq::detail::this_thread_slots().current_worker->pool.number();
         context& c = all_[cpu % all_.size()][static_cast<std::size_t>(p)];
         complaints_.expect(c.inside.fetch_add(1) == 0, "a context runs two items at once");
@@ -65,7 +65,7 @@ struct tally {
 
 } // namespace
 
-TEST_CASE("stress: bottom halves, everything at random") {
+TEST_CASE("stress: bottom halves survive random operations") {
     stress::complaints complaints;
     cmwq::runtime rt;
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -164,7 +164,7 @@ TEST_CASE("stress: bottom halves, everything at random") {
     });
     queues[0]->drain();
     queues[1]->drain();
-    queues[0]->drain(); // what the last items of the other one have queued
+    queues[0]->drain(); // the items that the last items of the other queue have queued
     queues[0].reset();
     queues[1].reset();
     CHECK(complaints.text() == "");
@@ -185,7 +185,7 @@ TEST_CASE("stress: bottom halves, everything at random") {
     CHECK(runs > 0);
 }
 
-TEST_CASE("stress: bottom halves come and go, with their queue and their runtime") {
+TEST_CASE("stress: bottom halves come and go with their queue and their runtime") {
     stress::complaints complaints;
     const stress::box box;
     std::atomic<std::uint64_t> queued{0}, runs{0};
@@ -218,7 +218,7 @@ TEST_CASE("stress: bottom halves come and go, with their queue and their runtime
             }
         });
         if (r.one_in(2)) q->flush();
-        q.reset(); // what is left runs
+        q.reset(); // the remaining items run
         complaints.expect(runs == queued, "the queue is gone, and something has not run");
         rt.reset();
         ++rounds;
@@ -228,7 +228,7 @@ TEST_CASE("stress: bottom halves come and go, with their queue and their runtime
     CHECK(rounds > 0);
 }
 
-TEST_CASE("stress: bottom halves queued by bound items, beside them") {
+TEST_CASE("stress: bottom halves that are queued by bound items run beside them") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> events{rt, "events"};

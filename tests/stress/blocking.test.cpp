@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Storms of items that block, announced or not: all come to their end, and the threads that it took go away again.
+// Many items that block, annotated or not: all of them finish, and the threads that were needed for them end.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "policy_list.hpp"
 #include "stress.hpp"
 
@@ -54,7 +55,7 @@ void storm(bool sentinel) {
         if (s == queue_status::queued) ++queued;
     };
     while (box.open()) {
-        // Pairs: one waits for the other, which comes behind it on the same CPU, in the same queue.
+        // Pairs: one item waits for the other, which comes behind it on the same CPU, in the same queue.
         const unsigned pairs = 1 + r.below(20);
         std::vector<std::optional<std::binary_semaphore>> done(pairs);
         for (auto& d : done) d.emplace(0);
@@ -76,7 +77,7 @@ void storm(bool sentinel) {
                 ++ran;
             }));
         }
-        // And others that sleep for a while, everywhere.
+        // And other items that sleep for a while, on all CPUs.
         const unsigned sleepers = r.below(30);
         for (unsigned i = 0; i < sleepers; ++i) {
             count(q.post_on(cpus[r.below(nr_cpus)], [&] {
@@ -99,13 +100,13 @@ void storm(bool sentinel) {
     CHECK(busy.items_completed == queued);
     CHECK(busy.blocks_by_guard + busy.blocks_by_sentinel + busy.blocks_by_monitor > 0);
     if (!sentinel) CHECK(busy.blocks_by_sentinel == 0);
-    // Whoever has just become idle is due in the next step.
+    // A worker that has just become idle is due in the next step.
     CHECK(eventually([&] {
         clock.advance(10s);
         return rt.stats().threads <= 3 * nr_cpus;
     }));
     CHECK(rt.stats().threads >= 2);
-    // And they serve again.
+    // And the pools work again.
     count(q.post([&] { ++ran; }));
     q.flush();
     CHECK(ran == queued);
@@ -113,12 +114,12 @@ void storm(bool sentinel) {
 
 } // namespace
 
-TEST_CASE("stress: items that block, with the sentinel") { storm(true); }
+TEST_CASE("stress: items block and the sentinel replaces them") { storm(true); }
 
-TEST_CASE("stress: items that block, with the monitor alone") { storm(false); }
+TEST_CASE("stress: items block and the monitor alone replaces them") { storm(false); }
 
-TEST_CASE("stress: workers come and go: no idle time at all is granted") {
-    const std::ptrdiff_t before = stress::nr_tasks();
+TEST_CASE("stress: workers come and go with an idle timeout of zero") {
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0};
     {
         cmwq::runtime rt{{.idle_timeout = 0ns}};
@@ -146,12 +147,13 @@ TEST_CASE("stress: workers come and go: no idle time at all is granted") {
         CHECK(ran == queued);
         CHECK(eventually([&] { return rt.stats().threads <= 3 * rt.cpus().size(); }));
     }
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-// The class "the first waits for the second", on every kind of pool: the second may come in at any moment of the way of a
-// worker to the first. A round that stands still is one in many thousands, so all of them share one long run.
-TEMPLATE_LIST_TEST_CASE("stress: an item waits for one that is queued behind it a moment later", "",
+// The first item waits for the second, on every kind of pool: the second may come in at any moment while a worker is on
+// its way to the first. One round in many thousands would hang if there were an error, so all of them share one long
+// run.
+TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind it a moment later", "",
                         cmwq_test::threaded_policies) {
     cmwq::runtime rt;
     cmwq::workqueue<TestType> q{rt, "q"}, other{rt, "other"};
@@ -172,7 +174,7 @@ TEMPLATE_LIST_TEST_CASE("stress: an item waits for one that is queued behind it 
         if (!stands_still) continue;
         cmwq::work look{[] {}};
         second.queue(look);
-        look.cancel(); // finds what was overlooked
+        look.cancel(); // finds an item that was overlooked
         ended.acquire();
     }
     std::printf("%llu rounds\n", static_cast<unsigned long long>(rounds));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// More flushers at once than there are colours, while others go on queueing.
+// More flushers at once than there are colors, while other threads go on queueing.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -14,7 +14,7 @@
 using cmwq::queue_status;
 using namespace std::chrono_literals;
 
-TEST_CASE("stress: each of many flushes covers what its thread has queued before") {
+TEST_CASE("stress: each of many flushes covers the items that its thread has queued before") {
     constexpr unsigned nr_flushers = 40, nr_producers = 2, own = 3;
     stress::complaints complaints;
     cmwq::runtime rt;
@@ -29,7 +29,7 @@ TEST_CASE("stress: each of many flushes covers what its thread has queued before
         if (t >= nr_flushers) {
             std::atomic<unsigned> outstanding{0};
             while (box.open()) {
-                if (outstanding > 50) { // otherwise the producers would win, and nobody else would ever be served
+                if (outstanding > 50) { // otherwise only the producers would make progress
                     q.flush();
                     continue;
                 }
@@ -41,13 +41,13 @@ TEST_CASE("stress: each of many flushes covers what its thread has queued before
                     --outstanding;
                 });
             }
-            q.flush(); // what refers to `outstanding` has run
+            q.flush(); // the items that refer to `outstanding` have run
             return;
         }
-        // Plain: flush() is what orders the runs before the look at it.
+        // Plain: flush() orders the runs before the read of it.
         std::uint64_t runs[own] = {}, wanted[own] = {};
         const auto run = [&](unsigned i) {
-            if (i == 0) stress::block_for(std::chrono::microseconds{50}); // keeps its colour in use for a while
+            if (i == 0) stress::block_for(std::chrono::microseconds{50}); // keeps its color in use for a while
             ++runs[i];
             ++ran;
         };
@@ -76,10 +76,10 @@ TEST_CASE("stress: each of many flushes covers what its thread has queued before
     q.drain();
     CHECK(complaints.text() == "");
     CHECK(ran == queued);
-    CHECK(most > 16); // otherwise the colours were never all in use
+    CHECK(most > 16); // otherwise not all colors were in use at any time
 }
 
-TEST_CASE("stress: flushes of one item by many, while it goes on being queued") {
+TEST_CASE("stress: many threads flush one item while it is queued again and again") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};

@@ -2,6 +2,7 @@
 //
 // Queues, items and runtimes that come and go under load.
 #include "catch.hpp"
+#include "eventually.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -16,7 +17,7 @@ using cmwq_test::eventually;
 using namespace std::chrono_literals;
 
 TEST_CASE("stress: short-lived runtimes leave no thread and no item behind") {
-    const std::ptrdiff_t before = stress::nr_tasks();
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0}, runtimes{0};
     const stress::box box;
     stress::on_threads(2, [&](unsigned t) {
@@ -44,11 +45,11 @@ TEST_CASE("stress: short-lived runtimes leave no thread and no item behind") {
     CHECK(ran == queued);
     CHECK(runtimes > 0);
     // A joined thread may be listed for a moment.
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
 TEST_CASE("stress: queues come and go on a busy runtime") {
-    const std::ptrdiff_t before = stress::nr_tasks();
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0};
     {
         cmwq::runtime rt;
@@ -74,7 +75,7 @@ TEST_CASE("stress: queues come and go on a busy runtime") {
     }
     CHECK(ran == queued);
     CHECK(queued > 0);
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
 TEST_CASE("stress: items are destroyed at any moment of their lives") {
@@ -111,7 +112,7 @@ TEST_CASE("stress: items are destroyed at any moment of their lives") {
     q.drain();
     CHECK(complaints.text() == "");
     CHECK(entered == left);
-    CHECK(entered + destroyed_pending <= queued); // the destructor does not say whether it took one away
+    CHECK(entered + destroyed_pending <= queued); // the destructor does not return whether it cancelled one
     CHECK(q.stats().started == entered);
     CHECK(q.stats().completed == left);
 }

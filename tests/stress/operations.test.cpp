@@ -38,8 +38,8 @@ struct world {
     }
 };
 
-/// An item of which every thread does everything, and which queues itself now and then. What its operations say they
-/// did has to agree with how often it has run.
+/// An item on which every thread does every operation, and which queues itself now and then. The answers of its
+/// operations have to agree with the number of its runs.
 struct shared_item {
     explicit shared_item(world& w, unsigned number) : exclusive(w.complaints), w_(w), dice_(1000 + number) {}
 
@@ -129,8 +129,8 @@ void do_anything(world& w, shared_item& i, stress::random& r) {
     }
 }
 
-/// An item that everybody queues and nobody takes away: whoever has queued it and waits then, for it or for its queue,
-/// has been served.
+/// An item that every thread queues and no thread cancels: a thread that has queued it and then waits, for it or for
+/// its queue, sees its run.
 struct reliable_item {
     explicit reliable_item(world& w) : exclusive(w.complaints) {}
 
@@ -143,7 +143,7 @@ struct reliable_item {
         });
     }
 
-    // Relaxed: it is queue() that publishes the one, and flush() that receives the other.
+    // Relaxed: queue() publishes the one, and flush() receives the other.
     std::array<std::atomic<std::uint64_t>, nr_threads> wanted{};
     std::array<std::atomic<std::uint64_t>, nr_threads> seen{};
     std::atomic<std::uint64_t> queued{0};
@@ -161,7 +161,7 @@ public:
 
 } // namespace
 
-TEST_CASE("stress: all operations at random: never twice at once, and every instance ran or was cancelled") {
+TEST_CASE("stress: under random operations no item runs twice at once and every instance ran or was cancelled") {
     world w;
     std::vector<std::unique_ptr<shared_item>> items;
     for (unsigned i = 0; i < 6; ++i) items.push_back(std::make_unique<shared_item>(w, i));
@@ -196,7 +196,7 @@ TEST_CASE("stress: all operations at random: never twice at once, and every inst
     CHECK(w.rt.stats().items_completed == total);
 }
 
-TEST_CASE("stress: whoever queues and flushes has been served, whoever else queues the same") {
+TEST_CASE("stress: a thread that queues and flushes sees the run also if other threads queue the same item") {
     world w;
     std::vector<std::unique_ptr<reliable_item>> items;
     for (unsigned i = 0; i < 3; ++i) items.push_back(std::make_unique<reliable_item>(w));
@@ -213,7 +213,7 @@ TEST_CASE("stress: whoever queues and flushes has been served, whoever else queu
                                    : r.one_in(2) ? q.queue_on(w.some_cpu(r), i.item)
                                                  : q.queue(i.item);
             if (s == queue_status::queued) ++i.queued;
-            if (s == queue_status::rejected) continue; // somebody drains
+            if (s == queue_status::rejected) continue; // another thread drains
             if (s == queue_status::queued && !later && r.one_in(2)) q.flush();
             else i.item.flush();
             w.complaints.expect(i.seen[t].load(std::memory_order_relaxed) >= stamp,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Closures and items that own themselves: nothing lost, nothing run twice, nothing left behind.
+// Closures and items that own themselves: none is lost, none runs twice, and no memory is left behind.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts its own kind: what was made has to be gone in the end.
+/// Counts its objects: all of them have to be destroyed in the end.
 struct census {
     explicit census(std::atomic<std::int64_t>& n) : alive(n) { ++alive; }
     census(const census& o) : alive(o.alive) { ++alive; }
@@ -28,7 +28,7 @@ struct census {
     std::atomic<std::int64_t>& alive;
 };
 
-/// Deletes itself in its function, and says so afterwards: from its own stack, because the item is gone.
+/// Deletes itself in its function, and records that afterwards from its own stack, because the item is gone.
 template <class F>
 struct selfish {
     struct call {
@@ -45,7 +45,7 @@ struct selfish {
     cmwq::delayed_work<call> item{call{*this}};
 };
 
-/// The next link of a chain is made and queued by the one before, which is gone by then.
+/// Each link of a chain destroys itself, and then makes and queues the next one.
 struct chain_link {
     cmwq::workqueue<>* queue;
     std::atomic<std::uint64_t>* runs;
@@ -62,7 +62,7 @@ struct chain_link {
 
 } // namespace
 
-TEST_CASE("stress: storms of posts from several threads") {
+TEST_CASE("stress: several threads post many closures") {
     cmwq::runtime rt;
     cmwq::workqueue<> narrow{rt, {.name = "narrow", .max_active = 2}}, wide{rt, "wide"};
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -82,7 +82,7 @@ TEST_CASE("stress: storms of posts from several threads") {
                 complaints.expect(s == queue_status::queued, "a post was refused");
                 ++posted;
             }
-            if (r.one_in(4)) q.flush(); // bounds how much there is at once
+            if (r.one_in(4)) q.flush(); // bounds the number of links at once
         }
         complaints.expect(wide.post_on(4096, [&ran, c = census(alive)] { ++ran; }) == queue_status::rejected,
                           "posted on a CPU that is not there");
@@ -95,7 +95,7 @@ TEST_CASE("stress: storms of posts from several threads") {
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: items that delete themselves, at once and by timer") {
+TEST_CASE("stress: items delete themselves at once and by timer") {
     cmwq::runtime rt;
     std::atomic<std::uint64_t> made{0}, ran{0};
     std::atomic<std::int64_t> alive{0};
@@ -155,7 +155,7 @@ TEST_CASE("stress: chains go on to their end while their queue is destroyed") {
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: another item at the address of one that has destroyed itself is another item") {
+TEST_CASE("stress: a new item at the address of an item that has destroyed itself is another item") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};

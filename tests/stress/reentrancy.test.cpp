@@ -55,11 +55,11 @@ void check_exclusive(unsigned burn_rounds, unsigned block_one_in) {
 
 } // namespace
 
-TEST_CASE("stress: an item queued on all CPUs while it runs, short runs") { check_exclusive(100, 1000); }
+TEST_CASE("stress: an item with short runs is queued on all CPUs while it runs") { check_exclusive(100, 1000); }
 
-TEST_CASE("stress: an item queued on all CPUs while it runs, long runs and blocks") { check_exclusive(5000, 4); }
+TEST_CASE("stress: an item with long runs that block is queued on all CPUs while it runs") { check_exclusive(5000, 4); }
 
-TEST_CASE("stress: an item that queues itself on another CPU moves there when it has ended, not before") {
+TEST_CASE("stress: an item that queues itself on another CPU moves there after its run and not before") {
     stress::complaints complaints;
     cmwq::runtime rt;
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};

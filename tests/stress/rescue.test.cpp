@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers, workers that come back, and queues that go, all at the same time.
+// Rescuers, workers that come back, and queues that are destroyed, all at the same time.
 #include "catch.hpp"
-#include "scarce_threads.hpp"
+#include "eventually.hpp"
+#include "scarce_runtime.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -28,7 +29,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
     std::atomic<unsigned> runs{0};
     unsigned queued = 0;
     s.threads.refuse();
-    // The first rescuer that comes lets workers come; the others are on their way then.
+    // The first rescuer that runs allows workers again; the other rescuers are being called then.
     const unsigned calls_workers = r.below(4);
     for (auto& q : queues) {
         for (unsigned i = 0, items = 1 + r.below(3); i < items; ++i) {
@@ -44,7 +45,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
         }
     }
     if (calls_workers == 0 && r.one_in(2)) {
-        // Rescuers may be done before that many attempts have been made, which are rare where none succeeds.
+        // Rescuers may finish before that many attempts have been made: attempts are rare while none succeeds.
         while (s.threads.refused() < 4 && runs < queued) stress::block_for(100us);
         stress::block_for(std::chrono::microseconds{r.below(15'000)});
         s.threads.allow();
@@ -62,9 +63,9 @@ void queues_go_while_rescuers_come(stress::random& r) {
 
 } // namespace
 
-TEST_CASE("stress: queues go while their rescuers are on the way") {
+TEST_CASE("stress: queues are destroyed while their rescuers are being called") {
     stress::random r(1);
-    const std::ptrdiff_t before = stress::nr_tasks();
+    const std::ptrdiff_t before = cmwq_test::nr_tasks();
     unsigned rounds = 0;
     for (const stress::box box; box.open(); ++rounds) {
         switch (r.below(4)) {
@@ -75,12 +76,12 @@ TEST_CASE("stress: queues go while their rescuers are on the way") {
         }
     }
     UNSCOPED_INFO(rounds << " rounds");
-    CHECK(eventually([&] { return stress::nr_tasks() == before; }));
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-TEST_CASE("stress: items of queues with rescuers while threads come and go, and pools are exchanged") {
+TEST_CASE("stress: items of queues with rescuers run while threads come and go and pools are exchanged") {
     stress::complaints complaints;
-    scarce_threads threads;
+    fake_threads threads;
     std::atomic<std::uint64_t> runs{0}, queued{0}, rescued{0};
     {
         cmwq::runtime rt{{.idle_timeout = 1ms, .threads = &threads}};

@@ -25,7 +25,8 @@ const char* cmwq_test::backend() {
 
 #if CMWQ_SYNC == 1
 
-// Threads can be made: a runtime throws without its service thread. Where they cannot, a test says so.
+// By default no start of a thread fails, because a runtime throws without its service thread. A test that wants
+// failures sets them.
 int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
     namespace fault = cmwq::detail::fault;
     fault::configure({.seed = seed(),

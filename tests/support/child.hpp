@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What may end the process, or change it for good, happens in a child of the test.
+// Runs code that may end the process, or change it for the rest of its life, in a child of the test.
 #pragma once
 
 #include "catch.hpp"
@@ -47,7 +47,7 @@ outcome in_child(F body, unsigned seconds = 30) {
     return o;
 }
 
-/// What a child finds wrong: each expectation has a bit of the exit status, and a line on the standard error.
+/// The failed expectations of a child: each has a bit of the exit status, and a line on the standard error.
 class findings {
 public:
     void expect(int bit, bool good, const char* what = "") {

@@ -9,9 +9,9 @@
 
 namespace cmwq_test {
 
-/// True as soon as `pred()` is, false when it still is not at the deadline. The deadline is for failures only and
-/// generous for that reason. The calling thread leaves the CPU between two looks, so that on a machine with few CPUs
-/// the one waited for can run. Not for proving that something does not happen.
+/// Returns true as soon as `pred()` is true, and false if it is still false at the deadline. The deadline is for
+/// failures only, so it is generous. The calling thread leaves the CPU between two calls of `pred()`, so that other
+/// threads can run on a machine with few CPUs. A test cannot use it to prove that something does not happen.
 template <class Pred>
 [[nodiscard]] bool eventually(Pred pred, std::chrono::nanoseconds timeout = std::chrono::seconds{20}) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;

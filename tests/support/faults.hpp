@@ -13,8 +13,8 @@ namespace cmwq_test {
 
 #if CMWQ_SYNC == 1
 
-/// How often the library's clock jumps when it is read, and how often a thread sleeps at a step of a protocol, in tests
-/// that do not say otherwise.
+/// The chance that the library's clock jumps when it is read, and the chance that a thread sleeps at a step of a
+/// protocol, unless a test sets others.
 inline constexpr double chance_of_a_clock_jump = 0.01, chance_of_a_nap = 0.0005;
 
 inline void set_clock_jumps(bool on) { cmwq::detail::fault::jump_clock(on ? chance_of_a_clock_jump : 0); }
@@ -36,7 +36,7 @@ public:
     without_clock_jumps& operator=(const without_clock_jumps&) = delete;
 };
 
-/// For a test that counts threads where nothing is to block, while it lives: the faults make nothing sleep. A worker
+/// For a test that counts threads and in which no item blocks, while it lives: faults let no thread sleep. A worker
 /// that naps is blocked, and the detectors are right to replace it.
 class without_naps {
 public:

@@ -22,8 +22,8 @@
 
 namespace cmwq_test {
 
-/// Whether every other thread of the process sleeps, but for those in wait_in_item(): none is in the middle of anything,
-/// then, for who waits for a lock waits for somebody who runs.
+/// Whether every other thread of the process sleeps, apart from those in wait_in_item(). Then no thread is in the
+/// middle of an operation, because a thread that waits for a lock waits for a thread that runs.
 inline bool others_sleep() {
     const std::string self = std::to_string(::syscall(SYS_gettid));
     int awake = 0;
@@ -40,12 +40,12 @@ inline bool others_sleep() {
 
 inline bool is_forked = false;
 
-/// fork(). glibc makes malloc() ready for the child, AddressSanitizer does not: if another thread is inside of its
-/// allocator, as every thread is while it starts, the child waits for that one forever. So the fork waits there until
-/// the other threads sleep.
+/// fork(). glibc makes malloc() ready for the child, but AddressSanitizer does not: if another thread is inside of its
+/// allocator, as every thread is while it starts, the child waits for that thread forever. So with AddressSanitizer the
+/// fork waits until the other threads sleep.
 inline pid_t fork_a_child() {
 #if defined(CMWQ_TEST_ASAN)
-    // More than once: one that has just been woken is asleep by the look of it.
+    // More than once: a thread that has just been woken still looks asleep.
     int quiet = 0;
     static_cast<void>(eventually([&] { return (quiet = others_sleep() ? quiet + 1 : 0) == 5; }));
 #endif
@@ -60,7 +60,7 @@ inline pid_t fork_a_child() {
 } // namespace cmwq_test
 
 #if defined(CMWQ_TEST_ASAN)
-// LeakSanitizer asks at exit. The stacks that the parent's threads had are not searched in a child, so what only they
-// know of would be a leak.
+// LeakSanitizer calls this at exit. In a child it does not search the stacks of the parent's threads, so it would
+// report memory that only these refer to.
 extern "C" [[gnu::used]] inline int __lsan_is_turned_off() { return cmwq_test::is_forked ? 1 : 0; }
 #endif

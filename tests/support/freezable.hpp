@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A runtime that is frozen, and a way to prove that nothing starts meanwhile.
+// A runtime that is frozen, and a way to prove that no item starts meanwhile.
 #pragma once
 
 #include "gate.hpp"
@@ -27,8 +27,8 @@ template <class P>
 struct freezable_world {
     explicit freezable_world(unsigned limit = P::default_max_active) : q(rt, freezable<P>(limit)) {}
 
-    /// Everything that could start has started: the pools start what they have in the order in which it came, so whatever
-    /// was queued before, and is not held back, starts before what this queues.
+    /// After this call every item that may start has started: the pools start items in the order in which they came, so
+    /// an item that was queued before, and is not held back, starts before the items that this queues.
     void let_start() {
         for (const unsigned each : rt.cpus()) other.post_on(each, [] {});
         other.flush();

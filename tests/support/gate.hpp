@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that stay until they are let go, whatever the policy of their queue.
+// Items that stay until the test releases them, whatever the policy of their queue.
 #pragma once
 
 #include "policy_list.hpp"
@@ -54,8 +54,8 @@ void wait_in_item(std::counting_semaphore<>& s) {
     }
 }
 
-/// An item that says when it runs and stays until it is let go. Its queue is made before or after it: it lets go of
-/// itself when it is destroyed.
+/// An item that reports when it runs and stays until the test releases it. It is made before or after its queue: its
+/// destructor releases it.
 template <class P>
 class gate {
 public:
@@ -74,7 +74,7 @@ public:
         else q.queue_on(cpu, item);
         entered_.acquire();
     }
-    /// Lets `n` of its runs go.
+    /// Releases `n` of its runs.
     void open(int n = 1) { leave_.release(n); }
 
     std::atomic<int> runs{0};

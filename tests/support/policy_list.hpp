@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The policies that the contract tests run for, and where their promises differ.
+// The policies for which the contract tests run, and the differences between their promises.
 #pragma once
 
 #include <cmwq/options.hpp>
@@ -12,7 +12,7 @@
 
 namespace cmwq_test {
 
-/// A promise of every queue is tested for each of these.
+/// A promise of every queue is tested for each of these policies.
 using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered, cmwq::bh>;
 
 /// Items may wait for each other, or for the test.
@@ -23,7 +23,7 @@ inline constexpr bool can_block = P::may_block;
 template <class P>
 inline constexpr bool runs_one_at_a_time = P::fifo;
 
-/// max_active counts for each CPU on its own; otherwise for the whole machine.
+/// max_active counts for each CPU separately; otherwise for the whole machine.
 template <class P>
 inline constexpr bool limit_is_per_cpu = P::pool == cmwq::pool_kind::per_cpu;
 
@@ -35,7 +35,7 @@ inline constexpr bool runs_in_the_caller = P::pool == cmwq::pool_kind::dispatche
 template <class P>
 inline constexpr bool has_limit = requires(cmwq::options<P> o) { o.max_active; };
 
-/// Pools go by attributes, which can be changed.
+/// The pools depend on attributes, which can be changed.
 template <class P>
 inline constexpr bool has_attributes = P::pool == cmwq::pool_kind::attrs_keyed;
 
@@ -57,7 +57,7 @@ auto only(std::tuple<P...>)
 
 /// Those whose limit is an option.
 using limited_policies = decltype(only<keep_limited>(every_policy{}));
-/// Those with workers: they can have a rescuer, and be frozen.
+/// Policies with workers: they can have a rescuer, and be frozen.
 using threaded_policies = decltype(only<keep_threaded>(every_policy{}));
 /// Those of them that run several items at once.
 using crowded_policies = decltype(only<keep_crowded>(every_policy{}));
@@ -66,7 +66,7 @@ using keyed_policies = decltype(only<keep_keyed>(every_policy{}));
 /// Those with attributes that run several items at once.
 using parallel_policies = decltype(only<keep_parallel>(every_policy{}));
 
-/// Options of a queue of which at most `n` items are active (bound: on each CPU), as far as the policy leaves that open.
+/// Options of a queue of which at most `n` items are active (bound: on each CPU), if the policy has that option.
 template <class P>
 cmwq::options<P> at_most(unsigned n, std::string_view name) {
     cmwq::options<P> o;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which pool a thread belongs to: the names of threads tell, to programs as well as to people.
+// The pool of a thread, which its name contains.
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// operator new and delete of a program that decides itself when memory is missing. They are defined here, so one file of
-// a program includes this.
+// operator new and delete of a program that decides itself when memory is missing. Exactly one file of a program
+// includes this, because it defines them.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
 
 } // namespace cmwq_test
 
-// Not inlined: g++ would see new and free(), or malloc() and delete, side by side, and take that for a mistake. Those for
-// arrays call these.
+// Not inlined: g++ would see new and free(), or malloc() and delete, side by side, and warn. The operators for arrays
+// call these.
 [[gnu::noinline]] void* operator new(std::size_t size) { return cmwq_test::allocate_or_throw(size, 1); }
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
     return cmwq_test::allocate_or_throw(size, static_cast<std::size_t>(a));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The seed of everything random in a test.
+// The seed of all random numbers of a test.
 #pragma once
 
 #include <cstdint>

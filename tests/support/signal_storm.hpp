@@ -18,7 +18,7 @@
 
 namespace cmwq_test {
 
-/// As long as it lives. One at a time.
+/// The storm lasts as long as this object lives. There is one at a time.
 class signal_storm {
 public:
     explicit signal_storm(std::uint64_t seed) {
@@ -64,7 +64,7 @@ private:
                 while (const dirent* const entry = ::readdir(tasks)) {
                     const auto tid = static_cast<pid_t>(std::atol(entry->d_name));
                     if (tid > 0 && tid != self)
-                        ::syscall(SYS_tgkill, ::getpid(), tid, SIGUSR1); // it may be gone: no matter
+                        ::syscall(SYS_tgkill, ::getpid(), tid, SIGUSR1); // an error does not matter: it may have ended
                 }
                 ::closedir(tasks);
             }
@@ -73,7 +73,7 @@ private:
         }
     }
 
-    // Lock-free, and initialised before any handler may run: what a handler may use.
+    // Lock-free, and initialised before any handler may run, so a handler may use them.
     static inline std::atomic<std::uint64_t> nr_handled{0};
     static inline constinit thread_local volatile bool handled_here = false;
 

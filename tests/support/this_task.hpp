@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the kernel says about the calling thread.
+// The kernel's data about the calling thread.
 #pragma once
 
 #include <cmwq/cpuset.hpp>

@@ -15,7 +15,8 @@
 
 namespace cmwq_test {
 
-/// Those whose names begin so, with the masks that the kernel keeps for them: also CPUs that are not online.
+/// The threads whose names begin with `prefix`, with the masks that the kernel keeps for them: also CPUs that are not
+/// online.
 inline std::vector<std::pair<std::string, cmwq::cpuset>> threads_named(const std::string& prefix) {
     std::vector<std::pair<std::string, cmwq::cpuset>> found;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -8,7 +8,7 @@
 using cmwq::affinity_scope;
 using cmwq::parse_affinity_scope;
 
-TEST_CASE("affinity_scope: the kernel's words, both ways") {
+TEST_CASE("affinity_scope: it is read and written in the words of the kernel") {
     CHECK(to_string(affinity_scope::cpu) == "cpu");
     CHECK(to_string(affinity_scope::smt) == "smt");
     CHECK(to_string(affinity_scope::cache) == "cache");
@@ -20,14 +20,14 @@ TEST_CASE("affinity_scope: the kernel's words, both ways") {
     CHECK(parse_affinity_scope("default") == affinity_scope::default_);
 }
 
-TEST_CASE("affinity_scope: other texts are no scopes") {
+TEST_CASE("affinity_scope: other texts are refused") {
     for (const char* text : {"", "CPU", "cpu ", " cpu", "cache_", "caches", "default_", "node"}) {
         CAPTURE(text);
         CHECK_FALSE(parse_affinity_scope(text).has_value());
     }
 }
 
-TEST_CASE("affinity_scope: the list has all but default_, in the order of their values") {
+TEST_CASE("affinity_scope: the list has all scopes but default_ in the order of their values") {
     unsigned value = 0;
     for (const affinity_scope s : cmwq::affinity_scopes) CHECK(static_cast<unsigned>(s) == value++);
     CHECK(static_cast<unsigned>(affinity_scope::default_) == value);

@@ -22,7 +22,7 @@ using cpus = std::vector<unsigned>;
 
 } // namespace
 
-TEST_CASE("cpuset: empty") {
+TEST_CASE("cpuset: an empty set has no members") {
     const cpuset s;
     CHECK(s.empty());
     CHECK(s.size() == 0);
@@ -34,7 +34,7 @@ TEST_CASE("cpuset: empty") {
     CHECK(s == cpuset{});
 }
 
-TEST_CASE("cpuset: insert, erase, contains, in order, across words") {
+TEST_CASE("cpuset: insert and erase and contains work across words and members are in order") {
     cpuset s{130, 3, 64, 63, 3};
     CHECK(listed(s) == cpus{3, 63, 64, 130});
     CHECK(s.size() == 4);
@@ -55,7 +55,7 @@ TEST_CASE("cpuset: insert, erase, contains, in order, across words") {
     static_assert(std::forward_iterator<cpuset::iterator>);
 }
 
-TEST_CASE("cpuset: a number that no machine has is refused, and changes nothing") {
+TEST_CASE("cpuset: a number beyond the capacity is refused and nothing changes") {
     cpuset s{1};
     CHECK_THROWS_AS(s.insert(cpuset::capacity), std::invalid_argument);
     CHECK_THROWS_AS(s.insert(~0u), std::invalid_argument);
@@ -71,7 +71,7 @@ TEST_CASE("cpuset: ranges are half open") {
     CHECK(cpuset::range(0, 200).size() == 200);
 }
 
-TEST_CASE("cpuset: text as the kernel writes it") {
+TEST_CASE("cpuset: it is written in the format of the kernel") {
     CHECK(cpuset{7}.to_string() == "7");
     CHECK(cpuset{0, 1}.to_string() == "0-1");
     CHECK((cpuset{0, 2} | cpuset::range(4, 8)).to_string() == "0,2,4-7");
@@ -79,7 +79,7 @@ TEST_CASE("cpuset: text as the kernel writes it") {
     CHECK(cpuset::range(cpuset::capacity - 2, cpuset::capacity).to_string() == "65534-65535");
 }
 
-TEST_CASE("cpuset: the kernel's text, read") {
+TEST_CASE("cpuset: lists of the kernel are read") {
     CHECK(cpuset::parse("").empty());
     CHECK(cpuset::parse(" \n").empty());
     CHECK(cpuset::parse("7") == cpuset{7});
@@ -92,7 +92,7 @@ TEST_CASE("cpuset: the kernel's text, read") {
     CHECK(cpuset::parse("0-65535").size() == cpuset::capacity);
 }
 
-TEST_CASE("cpuset: texts that are no lists are quoted") {
+TEST_CASE("cpuset: the error for a text that is not a list quotes it") {
     for (const char* text : {",",
                              "1,",
                              ",1",
@@ -121,7 +121,7 @@ TEST_CASE("cpuset: texts that are no lists are quoted") {
     }
 }
 
-TEST_CASE("cpuset: masks as the kernel writes them") {
+TEST_CASE("cpuset: masks are written in the format of the kernel") {
     CHECK(cpuset{}.to_mask_string() == "00000000");
     CHECK(cpuset{0}.to_mask_string() == "00000001");
     CHECK(cpuset::range(0, 32).to_mask_string() == "ffffffff");
@@ -132,7 +132,7 @@ TEST_CASE("cpuset: masks as the kernel writes them") {
     CHECK(s.erase(500).to_mask_string() == "00000001");
 }
 
-TEST_CASE("cpuset: equality is about the members, not about the room they take") {
+TEST_CASE("cpuset: two sets are equal if their members are equal whatever their capacity is") {
     cpuset a{1, 500};
     a.erase(500);
     CHECK(a == cpuset{1});
@@ -142,7 +142,7 @@ TEST_CASE("cpuset: equality is about the members, not about the room they take")
     CHECK_FALSE(cpuset{} == cpuset{0});
 }
 
-TEST_CASE("cpuset: algebra against std::set") {
+TEST_CASE("cpuset: its algebra agrees with std::set") {
     std::mt19937_64 random(cmwq_test::seed());
     for (int round = 0; round < 200; ++round) {
         cpuset a, b;

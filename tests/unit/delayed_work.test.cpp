@@ -33,7 +33,7 @@ static_assert(!duration_like<int> && !duration_like<std::chrono::steady_clock::t
 
 } // namespace
 
-TEST_CASE("to_ns: exact where it can be") {
+TEST_CASE("to_ns: it is exact where that is possible") {
     CHECK(to_ns(0ns) == 0);
     CHECK(to_ns(1ns) == 1);
     CHECK(to_ns(50ms) == 50'000'000);
@@ -42,7 +42,7 @@ TEST_CASE("to_ns: exact where it can be") {
     CHECK(to_ns(std::chrono::nanoseconds{far - 1}) == far - 1);
 }
 
-TEST_CASE("to_ns: rounds up, so that nothing is early") {
+TEST_CASE("to_ns: it rounds up so that no timer fires early") {
     using picoseconds = std::chrono::duration<std::int64_t, std::pico>;
     CHECK(to_ns(picoseconds{1}) == 1);
     CHECK(to_ns(picoseconds{1000}) == 1);
@@ -52,20 +52,20 @@ TEST_CASE("to_ns: rounds up, so that nothing is early") {
     CHECK(to_ns(thirds{3}) == 1'000'000'000);
 }
 
-TEST_CASE("to_ns: what is over is over") {
+TEST_CASE("to_ns: a negative duration is zero") {
     CHECK(to_ns(-1ns) == 0);
     CHECK(to_ns(std::chrono::hours::min()) == 0);
     CHECK(to_ns(std::chrono::nanoseconds::min()) == 0);
 }
 
-TEST_CASE("to_ns: saturates") {
+TEST_CASE("to_ns: it saturates") {
     CHECK(to_ns(std::chrono::hours::max()) == far);
     CHECK(to_ns(std::chrono::nanoseconds::max()) == far);
     CHECK(to_ns(std::chrono::nanoseconds{far}) == far);
     CHECK(to_ns(std::chrono::duration<std::int64_t, std::atto>::max()) == 9'223'372'037);
 }
 
-TEST_CASE("to_ns: floating durations") {
+TEST_CASE("to_ns: it accepts floating-point durations") {
     using seconds = std::chrono::duration<double>;
     CHECK(to_ns(seconds{0.25}) == 250'000'000);
     CHECK(to_ns(seconds{1e-12}) == 1);

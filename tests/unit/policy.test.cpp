@@ -12,7 +12,7 @@ namespace {
 using cmwq::execution_policy;
 using cmwq::pool_kind;
 
-// Positive: a stock one, one that inherits and shadows, one from scratch.
+// Positive: a policy of the library, one that inherits and shadows, one from scratch.
 struct named : cmwq::bound {
     static constexpr std::string_view name = "named";
 };
@@ -24,7 +24,7 @@ struct widest : cmwq::bound {
 };
 struct strict : cmwq::ordered {};
 struct from_scratch {
-    static constexpr const char* name = "from_scratch"; // convertible is enough
+    static constexpr const char* name = "from_scratch"; // a convertible type is enough
     static constexpr pool_kind pool = pool_kind::per_cpu;
     static constexpr bool concurrency_managed = true;
     static constexpr bool may_block = true;
@@ -38,7 +38,7 @@ static_assert(execution_policy<widest>);
 static_assert(execution_policy<strict>);
 static_assert(execution_policy<from_scratch>);
 
-// Negative: no answers, one missing, one of the wrong type, and each rule about the whole.
+// Negative: no answers, one missing, one of the wrong type, and each rule about the combination.
 struct nothing {};
 struct no_limit {
     static constexpr std::string_view name = "no_limit";
@@ -96,14 +96,14 @@ static_assert(!execution_policy<never_blocks>);
 
 } // namespace
 
-TEST_CASE("policy: the answers of bound") {
+TEST_CASE("policy: bound has the documented answers") {
     CHECK(cmwq::bound::name == "bound");
     CHECK(cmwq::bound::pool == pool_kind::per_cpu);
     CHECK(cmwq::bound::default_max_active == 256);
     CHECK(cmwq::max_active_ceiling == 2048);
 }
 
-TEST_CASE("policy: the answers of the others") {
+TEST_CASE("policy: the other policies have the documented answers") {
     CHECK((cmwq::unbound::name == "unbound" && cmwq::elastic::name == "elastic"));
     CHECK((cmwq::ordered::name == "ordered" && cmwq::bh::name == "bh"));
     CHECK((cmwq::unbound::pool == pool_kind::attrs_keyed && cmwq::elastic::pool == pool_kind::attrs_keyed));
@@ -114,7 +114,7 @@ TEST_CASE("policy: the answers of the others") {
     CHECK((cmwq::bh::fifo && !cmwq::bh::may_block));
 }
 
-TEST_CASE("policy: what is shadowed counts, the rest is inherited") {
+TEST_CASE("policy: a derived policy overrides some answers and inherits the rest") {
     CHECK(named::name == "named");
     CHECK(named::default_max_active == cmwq::bound::default_max_active);
     CHECK(narrow::name == "bound");

@@ -7,14 +7,15 @@
 #include <cmwq/testing/manual_clock.hpp>
 
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
+#include "nr_tasks.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
-#include <iterator>
-#include <mutex>
+#include <cstddef>
 #include <new>
 #include <semaphore>
 #include <stdexcept>
@@ -25,31 +26,13 @@
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
+using cmwq_test::event_log;
 using cmwq_test::eventually;
+using cmwq_test::fake_threads;
+using cmwq_test::nr_tasks;
+using cmwq_test::refuse_starts;
 
 namespace {
-
-// Threads of this process. A first one comes and goes before: the thread sanitizer starts one of its own with it.
-std::ptrdiff_t nr_tasks() {
-    static const bool started = (std::thread([] {}).join(), true);
-    static_cast<void>(started);
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
-}
-
-/// Refuses the starts with numbers first … last, counted from 1.
-struct failing_source : cmwq::thread_source {
-    failing_source(int first_, int last_, int error_) : first(first_), last(last_), error(error_) {}
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
-        const int n = ++asked;
-        if (n >= first && n <= last) {
-            ++refused;
-            return error;
-        }
-        return t.start(body, arg);
-    }
-    const int first, last, error;
-    std::atomic<int> asked{0}, refused{0};
-};
 
 unsigned not_allowed() {
     cmwq::runtime rt;
@@ -60,7 +43,7 @@ unsigned not_allowed() {
 
 } // namespace
 
-TEST_CASE("runtime_options: by default all CPUs of the process, and no other") {
+TEST_CASE("runtime_options: the default is all CPUs of the process and no other") {
     const cmwq::runtime rt;
     CHECK_FALSE(rt.cpus().empty());
     const unsigned first = *rt.cpus().begin();
@@ -68,7 +51,7 @@ TEST_CASE("runtime_options: by default all CPUs of the process, and no other") {
     CHECK(one.cpus() == cmwq::cpuset{first});
 }
 
-TEST_CASE("runtime_options: CPUs that the process may not use are refused, and named") {
+TEST_CASE("runtime_options: CPUs that the process may not use are refused and named") {
     const std::ptrdiff_t before = nr_tasks();
     const unsigned other = not_allowed();
     CHECK_THROWS_AS((cmwq::runtime{{.cpus = {other}}}), std::invalid_argument);
@@ -78,7 +61,7 @@ TEST_CASE("runtime_options: CPUs that the process may not use are refused, and n
     CHECK(eventually([&] { return nr_tasks() == before; }));
 }
 
-TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refused, and named; others are left out") {
+TEST_CASE("runtime_options: unbound CPUs are refused and named if all are missing and ignored if some are") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:4 pu:1");
     CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {0, 1}, .unbound_cpus = {2, 3}, .machine = machine}}),
                       Contains("unbound CPUs 2-3") && Contains("0-1"));
@@ -86,7 +69,7 @@ TEST_CASE("runtime_options: unbound CPUs of which the runtime has none are refus
     CHECK(rt.unbound_cpus() == cmwq::cpuset{1});
 }
 
-TEST_CASE("runtime_options: a machine that does not have all CPUs of the runtime is refused, and both are named") {
+TEST_CASE("runtime_options: a machine without all CPUs of the runtime is refused and both sets are named") {
     const cmwq::cpuset allowed = cmwq::runtime{}.cpus();
     const unsigned first = *allowed.begin();
     const auto other = cmwq::topology::flat({cmwq::cpuset::capacity - 1});
@@ -102,7 +85,7 @@ TEST_CASE("runtime_options: a machine that does not have all CPUs of the runtime
     CHECK_NOTHROW(cmwq::runtime{{.cpus = {first}, .machine = cmwq::topology::flat(allowed)}});
 }
 
-TEST_CASE("runtime_options: the size of a shard is the option's, or the one that the machine was given with") {
+TEST_CASE("runtime_options: the size of a shard comes from the option or else from the machine") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:8 pu:1").with_cache_shard_size(4);
     const auto nr_pods = [](const cmwq::runtime& rt) {
         return rt.machine().pods(cmwq::affinity_scope::cache_shard).size();
@@ -111,7 +94,7 @@ TEST_CASE("runtime_options: the size of a shard is the option's, or the one that
     CHECK(nr_pods(cmwq::runtime{{.cache_shard_size = 2, .machine = machine}}) == 4);
 }
 
-TEST_CASE("runtime_options: a default scope that is none is refused by its value, then and later") {
+TEST_CASE("runtime_options: an invalid default scope is refused by its value at construction and later") {
     constexpr auto none = static_cast<cmwq::affinity_scope>(7);
     CHECK_THROWS_AS((cmwq::runtime{{.default_scope = none}}), std::invalid_argument);
     CHECK_THROWS_WITH((cmwq::runtime{{.default_scope = static_cast<cmwq::affinity_scope>(99)}}),
@@ -122,59 +105,52 @@ TEST_CASE("runtime_options: a default scope that is none is refused by its value
     CHECK_NOTHROW(rt.set_default_scope(cmwq::affinity_scope::default_));
 }
 
-TEST_CASE("runtime_options: without a CPU in a shard there are no shards") {
+TEST_CASE("runtime_options: a shard size of zero is refused") {
     CHECK_THROWS_AS((cmwq::runtime{{.cache_shard_size = 0}}), std::invalid_argument);
 }
 
-TEST_CASE("runtime_options: that max_threads is reached is said once, with the number") {
-    std::mutex m;
-    std::vector<cmwq::event> events;
-    cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = [&](const cmwq::event& e) {
-                          const std::lock_guard g(m);
-                          events.push_back(e);
-                      }}};
+TEST_CASE("runtime_options: reaching max_threads is reported once with the number") {
+    event_log log;
+    cmwq::runtime rt{{.max_threads = 1, .watchdog = 0s, .on_event = log.listener()}};
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     std::binary_semaphore leave{0};
     std::atomic<bool> ran{false};
     q.post([&] { leave.acquire(); });
     q.post([&] { ran = true; });
-    CHECK(eventually([&] {
-        const std::lock_guard g(m);
-        return !events.empty();
-    }));
+    CHECK(eventually([&] { return !log.all().empty(); }));
     CHECK_FALSE(ran); // it waits for the only thread
     leave.release();
     q.flush();
     CHECK(ran);
     CHECK(rt.stats().peak_threads == 1);
-    const std::lock_guard g(m);
+    const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::thread_limit);
     CHECK_THAT(events[0].message, Contains("all 1 threads") && Contains("max_threads"));
 }
 
-TEST_CASE("runtime_options: negative time-outs are refused, zero is a value") {
+TEST_CASE("runtime_options: negative time-outs are refused and zero is valid") {
     CHECK_THROWS_AS((cmwq::runtime{{.idle_timeout = -1ns}}), std::invalid_argument);
     CHECK_THROWS_AS((cmwq::runtime{{.may_block_threshold = -1ns}}), std::invalid_argument);
     CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
 }
 
-TEST_CASE("runtime_options: without its two threads there is no runtime, and nothing is left of it") {
+TEST_CASE("runtime_options: without its two threads there is no runtime and nothing of it is left") {
     const int failing = GENERATE(1, 2);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
-    failing_source source(failing, failing, EAGAIN);
+    fake_threads source(refuse_starts(failing, failing));
     try {
         const cmwq::runtime rt{{.clock = &clock, .threads = &source}};
         FAIL("it was made");
     } catch (const std::system_error& e) {
         CHECK(e.code() == std::errc::resource_unavailable_try_again);
     }
-    CHECK(source.asked == failing);
-    clock.advance(1s); // nobody listens any more
+    CHECK(source.asked() == failing);
+    clock.advance(1s); // it has no listener any more
     CHECK(eventually([&] { return nr_tasks() == before; }));
 
-    // The same source and clock serve the next one.
+    // The next runtime uses the same source and clock.
     cmwq::runtime rt{{.clock = &clock, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
@@ -184,25 +160,18 @@ TEST_CASE("runtime_options: without its two threads there is no runtime, and not
     CHECK(runs == 1);
 }
 
-TEST_CASE("runtime_options: a worker that cannot be made is reported once, and tried again") {
-    std::mutex m;
-    std::vector<cmwq::event> events;
-    failing_source source(3, 7, ENOMEM); // the runtime's two threads come first
-    cmwq::runtime rt{{.sentinel = false,
-                      .on_event =
-                          [&](const cmwq::event& e) {
-                              const std::lock_guard g(m);
-                              events.push_back(e);
-                          },
-                      .threads = &source}};
+TEST_CASE("runtime_options: a worker that cannot be made is reported once and tried again") {
+    event_log log;
+    fake_threads source(refuse_starts(3, 7, ENOMEM)); // the runtime's two threads come first
+    cmwq::runtime rt{{.sentinel = false, .on_event = log.listener(), .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
     cmwq::work item{[&] { ++runs; }};
     const unsigned cpu = *rt.cpus().begin();
     REQUIRE(q.queue_on(cpu, item) == cmwq::queue_status::queued);
     CHECK(eventually([&] { return runs == 1; }));
-    CHECK(source.refused == 5);
-    const std::lock_guard g(m);
+    CHECK(source.refused() == 5);
+    const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::no_thread);
     CHECK(events[0].error == ENOMEM);
@@ -210,8 +179,8 @@ TEST_CASE("runtime_options: a worker that cannot be made is reported once, and t
     CHECK_THAT(events[0].message, Contains("CPU " + std::to_string(cpu)));
 }
 
-TEST_CASE("runtime_options: one worker is enough to run everything that does not block") {
-    failing_source source(4, 1'000'000'000, EAGAIN); // the runtime's two threads and one worker
+TEST_CASE("runtime_options: one worker runs all items that do not block") {
+    fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
@@ -219,5 +188,5 @@ TEST_CASE("runtime_options: one worker is enough to run everything that does not
     q.drain();
     CHECK(runs == 100);
     CHECK(rt.stats().threads == 1);
-    CHECK(source.refused >= 1);
+    CHECK(source.refused() >= 1);
 }

@@ -19,7 +19,7 @@ using cmwq::topology;
 
 static_assert(std::is_copy_constructible_v<topology> && std::is_nothrow_copy_constructible_v<topology>);
 
-TEST_CASE("topology: flat") {
+TEST_CASE("topology: a flat machine has one cache and one node") {
     const topology t = topology::flat({1, 3, 70});
     CHECK(t.cpus() == cpuset{1, 3, 70});
     CHECK_FALSE(t.simulated());
@@ -42,7 +42,7 @@ TEST_CASE("topology: flat") {
     CHECK_THROWS_AS(topology::flat({}), std::invalid_argument);
 }
 
-TEST_CASE("topology: nodes") {
+TEST_CASE("topology: a machine may have several nodes") {
     const topology t = topology::synthetic("numa:2(indexes=4,1) core:2 pu:2");
     CHECK(t.simulated());
     CHECK(t.nr_nodes() == 2);
@@ -60,7 +60,7 @@ TEST_CASE("topology: nodes") {
     CHECK_FALSE(t.has_node(-1));
 }
 
-TEST_CASE("topology: the pod of a CPU") {
+TEST_CASE("topology: each CPU has a pod") {
     const topology t = topology::synthetic("pack:2 numa:1 l3:2 core:4 pu:2");
     for (const affinity_scope s : cmwq::affinity_scopes) {
         std::size_t members = 0;
@@ -76,7 +76,7 @@ TEST_CASE("topology: the pod of a CPU") {
     CHECK_THROWS_AS(t.pod_of(affinity_scope::system, ~0u), std::out_of_range);
 }
 
-TEST_CASE("topology: a pod of several nodes has none") {
+TEST_CASE("topology: a pod of several nodes has no node") {
     // A cache over two nodes, as with sub-NUMA clustering.
     const topology t = topology::synthetic("l3:1 numa:2 core:2 pu:1");
     REQUIRE(t.pods(affinity_scope::cache).size() == 1);
@@ -86,12 +86,12 @@ TEST_CASE("topology: a pod of several nodes has none") {
     // The same in the other order of nodes, and coming back to the first.
     const topology back = topology::synthetic("l3:1 numa:2 core:2 pu:1(indexes=0,2,1,3)");
     CHECK(back.pods(affinity_scope::cache)[0].node == -1);
-    // Of what is left the node is known again.
+    // The node of the remaining part is known again.
     CHECK(t.restricted({2, 3}).pods(affinity_scope::cache)[0].node == 1);
     CHECK(t.restricted({2, 3}).pods(affinity_scope::system)[0].node == -1);
 }
 
-TEST_CASE("topology: restricted to a part") {
+TEST_CASE("topology: it can be restricted to some CPUs") {
     const topology t = topology::synthetic("pack:2 l3:1 core:16 pu:2"); // CPUs 0-31 and 32-63
     CHECK(t.pods(affinity_scope::cache_shard).size() == 4);
     const topology part = t.restricted(cpuset::range(9, 40) | cpuset{1000});
@@ -108,14 +108,14 @@ TEST_CASE("topology: restricted to a part") {
     CHECK(part.pods(affinity_scope::cache_shard)[2].cpus == cpuset::range(32, 40));
     CHECK(part.pod_of(affinity_scope::cpu, 9) == 0);
     CHECK_THROWS_AS(part.pod_of(affinity_scope::cpu, 8), std::out_of_range);
-    CHECK(t.cpus().size() == 64); // the first one is what it was
+    CHECK(t.cpus().size() == 64); // the first one is unchanged
 
     CHECK_THROWS_AS(t.restricted({}), std::invalid_argument);
     CHECK_THROWS_WITH(t.restricted({64, 65}), Catch::Matchers::Contains("0-63") && Catch::Matchers::Contains("64-65"));
     CHECK_FALSE(topology::flat({0, 1}).restricted({1}).simulated());
 }
 
-TEST_CASE("topology: another size of shards") {
+TEST_CASE("topology: the size of shards can be changed") {
     const topology t = topology::synthetic("l3:1 core:12 pu:1");
     CHECK(t.cache_shard_size() == topology::default_cache_shard_size);
     const topology fine = t.with_cache_shard_size(3);
@@ -127,7 +127,7 @@ TEST_CASE("topology: another size of shards") {
     CHECK_THROWS_AS(t.with_cache_shard_size(0), std::invalid_argument);
 }
 
-TEST_CASE("topology: what is given out lives as long as any copy") {
+TEST_CASE("topology: references into it live as long as any copy") {
     auto pods = topology::flat({0}).pods(affinity_scope::cpu);
     {
         const topology t = topology::flat({2, 5});
@@ -138,7 +138,7 @@ TEST_CASE("topology: what is given out lives as long as any copy") {
     }
 }
 
-TEST_CASE("topology: describe() prints the scopes asked for") {
+TEST_CASE("topology: describe() prints the requested scopes") {
     const topology t = topology::flat({0, 33});
     const affinity_scope some[] = {affinity_scope::system, affinity_scope::cpu};
     CHECK(describe(t, affinity_scope::cpu, some) == "Affinity Scopes\n"

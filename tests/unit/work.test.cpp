@@ -32,12 +32,12 @@ static_assert(pinned<cmwq::work<function>>);
 static_assert(pinned<cmwq::work<move_only>>);
 static_assert(pinned<cmwq::work_member<&owner::plain>>);
 
-// A base is made and destroyed as a part only, and nobody deletes through it.
+// A base is constructed and destroyed only as a part of an item, and never deleted through its type.
 static_assert(!std::is_default_constructible_v<cmwq::work_base>);
 static_assert(!std::is_destructible_v<cmwq::work_base>);
 static_assert(!std::is_polymorphic_v<cmwq::work_base>);
 
-// Which callables an item takes, and how.
+// The callables that an item accepts, and the ways to pass them.
 static_assert(std::is_constructible_v<cmwq::work<move_only>, move_only>);
 static_assert(!std::is_default_constructible_v<cmwq::work<function>>);
 static_assert(!std::is_convertible_v<function, cmwq::work<function>>, "explicit");
@@ -50,7 +50,7 @@ struct throws_when_moved {
 static_assert(!std::is_nothrow_constructible_v<cmwq::work<throws_when_moved>, throws_when_moved>);
 static_assert(std::is_same_v<decltype(cmwq::work{function{}}), cmwq::work<function>>, "CTAD");
 
-// Whose members.
+// The classes whose members it accepts.
 static_assert(std::is_nothrow_constructible_v<cmwq::work_member<&owner::plain>, owner&>);
 static_assert(!std::is_constructible_v<cmwq::work_member<&owner::plain>, const owner&>);
 static_assert(!std::is_constructible_v<cmwq::work_member<&owner::plain>, owner>);
@@ -58,7 +58,7 @@ static_assert(std::is_constructible_v<cmwq::work_member<&owner::with_result>, ow
 static_assert(std::is_constructible_v<cmwq::work_member<&owner::constant>, const owner&>);
 static_assert(std::is_constructible_v<cmwq::work_member<&owner::constant_noexcept>, const owner&>);
 
-// What can be called in a destructor, or where nothing may throw.
+// Functions that can be called in a destructor, or in other code that must not throw.
 using base = cmwq::work_base;
 static_assert(noexcept(std::declval<base&>().cancel()));
 static_assert(noexcept(std::declval<const base&>().pending()));
@@ -68,4 +68,4 @@ static_assert(!noexcept(std::declval<base&>().cancel_sync()));
 
 } // namespace
 
-TEST_CASE("work: the header alone is enough to declare items") { SUCCEED("what there is to check is checked above"); }
+TEST_CASE("work: the header alone suffices to declare items") { SUCCEED("what there is to check is checked above"); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
+// The CPUs on which items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
 //
-// CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, which is
-// the step vm-isolated of .ci/run and the test vm.isolated of ctest.
+// The CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, in
+// the step vm-isolated of .ci/run and in the test vm.isolated of ctest.
 #include "catch.hpp"
 #include "vm/machine.hpp"
 
@@ -24,7 +24,7 @@ using vm::sighting;
 
 namespace {
 
-/// What the pod of `cpu` has to be in this machine.
+/// The expected pod of `cpu` in this machine.
 cpuset pod_of(affinity_scope scope, unsigned cpu) {
     switch (scope) {
     case affinity_scope::cpu: return {cpu};
@@ -89,7 +89,7 @@ bool service_keeps_to(const cpuset& cpus) {
 
 } // namespace
 
-TEST_CASE("affinity: the topology of the machine") {
+TEST_CASE("affinity: the topology of the machine is found") {
     const topology t = topology::system();
     CHECK(t.cpus() == vm::all_cpus);
     CHECK(t.nr_nodes() == 2);
@@ -126,7 +126,7 @@ TEST_CASE("affinity: items of a queue that is not strict may run on every CPU") 
     check_loose_pods<cmwq::elastic>(rt);
 }
 
-TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while that has an idle CPU") {
+TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while the pod has an idle CPU") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> unbound{rt, "u"};
     cmwq::workqueue<cmwq::elastic> elastic{rt, "e"};
@@ -140,7 +140,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
             const std::uint64_t before = rt.stats().repatriated;
             int inside = 0, free = 0;
             for (int i = 0; i < rounds; ++i) {
-                // The worker that is woken next can wake up nowhere but elsewhere.
+                // The worker that is woken next can only wake up outside of the pod.
                 cmwq::work leaves{[&] { vm::bind_this_thread({elsewhere}); }};
                 q->queue_on(cpu, leaves);
                 leaves.flush();
@@ -149,7 +149,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
                 inside += pod.contains(s.cpu) ? 1 : 0;
                 free += s.mask == vm::all_cpus ? 1 : 0;
             }
-            // The scheduler may take it away before it looks; and a CPU of the guest's may stand still, so that another
+            // The scheduler may move it away before it looks; and a CPU of the guest may stand still, so that another
             // worker is woken.
             CHECK(inside > rounds / 2);
             CHECK(free > rounds / 2);
@@ -177,7 +177,7 @@ TEST_CASE("affinity: items of an unbound queue that is not strict leave their po
     CHECK(seen.size() > vm::cache_of(13).size());
 }
 
-TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods of what is left of them") {
+TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these CPUs") {
     const cpuset some{1, 2, 5, 9};
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> strict{
@@ -191,7 +191,7 @@ TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods 
         CHECK(vm::see_from(strict, cpu).mask == pod);
         CHECK(vm::see_on(loose, cpu).mask == some);
     }
-    // From elsewhere they go to the nearest pod: of the same cache, or else of the same node.
+    // Items from other CPUs go to the nearest pod: of the same cache, or else of the same node.
     for (const auto& [from, pod] : {std::pair{0u, cpuset{1, 2}}, {3u, {1, 2}}, {7u, {5}}, {11u, {9}}, {15u, {9}}}) {
         CAPTURE(from);
         CHECK(vm::see_from(strict, from).mask == pod);
@@ -199,7 +199,7 @@ TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods 
     }
     CHECK(some.contains(vm::see_on(loose, 0).cpu));
 
-    // More than there is: what there is.
+    // More CPUs than there are: the existing ones.
     strict.apply(attrs{}.cpus(cpuset{3, 4000}).strict(true));
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
     CHECK(vm::see_on(strict, 12).mask == cpuset{3});
@@ -207,7 +207,7 @@ TEST_CASE("affinity: the CPUs in the attributes are those that count, with pods 
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
 }
 
-TEST_CASE("affinity: an item for a node goes there") {
+TEST_CASE("affinity: an item for a node runs there") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> by_node{rt,
                                            {.name = "n", .attrs = attrs{}.affinity(affinity_scope::numa).strict(true)}};
@@ -219,7 +219,7 @@ TEST_CASE("affinity: an item for a node goes there") {
             CAPTURE(cpu, node);
             const cpuset& there = vm::node_cpus[node];
             CHECK(vm::see([&](auto& w) { return by_node.queue_on_node(node, w); }).mask == there);
-            // There already: on this CPU.
+            // Already on this CPU.
             const sighting s = vm::see([&](auto& w) { return by_cpu.queue_on_node(node, w); });
             CHECK(there.contains(s.cpu));
             if (there.contains(cpu)) CHECK(s.mask == cpuset{cpu});
@@ -231,7 +231,7 @@ TEST_CASE("affinity: an item for a node goes there") {
     CHECK_FALSE(w.busy());
 }
 
-TEST_CASE("affinity: a bound item runs on its CPU, with every priority") {
+TEST_CASE("affinity: a bound item runs on its CPU with every priority") {
     cmwq::runtime rt;
     for (const cmwq::priority p : {cmwq::priority::normal, cmwq::priority::high, cmwq::priority::fifo}) {
         cmwq::workqueue<> q{rt, {.name = "bound", .priority = p}};
@@ -245,7 +245,7 @@ TEST_CASE("affinity: a bound item runs on its CPU, with every priority") {
     }
 }
 
-TEST_CASE("affinity: an ordered queue runs one at a time and in order, whichever CPUs its producers are on") {
+TEST_CASE("affinity: an ordered queue runs one item at a time and in order on whatever CPUs its producers are") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "ordered"};
     constexpr unsigned each = 100, all = each * vm::nr_cpus;
@@ -272,7 +272,7 @@ TEST_CASE("affinity: an ordered queue runs one at a time and in order, whichever
     CHECK(vm::see_on(q, 12).mask == vm::all_cpus); // one pool spans all CPUs
 }
 
-TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own thread") {
+TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the runtime") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> unbound{rt,
                                            {.name = "u", .attrs = attrs{}.affinity(affinity_scope::cpu).strict(true)}};
@@ -283,7 +283,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own
     CHECK(rt.unbound_cpus() == vm::all_cpus);
     CHECK(eventually([&] { return service_keeps_to(vm::all_cpus); }));
 
-    // Others queue all the while.
+    // Other threads queue all the time.
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> queued{0}, ran{0};
     std::thread load([&] {
@@ -312,7 +312,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own
             CHECK(vm::see_on(bound, cpu).cpu == cpu); // these stay
         }
         CHECK(outside.text() == "");
-        CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the threads of before have ended
+        CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the earlier threads have ended
         CHECK(eventually([&] { return service_keeps_to(some); }));
     }
     CHECK_THROWS_AS(rt.set_unbound_cpus(cpuset{}), std::invalid_argument);
@@ -330,8 +330,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues, and the runtime's own
     CHECK(ran == queued);
 }
 
-TEST_CASE(
-    "affinity: a runtime that is told its unbound CPUs keeps its thread and its unbound items there from the start") {
+TEST_CASE("affinity: a runtime with given unbound CPUs keeps its thread and its unbound items there from the start") {
     const cpuset some{2, 3, 13};
     cmwq::runtime rt{{.unbound_cpus = some}};
     CHECK(rt.cpus() == vm::all_cpus);
@@ -378,7 +377,7 @@ TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle whil
     }
 }
 
-TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has CPUs, and no more") {
+TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CPUs and no more") {
     cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<cmwq::elastic> q{rt,
                                      {.name = "strict", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
@@ -390,13 +389,13 @@ TEST_CASE("affinity: of a strict elastic queue as many items run as the pod has 
         CHECK(eventually([&] { return pod.complete(); }));
         pod.give_up();
         q.flush();
-        // One that is found blocked, by a page fault for instance, is replaced: a few more are no mistake.
+        // An item that is found blocked, by a page fault for instance, is replaced: a few more are no error.
         CHECK(pod.most() >= 4);
         CHECK(pod.most() < 8);
     }
 }
 
-TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the process, also parts of caches") {
+TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the process even if it splits a cache") {
     const vm::cgroup group("affinity");
     REQUIRE(group.set("cpuset.cpus", "2-5,9"));
     CHECK(vm::in_child([&](vm::notes& n) {
@@ -448,7 +447,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               n.expect(group.enter(), "cannot enter the group");
               cmwq::runtime rt{vm::without_hogs()};
               n.same("CPUs", rt.cpus().to_string(), "0-15");
-              // The whole machine is one pod: no CPU is outside of it and could lend a hand.
+              // The whole machine is one pod: no CPU is outside of it and could help.
               cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};
               vm::crowd two(2);
               for (unsigned i = 0; i < 60; ++i) {
@@ -459,7 +458,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               q.flush();
               n.expect(two.most() < 4, std::to_string(two.most()) + " items at once");
 
-              // Nor do they where some are.
+              // And they do not where some are.
               cmwq::workqueue<cmwq::elastic> narrow{rt,
                                                     {.name = "n", .attrs = attrs{}.affinity(affinity_scope::cache)}};
               vm::crowd again(2);
@@ -473,7 +472,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
 
 namespace {
 
-/// Threads of this process that watch CPUs: how many have run for a millisecond at least, and the time of all.
+/// The sentinels of this process: how many of them have run for a millisecond at least, and their total time.
 struct sentinels {
     unsigned nr = 0;
     double seconds = 0;
@@ -492,7 +491,7 @@ sentinels sentinels_so_far() {
 
 } // namespace
 
-TEST_CASE("affinity: under a quota of two CPUs no more than two sentinels are awake, and they leave it to the items") {
+TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake and they leave the quota to the items") {
     const bool with_sentinels = GENERATE(true, false);
     const vm::cgroup group("throttled");
     REQUIRE(group.set("cpu.max", "200000 100000"));

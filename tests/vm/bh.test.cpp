@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves on 16 CPUs: where they run, one at a time in each context, and what becomes of them when their CPU goes.
+// Bottom halves on 16 CPUs: their CPUs, one item at a time in each context, and their fate when their CPU goes offline.
 #include "catch.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ using cmwq::queue_status;
 using vm::eventually;
 using vm::sighting;
 
-TEST_CASE("bh: an item for this CPU runs in the caller, before queue() returns; one for another CPU runs there") {
+TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns and one for another CPU runs there") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};
@@ -34,7 +34,7 @@ TEST_CASE("bh: an item for this CPU runs in the caller, before queue() returns; 
     }
 }
 
-TEST_CASE("bh: 16 producers: one item at a time in each context, in order, and none is lost") {
+TEST_CASE("bh: 16 producers lose no item and each context runs one item at a time and in order") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};
@@ -72,7 +72,7 @@ TEST_CASE("bh: 16 producers: one item at a time in each context, in order, and n
     CHECK(ran == queued);
 }
 
-TEST_CASE("bh: items on a CPU that goes run all the same, and there again when it is back") {
+TEST_CASE("bh: items on a CPU that goes offline run anyway and run there again when it is back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
@@ -99,12 +99,13 @@ TEST_CASE("bh: items on a CPU that goes run all the same, and there again when i
         if (round == 0) rt.refresh_topology();
         CHECK(eventually([&] {
             const sighting s = vm::see_on(q, 5);
-            return s.cpu == 5 && (round == 1 || s.mask == cpuset{5}); // nobody looks by itself for bottom halves alone
+            // No thread looks by itself for bottom halves alone.
+            return s.cpu == 5 && (round == 1 || s.mask == cpuset{5});
         }));
     }
 }
 
-TEST_CASE("bh: one context for a CPU that is not there, too") {
+TEST_CASE("bh: a CPU that is offline also has one context") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};

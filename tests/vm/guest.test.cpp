@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The guest that scripts/test-vm boots is the machine that the other suites of this folder count on. Through files
-// only: what this finds missing is missing, whatever the library makes of it.
+// The guest that scripts/test-vm boots is the machine that the other suites of this folder expect. This test reads
+// files only, so its result does not depend on the library.
 #include "catch.hpp"
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ std::string line_of(const fs::path& file) {
     return line;
 }
 
-/// Whether the kernel took it.
+/// Whether the kernel accepted it.
 bool write_to(const fs::path& file, const std::string& text) {
     std::ofstream out(file);
     out << text << std::flush;
@@ -35,7 +35,7 @@ bool write_to(const fs::path& file, const std::string& text) {
 
 fs::path cpu(unsigned n) { return cpus / ("cpu" + std::to_string(n)); }
 
-/// What a file of every online CPU says, each answer once.
+/// The contents of a file of every online CPU, each content once.
 std::set<std::string> answers(const fs::path& file) {
     std::set<std::string> found;
     for (unsigned n = 0; n < 16; ++n)
@@ -45,13 +45,13 @@ std::set<std::string> answers(const fs::path& file) {
 
 } // namespace
 
-TEST_CASE("guest: it is the guest") {
+TEST_CASE("guest: this is the guest") {
     const char* vm = std::getenv("CMWQ_VM");
     REQUIRE(vm != nullptr);
     CHECK(std::string(vm) == "1");
 }
 
-TEST_CASE("guest: 16 CPUs, two nodes, four last-level caches, two threads per core") {
+TEST_CASE("guest: it has 16 CPUs and two nodes and four last-level caches and two threads per core") {
     CHECK(line_of(cpus / "online") == "0-15");
     CHECK(line_of(cpus / "possible") == "0-15");
     CHECK(line_of(nodes / "online") == "0-1");
@@ -65,12 +65,12 @@ TEST_CASE("guest: 16 CPUs, two nodes, four last-level caches, two threads per co
           std::set<std::string>{"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"});
 }
 
-TEST_CASE("guest: the clock is one that reads without a trap") {
+TEST_CASE("guest: its clock is read without a trap") {
     CHECK(line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource") == "tsc");
 }
 
-TEST_CASE("guest: a CPU goes and comes back") {
-    // The first that can go, one in the middle of a cache, and the last.
+TEST_CASE("guest: a CPU goes offline and comes back") {
+    // The first CPU that can go offline, one in the middle of a cache, and the last.
     for (const unsigned n : {1U, 6U, 15U}) {
         CAPTURE(n);
         REQUIRE(write_to(cpu(n) / "online", "0"));
@@ -84,7 +84,7 @@ TEST_CASE("guest: a CPU goes and comes back") {
     CHECK(line_of(nodes / "node1/cpulist") == "8-15");
 }
 
-TEST_CASE("guest: a whole node goes and comes back") {
+TEST_CASE("guest: a whole node goes offline and comes back") {
     for (unsigned n = 8; n < 16; ++n) REQUIRE(write_to(cpu(n) / "online", "0"));
     CHECK(line_of(cpus / "online") == "0-7");
     CHECK(line_of(nodes / "node1/cpulist").empty());
@@ -92,7 +92,7 @@ TEST_CASE("guest: a whole node goes and comes back") {
     CHECK(line_of(nodes / "node1/cpulist") == "8-15");
 }
 
-TEST_CASE("guest: a cgroup with a set of CPUs and a quota") {
+TEST_CASE("guest: a cgroup has a set of CPUs and a quota") {
     const fs::path group = "/sys/fs/cgroup/guest";
     REQUIRE(fs::create_directory(group));
     CHECK(write_to(group / "cpuset.cpus", "4-7"));

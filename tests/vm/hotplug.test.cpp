@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// CPUs that go and come back, and a cpuset that is cut and given back, under load. The random version of it is in
+// CPUs that go offline and come back, and a cpuset that is reduced and restored, under load. The random version is in
 // storm.test.cpp.
 #include "catch.hpp"
+#include "event_log.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu).strict(true);
 
-/// Items on that CPU that burn it until so many of them do: they can only all run if nobody manages the pool.
+/// Items on that CPU that compute until `n` of them do: all of them can run only if the pool is not managed.
 bool all_run_at_once(cmwq::workqueue<>& q, unsigned cpu, unsigned n) {
     vm::crowd c(n);
     for (unsigned i = 0; i < n; ++i) q.post_on(cpu, [&] { c.join(); });
@@ -62,7 +63,8 @@ std::string strays() {
 
 } // namespace
 
-TEST_CASE("hotplug: under load of all policies CPUs go and come: nothing is lost, nothing runs twice, order is kept") {
+TEST_CASE(
+    "hotplug: under load of all policies CPUs go and return and no item is lost or runs twice and order is kept") {
     const std::size_t threads_before = vm::nr_threads();
     {
         const vm::cpus_come_back all;
@@ -78,7 +80,7 @@ TEST_CASE("hotplug: under load of all policies CPUs go and come: nothing is lost
         }
         load.stop();
         CHECK(load.complaints.text() == "");
-        // It has seen them all come back.
+        // It has noticed that all are back.
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .attrs = by_cpu}};
         for (const unsigned cpu : {5u, 15u}) {
@@ -90,7 +92,7 @@ TEST_CASE("hotplug: under load of all policies CPUs go and come: nothing is lost
     CHECK(vm::nr_threads() == threads_before);
 }
 
-TEST_CASE("hotplug: what was queued on a CPU that goes runs all the same") {
+TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes offline") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, {.name = "q", .max_active = 2}};
@@ -118,7 +120,8 @@ TEST_CASE("hotplug: what was queued on a CPU that goes runs all the same") {
     CHECK(eventually([&] { return runs_at_home(q, 5); }));
 }
 
-TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online it is, and its workers are at home") {
+TEST_CASE(
+    "hotplug: the pool of an offline CPU is not managed but is managed with its workers at home when it is back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<> q{rt, "q"};
@@ -138,7 +141,7 @@ TEST_CASE("hotplug: the pool of a CPU that is gone is not managed; back online i
     }
 }
 
-TEST_CASE("hotplug: what waits behind a running item when the CPU goes waits no more") {
+TEST_CASE("hotplug: an item that waits behind a running item starts when the CPU goes offline") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
@@ -152,7 +155,7 @@ TEST_CASE("hotplug: what waits behind a running item when the CPU goes waits no 
     both.give_up();
 }
 
-TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to it again, its sentinel, too") {
+TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its sentinel keep to it again") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
@@ -163,7 +166,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to i
         CHECK(all_run_at_once(q, 3, 4));
         REQUIRE(go_online(3));
         rt.refresh_topology();
-        // Items that block, so that every worker and the sentinel get something to do.
+        // Items that block, so that every worker and the sentinel have work.
         std::string text;
         CHECK(eventually([&] {
             std::counting_semaphore<> leave{0};
@@ -184,7 +187,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools keep to i
     }
 }
 
-TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and goes back") {
+TEST_CASE("hotplug: a queue whose CPU is offline uses others and reports that and returns later") {
     const vm::cpus_come_back all;
     std::atomic<int> told{0}, deaf{0};
     cmwq::runtime* self = nullptr;
@@ -209,7 +212,7 @@ TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and go
         CAPTURE(cpu);
         const sighting s = vm::see_on(any, cpu);
         CHECK(s.cpu != 9);
-        CHECK(s.mask.size() == 1); // strict still
+        CHECK(s.mask.size() == 1); // still strict
         CHECK_FALSE(s.mask.contains(9));
         CHECK(vm::see_on(only, cpu).mask.size() == 1);
         CHECK(vm::see_on(ordered, cpu).mask == cpuset{10});
@@ -224,21 +227,20 @@ TEST_CASE("hotplug: the queue of a CPU that is gone uses others, says so, and go
     CHECK(told == 1);
 }
 
-TEST_CASE("hotplug: an unbound queue that is busy notices by itself") {
+TEST_CASE("hotplug: a busy unbound queue notices the change by itself") {
     const vm::cpus_come_back all;
-    std::atomic<int> told{0};
-    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
-        if (e.what == cmwq::event::kind::cpus_unavailable) ++told;
-    }}};
+    cmwq_test::event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "only 9", .attrs = attrs{by_cpu}.cpus({9})}};
     CHECK(runs_at_home(q, 9));
     REQUIRE(go_offline(9));
-    CHECK(eventually([&] { return vm::see_on(q, 9).cpu != 9 && told == 1; }));
+    CHECK(eventually(
+        [&] { return vm::see_on(q, 9).cpu != 9 && events.count(cmwq::event::kind::cpus_unavailable) == 1; }));
     REQUIRE(go_online(9));
     CHECK(eventually([&] { return runs_at_home(q, 9); }));
 }
 
-TEST_CASE("hotplug: a whole node goes and comes back under load") {
+TEST_CASE("hotplug: a whole node goes offline and comes back under load") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> by_node{rt,
@@ -260,7 +262,7 @@ TEST_CASE("hotplug: a whole node goes and comes back under load") {
     CHECK(load.complaints.text() == "");
 }
 
-TEST_CASE("hotplug: timers fire, whether their CPU is there or not") {
+TEST_CASE("hotplug: timers fire whether their CPU is online or not") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> bound{rt, "bound"};
@@ -294,7 +296,7 @@ TEST_CASE("hotplug: timers fire, whether their CPU is there or not") {
     b.item.disable_sync();
 }
 
-TEST_CASE("hotplug: the runtime's own thread goes back to the unbound CPUs when they come back") {
+TEST_CASE("hotplug: the thread of the runtime returns to the unbound CPUs when they come back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{{.unbound_cpus = {7}}};
     const auto service_on = [](const cpuset& cpus) {
@@ -306,14 +308,14 @@ TEST_CASE("hotplug: the runtime's own thread goes back to the unbound CPUs when 
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
     REQUIRE(go_offline(7));
     rt.refresh_topology();
-    CHECK(vm::see_on(q, 3).cpu != 7); // there is nothing else
+    CHECK(vm::see_on(q, 3).cpu != 7); // there is no other CPU
     REQUIRE(go_online(7));
     rt.refresh_topology();
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
     CHECK(eventually([&] { return service_on({7}); }));
 }
 
-TEST_CASE("hotplug: a CPU comes back that was not there when the runtime's own thread was sent somewhere") {
+TEST_CASE("hotplug: a CPU comes back that was offline when the thread of the runtime was bound") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = by_cpu}};
@@ -337,7 +339,7 @@ TEST_CASE("hotplug: a CPU comes back that was not there when the runtime's own t
     CHECK(vm::see_on(q, 9).mask == cpuset{9});
 }
 
-TEST_CASE("hotplug: threads of pools that are not needed any more end") {
+TEST_CASE("hotplug: threads of pools that are no longer needed end") {
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();
     {
@@ -375,7 +377,7 @@ TEST_CASE("hotplug: threads of pools that are not needed any more end") {
     CHECK(vm::nr_threads() == threads_before);
 }
 
-TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
+TEST_CASE("hotplug: a cpuset is reduced and restored while the process is idle") {
     const vm::cgroup group("idle");
     REQUIRE(group.set("cpuset.cpus", "0-11"));
     CHECK(vm::in_child([&](vm::notes& n) {
@@ -385,7 +387,7 @@ TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
               cmwq::workqueue<cmwq::unbound> strict{rt, {.name = "s", .attrs = by_cpu}};
               cmwq::workqueue<cmwq::elastic> caches{
                   rt, {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
-              // At once: threads are where they were, and may be anywhere, if nobody has told them.
+              // At once: threads are where they were, and may be anywhere, if the library has not bound them.
               const auto fits = [&](const std::string& when) {
                   for (const unsigned cpu : {0u, 1u, 2u, 3u, 8u}) {
                       const std::string number = std::to_string(cpu);
@@ -406,7 +408,7 @@ TEST_CASE("hotplug: a cpuset is cut and given back while the process is idle") {
           }) == "");
 }
 
-TEST_CASE("hotplug: a cpuset is cut while the process is busy, and given back") {
+TEST_CASE("hotplug: a cpuset is reduced while the process is busy and restored") {
     const vm::cgroup group("hotplug");
     REQUIRE(group.set("cpuset.cpus", "0-11"));
     CHECK(vm::in_child([&](vm::notes& n) {

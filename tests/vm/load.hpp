@@ -3,7 +3,7 @@
 // Queues of all policies with producers that never stop, while the machine changes under them.
 #pragma once
 
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace vm {
 
-/// One queue with what was accepted by it and what has run: in the end that is the same.
+/// One queue with the numbers of accepted and of finished items: in the end they are equal.
 class counted_queue {
 public:
     counted_queue(notes& n, const cmwq::runtime& rt, cmwq::workqueue_base& q, bool may_block = true)
         : q_(q), may_block_(may_block), what_(q.name()), cpus_(rt.cpus().begin(), rt.cpus().end()), notes_(n) {}
 
-    /// Queues something, somewhere.
+    /// Queues an item on any CPU.
     void queue_any(stress::random& r) {
         const unsigned cpu = cpus_[r.below(static_cast<unsigned>(cpus_.size()))];
         switch (r.below(8)) {
@@ -36,12 +36,12 @@ public:
         }
         }
     }
-    /// Whether producers should give it time.
+    /// Whether producers should wait for it.
     [[nodiscard]] bool is_full() const { return queued_ > ran_ + 32; }
     [[nodiscard]] std::uint64_t ran() const { return ran_; }
     [[nodiscard]] const std::string& what() const { return what_; }
 
-    /// All has run; to be called when nobody queues any more and the queue has drained.
+    /// All items have run; to be called when no thread queues any more and the queue has drained.
     void check() {
         notes_.same(what_ + ": items that have run", std::to_string(ran_), std::to_string(queued_));
         const cmwq::queue_stats s = q_.stats();
@@ -105,7 +105,7 @@ public:
     load& operator=(const load&) = delete;
     ~load() { stop(); }
 
-    /// Every queue has run something from now on.
+    /// Every queue has run an item since the call.
     [[nodiscard]] bool goes_on() {
         std::vector<std::uint64_t> before;
         for (const auto& q : queues_) before.push_back(q->ran());
@@ -117,7 +117,7 @@ public:
         });
     }
 
-    /// Ends the producers, lets the queues drain, and compares. What there is to say is in `complaints`.
+    /// Ends the producers, lets the queues drain, and compares. Differences are in `complaints`.
     void stop() {
         stop_ = true;
         for (std::thread& t : producers_) t.join();
@@ -156,7 +156,7 @@ private:
             complaints.expect(expected_ == number,
                               "ordered: " + std::to_string(number) + " instead of " + std::to_string(expected_));
             expected_ = number + 1;
-            if (number % 4 == 0) stress::block_for(std::chrono::microseconds{200}); // some always wait
+            if (number % 4 == 0) stress::block_for(std::chrono::microseconds{200}); // some items always wait
             ++nr_ran_in_order_;
         };
         const unsigned cpu = cpus_[r.below(static_cast<unsigned>(cpus_.size()))];

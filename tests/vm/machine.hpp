@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the suites of the virtual machine have in common: its CPUs, control groups, and where threads are and may be.
+// The common part of the suites of the virtual machine: its CPUs, control groups, and the places of threads.
 #pragma once
 
 #include "eventually.hpp"
-
+#include "pinned.hpp"
+#include "this_task.hpp"
 #include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -31,20 +32,20 @@ namespace vm {
 namespace fs = std::filesystem;
 using cmwq::cpuset;
 
-/// 16 CPUs on those of a host that may have other things to do: what takes a moment may take many seconds.
+/// The 16 CPUs share those of a host that may be busy: an action of a moment may take many seconds.
 template <class Pred>
 [[nodiscard]] bool eventually(Pred pred) {
     return cmwq_test::eventually(pred, std::chrono::seconds{60});
 }
 
-inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp holds the guest to the numbers here
+inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp checks these numbers
 inline const cpuset all_cpus = cpuset::range(0, nr_cpus);
 inline const cpuset node_cpus[] = {cpuset::range(0, 8), cpuset::range(8, 16)};
 
 /// The CPUs that share a last-level cache with `cpu`.
 inline cpuset cache_of(unsigned cpu) { return cpuset::range(cpu / 4 * 4, cpu / 4 * 4 + 4); }
 
-// --- files ------------------------------------------------------------------------------------------------------------
+// --- files -----------------------------------------------------------------------------------------------------------
 
 /// The first line of a file; empty when there is none.
 inline std::string line_of(const fs::path& file) {
@@ -54,24 +55,24 @@ inline std::string line_of(const fs::path& file) {
     return line;
 }
 
-/// Whether the kernel took it.
+/// Whether the kernel accepted it.
 inline bool write_to(const fs::path& file, const std::string& text) {
     std::ofstream out(file);
     out << text << std::flush;
     return out.good();
 }
 
-// --- CPUs that go and come --------------------------------------------------------------------------------------------
+// --- CPUs that go and come -------------------------------------------------------------------------------------------
 
 inline bool set_online(unsigned cpu, bool on) {
     const fs::path file = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
-    // A CPU on its way may make the kernel refuse for a moment.
+    // The kernel may refuse for a moment while a CPU changes its state.
     return eventually([&] { return line_of(file) == (on ? "1" : "0") || write_to(file, on ? "1" : "0"); });
 }
 inline bool go_offline(unsigned cpu) { return set_online(cpu, false); }
 inline bool go_online(unsigned cpu) { return set_online(cpu, true); }
 
-/// For tests in which items compute until something has happened, however long that takes on a busy host.
+/// For tests in which items compute until an event has happened, however long that takes on a busy host.
 inline cmwq::runtime_options without_hogs() {
     cmwq::runtime_options o;
     o.cpu_hog_threshold = std::chrono::nanoseconds{0};
@@ -88,47 +89,20 @@ struct cpus_come_back {
     }
 };
 
-// --- threads ----------------------------------------------------------------------------------------------------------
+// --- threads ---------------------------------------------------------------------------------------------------------
 
-/// Where a thread was, and where the kernel lets it go.
+/// The CPU of a thread, and the CPUs that the kernel allows it.
 struct sighting {
     unsigned cpu = ~0u;
     cpuset mask;
 };
 
-inline cpuset mask_of_this_thread() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    cpuset mask;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return mask;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) mask.insert(cpu);
-    }
-    return mask;
-}
+using cmwq_test::bind_this_thread;
+using cmwq_test::pinned;
 
-inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), mask_of_this_thread()}; }
+inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), cmwq_test::cpus_of_this_task()}; }
 
-inline bool bind_this_thread(const cpuset& cpus) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned cpu : cpus) CPU_SET(cpu, &set);
-    return ::sched_setaffinity(0, sizeof set, &set) == 0;
-}
-
-/// While it lives the calling thread is on that CPU.
-class pinned {
-public:
-    explicit pinned(unsigned cpu) : before_(mask_of_this_thread()) { bind_this_thread({cpu}); }
-    pinned(const pinned&) = delete;
-    pinned& operator=(const pinned&) = delete;
-    ~pinned() { bind_this_thread(before_); }
-
-private:
-    const cpuset before_;
-};
-
-/// Runs an item on the queue and says where that was. `how` queues it.
+/// Runs an item on the queue and returns where it ran. `how` queues it.
 template <class How>
 sighting see(How&& how) {
     sighting seen;
@@ -179,8 +153,8 @@ inline void burn(std::chrono::nanoseconds d) {
     for (const auto end = cpu_time() + d; cpu_time() < end;) {}
 }
 
-/// For items that burn a CPU until so many of them do so at the same time, or until they are told to give up. Each then
-/// burns on for a while, so that more than those would be seen.
+/// For items that compute until `n` of them do so at the same time, or until the test stops them. Each then computes
+/// for a while longer, so that more than `n` would be noticed.
 class crowd {
 public:
     explicit crowd(unsigned size) : size_(size) {}
@@ -190,7 +164,8 @@ public:
         unsigned most = most_;
         while (most < here && !most_.compare_exchange_weak(most, here)) {}
         if (here >= size_) complete_ = true;
-        while (!complete_ && !given_up_) ::sched_yield(); // burns on, whoever else is on this CPU
+        // Computes for a while longer, also if another thread shares this CPU.
+        while (!complete_ && !given_up_) ::sched_yield();
         burn(std::chrono::milliseconds{2});
         --here_;
     }
@@ -205,9 +180,9 @@ private:
     std::atomic<bool> complete_{false}, given_up_{false};
 };
 
-// --- what others than the main thread have to say ---------------------------------------------------------------------
+// --- what others than the main thread have to say --------------------------------------------------------------------
 
-/// Collects it as text; empty is good. With a file descriptor it writes it there at once.
+/// Collects failed expectations as text; empty is good. With a file descriptor it writes them there at once.
 class notes {
 public:
     explicit notes(int fd = -1) : fd_(fd) {}
@@ -235,9 +210,9 @@ private:
     int fd_;
 };
 
-// --- control groups ---------------------------------------------------------------------------------------------------
+// --- control groups --------------------------------------------------------------------------------------------------
 
-/// A group below the root, gone at the end. Whoever was put into it has ended or left by then.
+/// A group below the root, which is removed at the end. All its processes have ended or left by then.
 class cgroup {
 public:
     explicit cgroup(const std::string& name) : folder_(root() / name) { fs::create_directory(folder_); }
@@ -259,8 +234,8 @@ private:
     const fs::path folder_;
 };
 
-/// Runs `f` in a forked child, and returns what it has noted; also if it died, or had not ended within 240 s. To be called
-/// while this process has no other thread.
+/// Runs `f` in a forked child, and returns its failed expectations; also if it died, or had not ended within 240 s. To
+/// be called while this process has no other thread.
 inline std::string in_child(const std::function<void(notes&)>& f) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limit of an unbound queue on two real nodes: shared out by CPUs, never exceeded, and chains of min_active items
-// complete. That something does not start is seen in the counters of the queue once an item that was queued behind it,
-// in the same pool and by a queue whose limit is not reached, has run.
+// The limit of an unbound queue on two real nodes: divided by CPUs, never exceeded, and chains of min_active items
+// complete. To see that an item does not start, a test queues an item behind it, in the same pool and on a queue below
+// its limit: when that has run, it reads the counters.
 #include "catch.hpp"
-#include "stress/stress.hpp"
+#include "stress.hpp"
 #include "vm/machine.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@ using vm::eventually;
 
 namespace {
 
-/// Counts who is inside, on each node and altogether.
+/// Counts the items that are inside, on each node and altogether.
 class census {
 public:
     void enter(unsigned node) {
@@ -42,7 +42,7 @@ private:
     std::atomic<int> here_[2]{}, all_{0}, most_[2]{}, most_all_{0};
 };
 
-/// Items that stay until they are let go, by node. The node is that for which an item was queued.
+/// Items that stay until the test releases them, by node. The node is that for which an item was queued.
 struct guests {
     guests(cmwq::workqueue<cmwq::unbound>& on, attrs where)
         : q(on), probes(runtime_of(), options_of(std::move(where))) {}
@@ -66,7 +66,7 @@ struct guests {
         q.flush();
         queued = 0;
     }
-    /// Everything that could start has.
+    /// Every item that may start has started.
     void settle() {
         for (const unsigned cpu : {0u, 4u, 8u, 12u}) vm::see_on(probes, cpu);
         CHECK(
@@ -105,7 +105,7 @@ struct world {
 
 } // namespace
 
-TEST_CASE("node limits: a limit of 8 is 4 on each node, and 8 in all at every moment") {
+TEST_CASE("node limits: a limit of 8 is 4 on each node and 8 in all at every moment") {
     for (const attrs& where : {by_node, by_cpu}) { // one pool on a node, and eight that share its slots
         world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = where}};
         guests& g = *w.g;
@@ -118,7 +118,7 @@ TEST_CASE("node limits: a limit of 8 is 4 on each node, and 8 in all at every mo
         g.settle();
         CHECK(g.who.here(0) == 4);
         CHECK(g.who.here(1) == 4);
-        // One goes on a node, one comes on that node.
+        // When an item of a node ends, another item of that node starts.
         for (int i = 1; i <= 20; ++i) {
             const unsigned node = i % 2 == 0 ? 1 : 0;
             g.let_go(node, 1);
@@ -134,7 +134,7 @@ TEST_CASE("node limits: a limit of 8 is 4 on each node, and 8 in all at every mo
     }
 }
 
-TEST_CASE("node limits: 16 producers with items that come and go never exceed the limit, of a node or of the machine") {
+TEST_CASE("node limits: 16 producers with short-lived items never exceed the limit of a node or of the machine") {
     for (const attrs& where : {by_node, by_cpu, attrs{}.affinity(affinity_scope::cache)}) {
         cmwq::runtime rt;
         cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 8, .min_active = 1, .attrs = where}};
@@ -164,7 +164,7 @@ TEST_CASE("node limits: 16 producers with items that come and go never exceed th
     }
 }
 
-TEST_CASE("node limits: nodes get shares by their CPUs, rounded up") {
+TEST_CASE("node limits: nodes get shares by their CPUs that are rounded up") {
     const cpuset uneven = cpuset::range(0, 10); // eight CPUs of one node, two of the other
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = attrs{by_node}.cpus(uneven)}};
     guests& g = *w.g;
@@ -211,8 +211,8 @@ TEST_CASE("node limits: pools that span the nodes have the whole limit") {
     }
 }
 
-TEST_CASE("node limits: a chain of min_active items that wait for each other completes, whatever the other node does") {
-    for (const unsigned length : {8u, 3u}) { // 8: what it is by default
+TEST_CASE("node limits: a chain of min_active items that wait for each other completes whatever the other node does") {
+    for (const unsigned length : {8u, 3u}) { // 8: the default
         world w{{.name = "q", .max_active = 8, .min_active = length == 8 ? 0 : length, .attrs = by_cpu}};
         CHECK(w.q->min_active() == length);
         guests& g = *w.g;
@@ -230,11 +230,11 @@ TEST_CASE("node limits: a chain of min_active items that wait for each other com
             });
         }
         CHECK(eventually([&] { return done == length; }));
-        for (auto& s : started) s->release(); // whatever has gone wrong, it ends
+        for (auto& s : started) s->release(); // it ends also after a failure
     }
 }
 
-TEST_CASE("node limits: a node that goes leaves its share to the other, and takes it back") {
+TEST_CASE("node limits: a node that goes offline leaves its share to the other node and takes it back later") {
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = by_cpu}};
     guests& g = *w.g;
     for (const unsigned cpu : vm::node_cpus[0]) g.invite(cpu, 4); // 32
@@ -242,7 +242,7 @@ TEST_CASE("node limits: a node that goes leaves its share to the other, and take
     CHECK(eventually([&] { return g.who.here(0) == 4 && g.who.here(1) == 4; }));
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(vm::go_offline(cpu));
     w.rt.refresh_topology();
-    // Those that were active stay; the other node has the whole limit now.
+    // The active items stay; the other node has the whole limit now.
     CHECK(eventually([&] { return g.who.here(0) == 8; }));
     CHECK(g.who.here(1) == 4);
     // The node without CPUs goes down to min_active.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A random storm of CPUs that go and come while queues of all policies are busy, made, changed and destroyed.
+// CPUs go offline and return at random while queues of all policies are busy, made, changed and destroyed.
 #include "catch.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
@@ -12,8 +12,7 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using vm::eventually;
 
-TEST_CASE(
-    "storm: CPUs come and go at random for 20 s or more, all policies queue, and everything has run once in the end") {
+TEST_CASE("storm: CPUs go and return at random for 20 s or more under all policies and every item has run once") {
     constexpr std::chrono::seconds duration{20};
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();
@@ -56,7 +55,7 @@ TEST_CASE(
         const auto end = std::chrono::steady_clock::now() + duration;
         stress::random r(200);
         std::vector<bool> on(vm::nr_cpus, true);
-        // On a host that is busy a CPU may take seconds to go: the storm goes on until it was one.
+        // On a busy host a CPU may take seconds to go offline: the storm goes on until it was one.
         while (std::chrono::steady_clock::now() < end || nr_switched < 12) {
             const unsigned cpu = 1 + r.below(vm::nr_cpus - 1);
             REQUIRE(vm::set_online(cpu, !on[cpu]));
@@ -72,7 +71,7 @@ TEST_CASE(
         load.stop();
         CHECK(load.complaints.text() == "");
         CHECK(ran == queued);
-        // Everybody is where they belong.
+        // All threads are on their CPUs.
         rt.refresh_topology();
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> by_cpu{

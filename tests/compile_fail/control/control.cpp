@@ -1,4 +1,4 @@
-// What the cases beside this folder misuse, used as it is meant.
+// Correct uses of the interfaces that the cases beside this folder misuse.
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>

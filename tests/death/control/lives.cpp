@@ -1,5 +1,5 @@
 // expect: a bottom-half queue
-// What the cases misuse, used as it is meant.
+// Correct uses of the interfaces that the cases misuse.
 #include <cmwq/cmwq.hpp>
 
 int main() {

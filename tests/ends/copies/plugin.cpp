@@ -37,7 +37,7 @@ const char* waits_for_a_run(parts& p, const Wait& wait) {
             after_the_run = s.finished;
         },
         [&] { s.leave.release(); });
-    queue_of(p).flush(); // so that what has gone wrong does not crash
+    queue_of(p).flush(); // so that a failure does not lead to a crash
     return after_the_run ? "" : "it has not waited";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the plugin of two_copies.cpp exports, and what both sides of it use.
+// The functions that the plugin of two_copies.cpp exports, and the helpers that both sides use.
 #pragma once
 
 #include "../../support/eventually.hpp"
@@ -15,7 +15,8 @@
 
 namespace copies {
 
-/// What the program hands over. Types of the library go as they are: both sides are built from the same headers.
+/// The objects that the program hands over. Types of the library cross the border as they are: both sides are built
+/// from the same headers.
 struct parts {
     void* queue = nullptr; ///< workqueue<unbound>, of the program
     void* bound = nullptr; ///< workqueue_base, bound, of the program, on a runtime without detectors
@@ -23,7 +24,7 @@ struct parts {
     void (*opened)() = nullptr;
 };
 
-/// Each returns an empty string, or what is wrong.
+/// Each returns an empty string, or a description of the failure.
 using test_case = const char* (*)(parts&);
 
 /// Makes a call in another thread, and does `before` as soon as that thread sleeps, or the call has returned.
@@ -49,7 +50,7 @@ void call_and_meanwhile(Call call, Before before) {
     t.join();
 }
 
-/// What an item does that stays until it is let go.
+/// The body of an item that stays until it is released.
 struct stay {
     std::binary_semaphore entered{0}, leave{0};
     std::atomic<bool> finished{false};

@@ -1,7 +1,7 @@
 // exits: 0
 // says: all 14 cases: as in one copy
-// A program and a plugin with a copy of the library each: what the plugin queues on a queue of the program can be waited
-// for, cancelled and destroyed in both, and the other way round. Each case has a process.
+// A program and a plugin with a copy of the library each: both can wait for, cancel and destroy the items that the
+// plugin queues on a queue of the program, and the other way round. Each case has a process.
 #include "plugin.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -46,7 +46,7 @@ std::string blocking_region_is_seen() {
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> bound{rt, "bound"};
     parts p{.bound = static_cast<cmwq::workqueue_base*>(&bound)};
-    // Whichever CPU the two get: at once, by the guard, if that is the same one.
+    // The two may get any CPUs. If it is the same one, the guard notices the block at once.
     for (int i = 0; i < 1000 && rt.stats().blocks_by_guard == 0; ++i) static_cast<void>(call("announce_blocking", p));
     return rt.stats().blocks_by_guard != 0 ? "" : "no guard was seen";
 }
@@ -79,7 +79,7 @@ std::string cycle_is_found() {
     return refused == 1 ? "" : "not one of two waits was refused, but " + std::to_string(refused);
 }
 
-/// The program waits for an item of the plugin, on a queue of that.
+/// The program waits for an item of the plugin, on a queue of the plugin.
 template <class Wait>
 std::string waits_for_plugin(Wait wait) {
     parts p;
@@ -114,7 +114,7 @@ std::string item_waits_for_item() {
     });
 }
 
-/// A plugin that is too different to be worked with says so.
+/// A plugin with a different build is refused.
 std::string other_build_is_refused() {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

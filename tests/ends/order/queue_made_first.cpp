@@ -1,6 +1,6 @@
 // exits: 0
 // says:
-// The item is destroyed first: its timer is taken away, and the queue has nothing left to wait for.
+// The item is destroyed first: its timer is removed, and the queue has no item left to wait for.
 #include "parts.hpp"
 
 #include <chrono>

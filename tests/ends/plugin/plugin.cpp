@@ -1,4 +1,4 @@
-// A plugin with the library in it, which shares it with nobody: symbols are hidden.
+// A plugin that contains the library and shares it with no other module: symbols are hidden.
 #include "plugin.hpp"
 
 #include <cmwq/cmwq.hpp>

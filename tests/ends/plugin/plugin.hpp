@@ -1,4 +1,4 @@
-// What the plugin exports, and how the programs load it.
+// The functions that the plugin exports, and the code with which the programs load it.
 #pragma once
 
 #include <cstdio>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Flush colours against an oracle that remembers for each flusher which items it has to wait for. Nothing here needs
-// threads: the ring belongs to a lock, so a random sequence of calls is all that can happen to it.
+// Flush colors against an oracle that remembers for each flusher the items for which it has to wait. The test needs no
+// threads: a lock protects the ring, so a random sequence of calls covers everything.
 //
-// Seen to find: a coverage that includes the colour behind a flusher's, or leaves out the oldest; a flusher that is
-// forgotten with all behind it; overflow flushers that get the colour before the open one; a colour retired while it still counts; a
-// close that leaves the colour open.
+// These tests were seen to find: a coverage that includes the color behind a flusher's, or leaves out the oldest; a
+// flusher that is forgotten with all behind it; overflow flushers that get the color before the open one; a color
+// retired while it still counts; a close that leaves the color open.
 #include "catch.hpp"
 #include "seed.hpp"
 
@@ -33,17 +33,17 @@ struct item {
 struct flusher {
     detail::waiter who;
     detail::color_waiter node;
-    std::set<std::uint64_t> waits_for; // what was there when it closed, and has not left yet
-    bool shares = false;               // it found no free colour, and may wait for a little more than it must
+    std::set<std::uint64_t> waits_for; // the items that were there when it closed, and have not left yet
+    bool shares = false;               // it found no free color, and may wait for a little more than it must
 
-    // Once told, nothing is expected any more.
+    // After its wake-up nothing more is expected.
     [[nodiscard]] bool told() {
         who.expect();
         return who.happened();
     }
 };
 
-/// The ring, and what it has to do.
+/// The ring, and its expected state.
 class ring_and_oracle {
 public:
     void enter() { items_.push_back({next_++, ring_.enter()}); }
@@ -79,14 +79,14 @@ public:
         flushers_.push_back(std::move(f));
     }
 
-    /// One that does not want to wait any more.
+    /// A flusher that stops waiting.
     void forget(std::size_t which) {
         ring_.forget(flushers_[which]->node);
         CHECK_FALSE(flushers_[which]->node.waits);
         flushers_.erase(flushers_.begin() + static_cast<std::ptrdiff_t>(which));
     }
 
-    /// Who is said to wait for which items.
+    /// The items for which each flusher has to wait.
     void check_coverage() const {
         bool right = true;
         for (const auto& f : flushers_) {
@@ -113,10 +113,10 @@ private:
 
 } // namespace
 
-TEST_CASE("color_ring: a flush ends when everything that was there has left, and no sooner") {
+TEST_CASE("color_ring: a flush ends exactly when all earlier items have left") {
     ring_and_oracle r;
     r.close();
-    CHECK(r.nr_flushers() == 0); // nothing to wait for
+    CHECK(r.nr_flushers() == 0); // there are no items to wait for
     r.enter();
     r.close();
     r.close();
@@ -127,7 +127,7 @@ TEST_CASE("color_ring: a flush ends when everything that was there has left, and
     r.leave(0);
 }
 
-TEST_CASE("color_ring: more flushers than colours share the next close") {
+TEST_CASE("color_ring: flushers beyond the number of colors share the next close") {
     ring_and_oracle r;
     for (unsigned i = 0; i < 3 * color_ring::nr_colors; ++i) {
         r.enter();
@@ -135,17 +135,17 @@ TEST_CASE("color_ring: more flushers than colours share the next close") {
     }
     CHECK(r.nr_flushers() == 3 * color_ring::nr_colors);
     CHECK(r.nr_sharing() > color_ring::nr_colors);
-    while (r.nr_items() > 0) r.leave(r.nr_items() - 1); // the youngest first: nobody is told before the last one
+    while (r.nr_items() > 0) r.leave(r.nr_items() - 1); // the youngest first: no flusher is woken before the last item
     CHECK(r.nr_flushers() == 0);
 }
 
-TEST_CASE("color_ring: random sequences against an oracle") {
+TEST_CASE("color_ring: random sequences agree with an oracle") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t most_flushers = 0, nr_sharing = 0;
     for (int round = 0; round < 200; ++round) {
         ring_and_oracle r;
-        // Some rounds live with hardly an item, others fill the ring.
+        // Some rounds have few items, others fill the ring.
         const std::size_t closes = 1 + below(40), leaves = 20 + below(60);
         for (int step = 0; step < 400; ++step) {
             const std::size_t dice = below(100);

@@ -28,7 +28,7 @@ struct recorder : cmwq::clock_listener {
 
 } // namespace
 
-TEST_CASE("manual_clock: stands still until it is moved, and is never at zero") {
+TEST_CASE("manual_clock: it stands still until it is moved and is never at zero") {
     manual_clock clock;
     const std::int64_t begin = clock.now();
     CHECK(begin != 0); // the engine's "never"
@@ -38,7 +38,7 @@ TEST_CASE("manual_clock: stands still until it is moved, and is never at zero") 
     CHECK(clock.now() == begin + 5'000'001);
 }
 
-TEST_CASE("manual_clock: listeners are told of every change, with the new time, until they are detached") {
+TEST_CASE("manual_clock: listeners are called at every change with the new time until they are detached") {
     manual_clock clock;
     const std::int64_t begin = clock.now();
     recorder a(clock), b(clock);
@@ -54,7 +54,7 @@ TEST_CASE("manual_clock: listeners are told of every change, with the new time, 
     CHECK(b.seen == std::vector<std::int64_t>{begin + 2'000'000, begin + 2'000'000});
 }
 
-TEST_CASE("manual_clock: a timer fires at its deadline, not before, and not by itself") {
+TEST_CASE("manual_clock: a timer fires at its deadline and not before and not by itself") {
     manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     cmwq::workqueue<> q{rt, "q"};
@@ -62,7 +62,7 @@ TEST_CASE("manual_clock: a timer fires at its deadline, not before, and not by i
     cmwq::delayed_work item{[&] { ++runs; }};
     REQUIRE(q.queue_after(10ms, item) == cmwq::queue_status::queued);
     clock.advance(9'999'999ns);
-    q.flush(); // had it been queued, it would have run
+    q.flush(); // if it had been queued, it would have run
     CHECK(item.pending());
     CHECK(runs == 0);
     clock.advance(1ns);
@@ -71,7 +71,7 @@ TEST_CASE("manual_clock: a timer fires at its deadline, not before, and not by i
     CHECK_FALSE(item.pending());
 }
 
-TEST_CASE("manual_clock: one step fires all that is due, equal deadlines in the order of arming") {
+TEST_CASE("manual_clock: one step fires all due timers and equal deadlines in the order of arming") {
     manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     const unsigned cpu = *rt.cpus().begin();
@@ -91,7 +91,7 @@ TEST_CASE("manual_clock: one step fires all that is due, equal deadlines in the 
     CHECK(late.cancel());
 }
 
-TEST_CASE("manual_clock: idle workers end in a step of the clock, down to what a pool keeps") {
+TEST_CASE("manual_clock: idle workers beyond the baseline end in a step of the clock") {
     manual_clock clock;
     cmwq::runtime rt{{.idle_timeout = 10s, .clock = &clock}};
     const unsigned cpu = *rt.cpus().begin();

@@ -21,7 +21,7 @@ using heap = cmwq::detail::deadline_heap<timer>;
 
 } // namespace
 
-TEST_CASE("deadline_heap: earliest first, equal deadlines in the order of arming") {
+TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come in the order of arming") {
     heap h;
     CHECK(h.empty());
     timer t[5];
@@ -38,7 +38,7 @@ TEST_CASE("deadline_heap: earliest first, equal deadlines in the order of arming
     CHECK(h.empty());
 }
 
-TEST_CASE("deadline_heap: the only one, removed from wherever") {
+TEST_CASE("deadline_heap: the only element can be removed at any position") {
     heap h;
     timer a, b;
     a.deadline = 1;
@@ -57,7 +57,7 @@ TEST_CASE("deadline_heap: the only one, removed from wherever") {
     CHECK(h.empty());
 }
 
-TEST_CASE("deadline_heap: random arming and disarming against a sorted set") {
+TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set") {
     std::mt19937_64 random(cmwq_test::seed());
     std::vector<timer> timers(200);
     heap h;
@@ -91,7 +91,7 @@ TEST_CASE("deadline_heap: random arming and disarming against a sorted set") {
     CHECK(h.empty());
 }
 
-TEST_CASE("deadline_heap: a hundred thousand in the worst order need no deep stack") {
+TEST_CASE("deadline_heap: a hundred thousand elements in the worst order need no deep stack") {
     heap h;
     std::vector<timer> timers(100'000);
     for (std::size_t i = 0; i < timers.size(); ++i) {

@@ -22,12 +22,12 @@ using inbox = cmwq::detail::inbox<element, tag>;
 
 } // namespace
 
-TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
+TEST_CASE("inbox: the taken elements come oldest first and linked as a list") {
     inbox box;
     CHECK(box.empty());
     CHECK(box.take_all() == nullptr);
     element e[3];
-    CHECK(box.push(e[0])); // it was empty: the caller has to see to it
+    CHECK(box.push(e[0])); // it was empty: the caller has to wake the consumer
     CHECK_FALSE(box.push(e[1]));
     CHECK_FALSE(box.push(e[2]));
     CHECK_FALSE(box.empty());
@@ -42,7 +42,7 @@ TEST_CASE("inbox: what is taken comes oldest first, and ready for a list") {
     CHECK(box.take_all() == first);
 }
 
-TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in order for each producer") {
+TEST_CASE("inbox: one consumer gets each element of many producers once and in order for each producer") {
     constexpr unsigned nr_producers = 3, each = 40'000, ahead = 8;
     const auto elements = std::make_unique<element[]>(std::size_t{nr_producers} * each);
     inbox box;
@@ -54,7 +54,7 @@ TEST_CASE("inbox: many producers, one consumer: nothing lost, nothing twice, in 
             ++ready;
             while (ready != nr_producers) std::this_thread::yield();
             for (unsigned i = 0; i < each; ++i) {
-                // Never far ahead, or a busy machine would make it a few large batches.
+                // The producers are never far ahead; otherwise a busy machine would make a few large batches.
                 while (i - received[p].load(std::memory_order_relaxed) >= ahead) std::this_thread::yield();
                 element& e = elements[std::size_t{p} * each + i];
                 e.producer = p;

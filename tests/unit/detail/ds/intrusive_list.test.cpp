@@ -32,7 +32,7 @@ using ints = std::vector<int>;
 
 } // namespace
 
-TEST_CASE("intrusive_list: empty") {
+TEST_CASE("intrusive_list: an empty list has no elements") {
     first_list l;
     CHECK(l.empty());
     CHECK(l.size() == 0);
@@ -41,7 +41,7 @@ TEST_CASE("intrusive_list: empty") {
     CHECK(l.pop_front() == nullptr);
 }
 
-TEST_CASE("intrusive_list: both ends and the middle") {
+TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in the middle") {
     first_list l;
     element e[4];
     for (int i = 0; i < 4; ++i) e[i].number = i;
@@ -60,12 +60,12 @@ TEST_CASE("intrusive_list: both ends and the middle") {
     CHECK(l.size() == 1);
     CHECK(l.pop_front() == &e[1]);
     CHECK(l.empty());
-    l.push_back(e[2]); // what was removed can come back
+    l.push_back(e[2]); // a removed element can be inserted again
     CHECK(numbers(l) == ints{2});
     l.remove(e[2]);
 }
 
-TEST_CASE("intrusive_list: an element on two lists at once") {
+TEST_CASE("intrusive_list: an element may be on two lists at once") {
     first_list a;
     second_list b;
     element e[3];
@@ -83,7 +83,7 @@ TEST_CASE("intrusive_list: an element on two lists at once") {
     while (b.pop_front() != nullptr) {}
 }
 
-TEST_CASE("intrusive_list: random operations against std::deque") {
+TEST_CASE("intrusive_list: random operations agree with std::deque") {
     std::mt19937_64 random(cmwq_test::seed());
     constexpr int n = 16;
     element e[n];

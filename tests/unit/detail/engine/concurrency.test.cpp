@@ -39,7 +39,7 @@ void check(bool (*predicate)(const pool_snapshot&) noexcept, const row (&table)[
 
 } // namespace
 
-TEST_CASE("need_more_worker") {
+TEST_CASE("concurrency: need_more_worker is true if items wait and no worker is runnable") {
     check(
         &need_more_worker,
         {
@@ -65,14 +65,14 @@ TEST_CASE("need_more_worker") {
         });
 }
 
-TEST_CASE("spare_is_urgent: with a few blocked ones, not with many") {
+TEST_CASE("concurrency: spare_is_urgent is true with a few blocked workers and not with many") {
     for (int width = 1; width < 4; ++width) {
         for (int active = 0; active < 12 * width; ++active) CHECK(spare_is_urgent(active, width));
         for (const int active : {12 * width, 13 * width, 100 * width}) CHECK_FALSE(spare_is_urgent(active, width));
     }
 }
 
-TEST_CASE("may_start_working: only if a spare stays behind") {
+TEST_CASE("concurrency: may_start_working is true only if a spare stays behind") {
     check(&may_start_working, {
                                   {"no other is idle", {.pending = 5, .idle = 0}, false},
                                   {"one is", {.pending = 5, .idle = 1}, true},
@@ -81,7 +81,7 @@ TEST_CASE("may_start_working: only if a spare stays behind") {
                               });
 }
 
-TEST_CASE("keep_working") {
+TEST_CASE("concurrency: keep_working is true while the worker has to go on") {
     check(&keep_working,
           {
               {"nothing pending", {.pending = 0, .running = 1, .active = 1}, false},
@@ -99,7 +99,7 @@ TEST_CASE("keep_working") {
           });
 }
 
-TEST_CASE("need_to_create_worker: if nobody is idle and nobody is at it") {
+TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or being made") {
     check(&need_to_create_worker, {
                                       {"nobody idle", {}, true},
                                       {"somebody idle", {.idle = 1}, false},
@@ -108,7 +108,7 @@ TEST_CASE("need_to_create_worker: if nobody is idle and nobody is at it") {
                                   });
 }
 
-TEST_CASE("too_many_workers: a quarter of the busy ones, beyond two") {
+TEST_CASE("concurrency: too_many_workers is true beyond two idle ones and a quarter of the busy ones") {
     check(&too_many_workers, {
                                  {"none", {}, false},
                                  {"the two that a pool keeps", {.idle = 2}, false},
@@ -120,7 +120,7 @@ TEST_CASE("too_many_workers: a quarter of the busy ones, beyond two") {
                              });
 }
 
-TEST_CASE("predicates: over all small pools") {
+TEST_CASE("concurrency: the predicates agree with each other over all small pools") {
     for (unsigned pending = 0; pending < 3; ++pending) {
         for (const int width : {1, 2, 5})
             for (int active = 0; active < 15; ++active) {
@@ -134,13 +134,14 @@ TEST_CASE("predicates: over all small pools") {
                                                   .limit = limit,
                                                   .idle = idle};
                             CAPTURE(pending, width, active, running, limit, idle);
-                            // Nobody is called, and nobody stays, for nothing.
+                            // Without pending items no worker is called, and none stays.
                             if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
-                            // Pending and nobody at all: somebody has to come, whatever else is true.
+                            // If an item is pending and there is no worker, one has to be called, whatever else is
+                            // true.
                             if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
-                            // A worker that goes although something is pending leaves one running for each CPU.
+                            // A worker that goes idle although an item is pending leaves one running for each CPU.
                             if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > width);
-                            // One that goes would not be called back at once.
+                            // A worker that goes idle would not be called back at once.
                             if (pending > 0 && running > width && limit >= width && !keep_working(p)) {
                                 pool_snapshot without = p;
                                 --without.running;
@@ -164,7 +165,7 @@ struct busy {
 
 } // namespace
 
-TEST_CASE("busy_workers: a walk meets those that are in, and no more of them than that") {
+TEST_CASE("busy_workers: a walk meets each member once and no more workers than there are") {
     busy_workers<busy> in;
     std::vector<std::unique_ptr<busy>> all;
     for (int i = 0; i < 1000; ++i) all.push_back(std::make_unique<busy>());
@@ -184,13 +185,13 @@ TEST_CASE("busy_workers: a walk meets those that are in, and no more of them tha
         if (i % 300 == 7) expected.insert(all[i].get());
         else in.remove(*all[i]);
     }
-    CHECK(met() == expected); // four of a thousand: that is what a look costs
+    CHECK(met() == expected); // four of a thousand: that is the cost of a walk
     int n = 0;
     in.for_each([&](busy&) { return ++n < 2; });
     CHECK(n == 2);
 }
 
-TEST_CASE("busy_workers: whoever stays is met by every walk, whatever others do") {
+TEST_CASE("busy_workers: every walk meets a worker that stays whatever other threads do") {
     busy_workers<busy> in;
     std::vector<std::unique_ptr<busy>> all;
     for (int i = 0; i < 20; ++i) all.push_back(std::make_unique<busy>());

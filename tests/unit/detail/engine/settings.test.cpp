@@ -40,7 +40,7 @@ bool same(const runtime_options& a, const runtime_options& b) {
 
 } // namespace
 
-TEST_CASE("settings: each option has the value that its text says, the others are what they were") {
+TEST_CASE("settings: each option has the value of its text and the other options stay as they were") {
     struct row {
         const char* text;
         runtime_options means;
@@ -86,7 +86,7 @@ TEST_CASE("settings: each option has the value that its text says, the others ar
     CHECK(same(read("", base), base));
 }
 
-TEST_CASE("settings: what says nothing sensible is refused, with its source, the word, and what is allowed") {
+TEST_CASE("settings: an invalid text is refused with its source and the word and the allowed values") {
     struct row {
         const char *text, *word, *allowed;
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which of many waits are stuck, against an oracle that goes round until nothing changes any more, on random graphs.
+// Finds which of many waits are stuck, against an oracle that repeats until nothing changes any more, on random graphs.
 #include <cmwq/detail/engine/report/stuck_set.hpp>
 
 #include <cmwq/detail/engine/report/stuck_set.hpp> // once more: it guards itself
@@ -21,7 +21,7 @@ using node = stuck_set::node;
 
 namespace {
 
-/// The same graph, plainly written down.
+/// The same graph in a plain form.
 struct oracle {
     struct one {
         bool needs_all = false, let_end = false;
@@ -60,7 +60,7 @@ struct oracle {
 
 } // namespace
 
-TEST_CASE("stuck_set: as the oracle says, on random graphs") {
+TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t nr_stuck = 0, nr_free = 0, nr_knots = 0;
@@ -99,7 +99,8 @@ TEST_CASE("stuck_set: as the oracle says, on random graphs") {
             const std::set<node> reached = o.reached_from(i, expected);
             REQUIRE(std::ranges::any_of(members, [&](node m) { return m == i || reached.contains(m); }));
             if (!knots.insert(knot).second) continue;
-            // The first is on a cycle; what it leads to belongs to this knot, or to one that was found before.
+            // The first is on a cycle; the waits to which it leads belong to this knot, or to one that was found
+            // before.
             const std::set<node> around = o.reached_from(members.front(), expected);
             REQUIRE(around.contains(members.front()));
             for (const node m : members) {
@@ -117,8 +118,8 @@ TEST_CASE("stuck_set: as the oracle says, on random graphs") {
     CHECK(nr_knots > 100);
 }
 
-// An algorithm that goes over all of them for each that ends would need 10^10 steps.
-TEST_CASE("stuck_set: a chain of 100,000 in any order") {
+// An algorithm that visits all of them for each one that ends would need 10^10 steps.
+TEST_CASE("stuck_set: it finds a chain of 100000 in any order") {
     constexpr node n = 100'000;
     std::vector<node> order(n);
     std::iota(order.begin(), order.end(), node{0});

@@ -28,15 +28,15 @@ struct groups {
 
 } // namespace
 
-TEST_CASE("cgroup: nothing said is no limit") {
+TEST_CASE("cgroup: without files there is no limit") {
     CHECK(cpu_quota("/nonexistent", "/nonexistent") == unlimited_cpus);
     CHECK(groups("").quota() == unlimited_cpus);
     CHECK(groups("no colons here\n0:\n\n:::\n").quota() == unlimited_cpus);
     CHECK(groups("0::/a/b\n").quota() == unlimited_cpus);
-    CHECK(cpu_quota() > 0); // whatever this machine has
+    CHECK(cpu_quota() > 0); // not the group of this machine
 }
 
-TEST_CASE("cgroup v2: the group's own limit") {
+TEST_CASE("cgroup v2: the limit of the group itself counts") {
     CHECK(groups("0::/a\n").file("a/cpu.max", "150000 100000\n").quota() == 1.5);
     CHECK(groups("0::/a\n").file("a/cpu.max", "2000 1000\n").quota() == 2);
     CHECK(groups("0::/a\n").file("a/cpu.max", "max 100000\n").quota() == unlimited_cpus);
@@ -46,7 +46,7 @@ TEST_CASE("cgroup v2: the group's own limit") {
     CHECK(groups("0::/a").file("a/cpu.max", "50000 100000").quota() == 0.5); // no newline anywhere
 }
 
-TEST_CASE("cgroup v2: the smallest limit on the way up counts") {
+TEST_CASE("cgroup v2: the smallest limit of the group and its parents counts") {
     groups g("0::/user.slice/service/job\n");
     g.file("user.slice/service/job/cpu.max", "max 100000\n").file("user.slice/service/cpu.max", "300000 100000\n");
     CHECK(g.quota() == 3);
@@ -60,10 +60,10 @@ TEST_CASE("cgroup v2: the smallest limit on the way up counts") {
     CHECK(g.quota() == 0.1);
 }
 
-TEST_CASE("cgroup v2: groups that cannot be seen from here") {
+TEST_CASE("cgroup v2: groups that are not visible are skipped") {
     // The host's path in a container that has only its own group mounted.
     CHECK(groups("0::/docker/0123\n").file("cpu.max", "400000 100000\n").quota() == 4);
-    // Outside of the namespace: nothing above the mount is looked at.
+    // Outside of the namespace: the code reads nothing above the mount.
     groups g("0::/../job\n");
     g.folder.write("job/cpu.max", "100000 100000\n");
     CHECK(g.quota() == unlimited_cpus);
@@ -81,14 +81,14 @@ TEST_CASE("cgroup v1: quota and period are files") {
     CHECK(g.quota() == 2.5);
     g.file("cpu/cpu.cfs_period_us", "50000\n"); // the other name of the mount
     CHECK(g.quota() == 1);
-    // Other controllers' groups have no say.
+    // Groups of other controllers do not count.
     groups other("5:memory:/m\n3:cpuset:/m\n2:cpuacct:/m\n");
     other.file("memory/m/cpu.cfs_quota_us", "1000\n").file("memory/m/cpu.cfs_period_us", "100000\n");
     other.file("cpu/m/cpu.cfs_quota_us", "1000\n").file("cpu/m/cpu.cfs_period_us", "100000\n");
     CHECK(other.quota() == unlimited_cpus);
 }
 
-TEST_CASE("cgroup: both versions at once") {
+TEST_CASE("cgroup: both versions may be mounted at once") {
     groups g("2:cpu:/one\n0::/two\n");
     g.file("cpu/one/cpu.cfs_quota_us", "300000\n").file("cpu/one/cpu.cfs_period_us", "100000\n");
     CHECK(g.quota() == 3);

@@ -12,7 +12,7 @@ using cmwq::cpuset;
 using cmwq::detail::os::isolated_cpus;
 using cmwq::detail::os::online_cpus;
 
-TEST_CASE("cpu_list: what the files say") {
+TEST_CASE("cpu_list: it contains the CPUs of the file") {
     const cmwq_test::temporary_folder folder;
     folder.write("online", "0-3,8\n");
     folder.write("isolated", "2-3\n");
@@ -20,7 +20,7 @@ TEST_CASE("cpu_list: what the files say") {
     CHECK(isolated_cpus(folder.path("")) == cpuset{2, 3});
 }
 
-TEST_CASE("cpu_list: no file, nothing in it, or something else in it is the empty set") {
+TEST_CASE("cpu_list: a missing or empty or invalid file is the empty set") {
     const cmwq_test::temporary_folder folder;
     CHECK(online_cpus(folder.path("")).empty());
     CHECK(isolated_cpus(folder.path("nowhere")).empty());
@@ -32,7 +32,7 @@ TEST_CASE("cpu_list: no file, nothing in it, or something else in it is the empt
     CHECK(isolated_cpus(folder.path("")).empty());
 }
 
-TEST_CASE("cpu_list: the CPU that runs this is online") {
+TEST_CASE("cpu_list: the CPU of this thread is online") {
     const cpuset online = online_cpus();
     if (online.empty()) {
         WARN("no /sys/devices/system/cpu/online here");

@@ -11,7 +11,7 @@
 
 using cmwq::detail::os::read_file;
 
-TEST_CASE("file: the whole of it, whatever the size") {
+TEST_CASE("file: the whole text is read whatever its size is") {
     const cmwq_test::temporary_folder folder;
     std::string text = "what was there before";
     for (const std::size_t size : {0u, 1u, 4095u, 4096u, 4097u, 100'000u}) {
@@ -25,7 +25,7 @@ TEST_CASE("file: the whole of it, whatever the size") {
     CHECK_FALSE(text.empty());
 }
 
-TEST_CASE("file: why it cannot be read") {
+TEST_CASE("file: the error of a failed read is returned") {
     const cmwq_test::temporary_folder folder;
     std::string text = "what was there before";
     CHECK(read_file(folder.path("nothing").c_str(), text) == ENOENT);

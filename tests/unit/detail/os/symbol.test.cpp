@@ -20,16 +20,16 @@ void local(int&) {}
 
 } // namespace
 
-TEST_CASE("symbol: what shared libraries export has a name") {
+TEST_CASE("symbol: an exported function of a shared library has a name") {
     CHECK(describe_function(&std::quick_exit) == "quick_exit"); // one that no sanitizer replaces by its own
     CHECK(demangle("_ZN4cmwq9workqueueEv") == "cmwq::workqueue()");
     CHECK(demangle("not mangled") == "not mangled");
 }
 
-TEST_CASE("symbol: other functions are told by the file and the address in it") {
+TEST_CASE("symbol: other functions are described by the file and the address in it") {
     const std::string text = describe_function(&local);
     INFO(text);
-    // Also of a program that exports its symbols: a function of an anonymous namespace is none of them.
+    // Also in a program that exports its symbols: a function of an anonymous namespace is not exported.
     CHECK(std::regex_match(text, std::regex("cmwq_unit_detail_os_symbol\\+0x[0-9a-f]+")));
     // The same distance in the file as in memory.
     const std::string other = describe_function(reinterpret_cast<const char*>(&local) + 5);
@@ -37,13 +37,13 @@ TEST_CASE("symbol: other functions are told by the file and the address in it") 
     CHECK(offset(other) == offset(text) + 5);
 }
 
-TEST_CASE("symbol: an address within a function that has a name is not that function") {
+TEST_CASE("symbol: an address inside of a function with a name is not that function") {
     const std::string text = describe_function(reinterpret_cast<const char*>(&std::quick_exit) + 3);
     INFO(text);
     CHECK(std::regex_match(text, std::regex("libc\\.so\\.6\\+0x[0-9a-f]+")));
 }
 
-TEST_CASE("symbol: what is no code is a number") {
+TEST_CASE("symbol: an address outside of code is a number") {
     CHECK(describe_function(static_cast<const void*>(nullptr)) == "0x0");
     CHECK(describe_function(reinterpret_cast<const void*>(std::uintptr_t{0x10})) == "0x10");
 }

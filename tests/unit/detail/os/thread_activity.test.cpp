@@ -16,7 +16,7 @@ using cmwq_test::eventually;
 
 namespace os = cmwq::detail::os;
 
-TEST_CASE("system calls in which threads wait have their names, others none") {
+TEST_CASE("thread_activity: system calls in which threads wait have names and others have none") {
     const auto name = [](long number) {
         const char* s = os::name_of_system_call(number);
         return std::string(s != nullptr ? s : "");
@@ -63,7 +63,7 @@ TEST_CASE("system calls in which threads wait have their names, others none") {
     CHECK(name(-1).empty());
 }
 
-TEST_CASE("what a thread does: it waits, and where, or it runs; of those that are gone nobody knows") {
+TEST_CASE("thread_activity: a thread waits in a system call or runs and a thread that has ended is unknown") {
     std::array<int, 2> ends{};
     REQUIRE(::pipe(ends.data()) == 0);
     std::atomic<long> tid{0};
@@ -76,7 +76,7 @@ TEST_CASE("what a thread does: it waits, and where, or it runs; of those that ar
         while (!leave) {}
     });
     REQUIRE(eventually([&] { return tid != 0; }));
-    // Where /proc/self/task/<tid>/syscall may not be read, at least that it waits.
+    // If /proc/self/task/<tid>/syscall may not be read, at least the fact that it waits.
     CHECK(eventually([&] {
         const std::string text = os::describe_activity(tid);
         return text == "waits in read (system call " + std::to_string(SYS_read) + ")" || text == "waits (state S)";

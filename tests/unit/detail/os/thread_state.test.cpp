@@ -43,14 +43,14 @@ struct spinner {
 
 } // namespace
 
-TEST_CASE("thread_state: nobody is not blocked") {
+TEST_CASE("thread_state: a record without a thread is not blocked") {
     const thread_state s;
     CHECK_FALSE(s.blocked());
     thread_times t{};
     CHECK_FALSE(s.times(t));
 }
 
-TEST_CASE("thread_state: a parked thread is blocked; when it has ended it is not") {
+TEST_CASE("thread_state: a parked thread is blocked until it has ended") {
     for (const bool keep_open : {true, false}) {
         CAPTURE(keep_open);
         thread_state s;
@@ -68,7 +68,7 @@ TEST_CASE("thread_state: a parked thread is blocked; when it has ended it is not
     }
 }
 
-TEST_CASE("thread_state: a spinning thread is not, on a CPU or waiting for one") {
+TEST_CASE("thread_state: a spinning thread is not blocked whether it is on a CPU or waits for one") {
     for (const bool keep_open : {true, false}) {
         CAPTURE(keep_open);
         thread_state s;
@@ -111,7 +111,7 @@ std::ptrdiff_t nr_descriptors() {
 
 } // namespace
 
-TEST_CASE("thread_state: a thread gives its descriptors back, also while others read, and the next one has its own") {
+TEST_CASE("thread_state: a thread returns its descriptors also during reads and the next one has its own") {
     thread_state s;
     const std::ptrdiff_t before = nr_descriptors();
     std::atomic<bool> stop{false};
@@ -126,7 +126,7 @@ TEST_CASE("thread_state: a thread gives its descriptors back, also while others 
     for (int i = 0; i < 300; ++i) {
         std::thread([&] {
             if (s.open_own(true)) ++kept;
-            CHECK_FALSE(s.blocked()); // it asks itself; never of a thread that was here before, parked or gone
+            CHECK_FALSE(s.blocked()); // it reads its own state; never that of an earlier thread, parked or ended
             s.close_own();
         }).join();
         CHECK_FALSE(s.blocked());
@@ -141,7 +141,7 @@ TEST_CASE("thread_state: a thread gives its descriptors back, also while others 
     CHECK(nr_descriptors() == before);
 }
 
-TEST_CASE("thread_state: times grow with what the thread uses") {
+TEST_CASE("thread_state: times grow with the CPU time of the thread") {
     const bool keep_open = GENERATE(true, false);
     CAPTURE(keep_open);
     thread_state s;

@@ -25,7 +25,7 @@ double seconds() {
 
 } // namespace
 
-TEST_CASE("backoff: a long wait leaves the CPU to the one waited for") {
+TEST_CASE("backoff: a long wait leaves the CPU to the thread that is waited for") {
     backoff b;
     const double begin = seconds(), used_before = cpu_seconds();
     for (int i = 0; i < 60; ++i) b.pause();
@@ -36,8 +36,8 @@ TEST_CASE("backoff: a long wait leaves the CPU to the one waited for") {
 
 TEST_CASE("backoff: a short wait does not sleep") {
     timespec before{}, after{};
-    // The first eight pauses are 255 hints to the processor; a sleep would take 20 us and more each. The best of many,
-    // because anybody may have the CPU in between.
+    // The first eight pauses are 255 hints to the processor; a sleep would take 20 us or more each. The best of many,
+    // because another thread may take the CPU in between.
     double best = 1;
     for (int i = 0; i < 200; ++i) {
         backoff b;

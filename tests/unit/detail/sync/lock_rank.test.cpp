@@ -26,11 +26,11 @@ void hold_for_good(ranked_mutex<lock_rank::queue>& m) CMWQ_NO_TSA { m.lock(); }
 
 } // namespace
 
-TEST_CASE("lock rank: takes no room in a mutex") {
+TEST_CASE("lock rank: a mutex does not grow by it") {
     static_assert(sizeof(ranked_mutex<lock_rank::pool>) == sizeof(mutex));
 }
 
-TEST_CASE("lock rank: what a thread holds is noted, and no more once it is released") {
+TEST_CASE("lock rank: a lock is recorded while a thread holds it") {
     ranked_mutex<lock_rank::queue> queue;
     ranked_mutex<lock_rank::pool> pool;
     CHECK(held() == 0);
@@ -54,7 +54,7 @@ TEST_CASE("lock rank: what a thread holds is noted, and no more once it is relea
     const scoped_lock first(queue);
 }
 
-TEST_CASE("lock rank: other threads hold what they like") {
+TEST_CASE("lock rank: locks of other threads do not matter") {
     ranked_mutex<lock_rank::pool> mine;
     ranked_mutex<lock_rank::once> its;
     const scoped_lock g(mine);
@@ -67,7 +67,7 @@ TEST_CASE("lock rank: other threads hold what they like") {
     CHECK(held() == rank_bit(lock_rank::pool));
 }
 
-TEST_CASE("lock rank: trying is allowed in any order, and noted if it succeeds") {
+TEST_CASE("lock rank: try_lock is allowed in any order and recorded if it succeeds") {
     ranked_mutex<lock_rank::queue> queue, other;
     ranked_mutex<lock_rank::pool> pool;
     pool.lock();
@@ -83,7 +83,7 @@ TEST_CASE("lock rank: trying is allowed in any order, and noted if it succeeds")
     CHECK(held() == 0);
 }
 
-TEST_CASE("lock rank: each has a name of its own") {
+TEST_CASE("lock rank: each rank has its own name") {
     std::set<std::string> names;
     unsigned nr = 0;
     for (; nr <= static_cast<unsigned>(lock_rank::thaw); ++nr) names.insert(name_of(static_cast<lock_rank>(nr)));

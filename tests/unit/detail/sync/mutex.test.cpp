@@ -12,7 +12,7 @@
 using cmwq::detail::mutex;
 using cmwq::detail::scoped_lock;
 
-TEST_CASE("mutex: four bytes, held by one") {
+TEST_CASE("mutex: it has four bytes and one owner") {
     static_assert(sizeof(mutex) == 4);
     mutex m;
     m.lock();
@@ -29,7 +29,7 @@ TEST_CASE("mutex: four bytes, held by one") {
     if (got_it) m.unlock();
 }
 
-TEST_CASE("mutex: exact counts, whoever waits is woken") {
+TEST_CASE("mutex: counts are exact and every waiting thread is woken") {
     constexpr unsigned nr_threads = 6, each = 4000;
     mutex m;
     unsigned long long counter = 0; // plain
@@ -48,7 +48,7 @@ TEST_CASE("mutex: exact counts, whoever waits is woken") {
     CHECK(counter == std::size_t{nr_threads} * each);
 }
 
-TEST_CASE("mutex: try_lock among lockers") {
+TEST_CASE("mutex: try_lock works beside threads that lock") {
     constexpr unsigned each = 20'000;
     mutex m;
     unsigned counter = 0, tried = 0;

@@ -14,7 +14,7 @@
 using cmwq::detail::parker;
 using cmwq::detail::steady_now;
 
-TEST_CASE("parker: a permit given before is not lost, and two are one") {
+TEST_CASE("parker: a permit given before the wait is not lost and two permits are one") {
     parker p;
     p.unpark();
     p.unpark();
@@ -27,7 +27,7 @@ TEST_CASE("parker: a permit given before is not lost, and two are one") {
     CHECK_FALSE(p.park_until(begin));
 }
 
-TEST_CASE("parker: whoever sleeps is woken, and sees what was written before") {
+TEST_CASE("parker: a sleeping thread is woken and sees data written before") {
     constexpr int rounds = 5000;
     parker ping, pong;
     int shared = 0; // plain: the permits order every access
@@ -47,14 +47,14 @@ TEST_CASE("parker: whoever sleeps is woken, and sees what was written before") {
     CHECK(shared == 2 * rounds);
 }
 
-TEST_CASE("parker: a wait with a deadline ends by the permit") {
+TEST_CASE("parker: a permit ends a wait with a deadline") {
     parker p;
     std::thread other([&] { p.unpark(); });
     CHECK(p.park_until(steady_now() + 20'000'000'000));
     other.join();
 }
 
-TEST_CASE("parker: permits against time-outs: each permit is taken once") {
+TEST_CASE("parker: each permit is taken once while waits also time out") {
     parker p, taken;
     std::atomic<bool> done{false};
     unsigned given = 0, got = 0;

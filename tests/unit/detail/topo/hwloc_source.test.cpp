@@ -39,20 +39,20 @@ cpuset allowed() {
 
 } // namespace
 
-// The listings were made by another program, from the lists of CPUs, cores, caches and nodes that the names stand for.
+// Another program made the listings, from the lists of CPUs, cores, caches and nodes that the names stand for.
 
-TEST_CASE("hwloc_source: the four CPUs of the kernel's document, and its listing") {
+TEST_CASE("hwloc_source: four CPUs of the document of the kernel have its listing") {
     const affinity_scope of_the_document[] = {affinity_scope::cpu, affinity_scope::smt, affinity_scope::cache,
                                               affinity_scope::numa, affinity_scope::system};
     CHECK(describe(topology::synthetic("numa:2 l3:1 core:2 pu:1"), affinity_scope::cache, of_the_document) ==
           listing("kernel_document"));
 }
 
-TEST_CASE("hwloc_source: 24 cores, two packages of four caches") {
+TEST_CASE("hwloc_source: 24 cores are in two packages of four caches") {
     CHECK(describe(topology::synthetic("pack:2 numa:1 l3:4 core:3 pu:1")) == listing("two_packages"));
 }
 
-TEST_CASE("hwloc_source: 12 cores with 24 threads behind four caches, numbered as Linux does") {
+TEST_CASE("hwloc_source: 12 cores with 24 threads behind four caches are numbered as on Linux") {
     CHECK(describe(topology::synthetic("pack:1 l3:4 core:3 pu:2(indexes=2*12:1*2)")) == listing("four_caches"));
 }
 
@@ -60,9 +60,9 @@ TEST_CASE("hwloc_source: 72 cores behind one cache are nine shards") {
     CHECK(describe(topology::synthetic("pack:1 l3:1 core:72 pu:1")) == listing("big_cache"));
 }
 
-TEST_CASE("hwloc_source: one CPU") { CHECK(describe(topology::synthetic("pu:1")) == listing("single")); }
+TEST_CASE("hwloc_source: one CPU is a machine") { CHECK(describe(topology::synthetic("pu:1")) == listing("single")); }
 
-TEST_CASE("hwloc_source: P cores, E cores, and low-power ones that have no L3") {
+TEST_CASE("hwloc_source: P cores and E cores and low-power cores without an L3 are one machine") {
     const topology t = topology::from_xml(file("hybrid.xml"));
     CHECK(t.simulated());
     CHECK(describe(t) == listing("hybrid"));
@@ -70,19 +70,19 @@ TEST_CASE("hwloc_source: P cores, E cores, and low-power ones that have no L3") 
     CHECK(describe(t.restricted({0, 2, 3, 5, 13, 14, 15, 16, 17, 20})) == listing("hybrid_cut"));
 }
 
-TEST_CASE("hwloc_source: CPUs offline, numbers left out, nodes with nothing but memory") {
+TEST_CASE("hwloc_source: offline CPUs and missing numbers and nodes without CPUs are accepted") {
     const topology t = topology::from_xml(file("holes.xml"));
     CHECK(describe(t) == listing("holes"));
     CHECK(t.nr_nodes() == 2);
     CHECK(t.has_node(2));
     CHECK_FALSE(t.has_node(3)); // there is no such number
-    CHECK_FALSE(t.has_node(1)); // near all CPUs, and so none's own
+    CHECK_FALSE(t.has_node(1)); // near all CPUs, so it belongs to none
     CHECK_FALSE(t.has_node(5)); // far from every CPU
     CHECK_FALSE(t.has_node(7)); // near the CPUs of node 2
     CHECK(t.node_of(5) == -1);  // offline
 }
 
-TEST_CASE("hwloc_source: without caches, or with the first level only, a package's part of a node is one cache") {
+TEST_CASE("hwloc_source: without an L2 or L3 the part of a package in a node is one cache") {
     CHECK(topology::synthetic("pack:2 core:4 pu:1").pods(affinity_scope::cache).size() == 2);
     CHECK(topology::synthetic("pack:2 l1:4 core:1 pu:1").pods(affinity_scope::cache).size() == 2);
     CHECK(topology::synthetic("pack:2 numa:2 core:4 pu:1").pods(affinity_scope::cache).size() == 4);
@@ -91,12 +91,12 @@ TEST_CASE("hwloc_source: without caches, or with the first level only, a package
     CHECK(topology::synthetic("8").pods(affinity_scope::smt).size() == 8); // nor cores
 }
 
-TEST_CASE("hwloc_source: the last level is the last one there is") {
+TEST_CASE("hwloc_source: the last level is the highest one that exists") {
     CHECK(topology::synthetic("l2:4 l1:2 core:1 pu:1").pods(affinity_scope::cache).size() == 4);
     CHECK(topology::synthetic("l4:2 l3:2 l2:2 core:1 pu:1").pods(affinity_scope::cache).size() == 2);
 }
 
-TEST_CASE("hwloc_source: of several nodes near a CPU the one near the fewest is its own, then the lowest") {
+TEST_CASE("hwloc_source: a CPU near several nodes belongs to the one near the fewest CPUs and then to the lowest") {
     const topology equal = topology::synthetic("pack:2 [numa(indexes=3)] [numa] core:2 pu:1");
     CHECK(equal.nr_nodes() == 2);
     const topology nested = topology::synthetic("pack:2 [numa] l3:2 [numa] core:2 pu:1");
@@ -104,7 +104,7 @@ TEST_CASE("hwloc_source: of several nodes near a CPU the one near the fewest is 
     for (const auto& pod : nested.pods(affinity_scope::numa)) CHECK(pod.cpus.size() == 2);
 }
 
-TEST_CASE("hwloc_source: texts that describe no machine are quoted") {
+TEST_CASE("hwloc_source: the error for a text without a machine quotes it") {
     for (const char* text : {"", " ", "nonsense", "pack:2 core", "core:4", "pu:0", "pu:-1", "pack:2 pu:", "l3:2"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(topology::synthetic(text), std::invalid_argument);
@@ -114,7 +114,7 @@ TEST_CASE("hwloc_source: texts that describe no machine are quoted") {
     CHECK_THROWS_WITH(topology::synthetic("pu:2(indexes=1,70000)"), Contains("'pu:2(indexes=1,70000)'"));
 }
 
-TEST_CASE("hwloc_source: a machine that no cpuset can hold is refused before it is made") {
+TEST_CASE("hwloc_source: a machine beyond the capacity of a cpuset is refused before it is made") {
     for (const char* text : {"pack:70000 core:1 pu:1", "pack:0xffff pu:0xffff", "core:300 pu:300", "65537", "pu:65537",
                              "core:99999999999999999999999 pu:2"}) {
         CAPTURE(text);
@@ -128,7 +128,7 @@ TEST_CASE("hwloc_source: a machine that no cpuset can hold is refused before it 
     CHECK(nr_synthetic_cpus("256 pu:256") == 65'536);
 }
 
-TEST_CASE("hwloc_source: files that are no recorded machine are named") {
+TEST_CASE("hwloc_source: the error for a file without a recorded machine names it") {
     const cmwq_test::temporary_folder folder;
     try {
         static_cast<void>(topology::from_xml(folder.path("missing.xml")));
@@ -153,7 +153,7 @@ TEST_CASE("hwloc_source: files that are no recorded machine are named") {
     CHECK(topology::from_xml(folder.path("whole.xml")).cpus() == cpuset::range(0, 22));
 }
 
-TEST_CASE("hwloc_source: this machine is the CPUs of this thread") {
+TEST_CASE("hwloc_source: this machine has the CPUs of this thread") {
     const topology all = topology::system();
     CHECK(all.cpus() == allowed());
     CHECK_FALSE(all.simulated());
@@ -170,13 +170,13 @@ TEST_CASE("hwloc_source: this machine is the CPUs of this thread") {
     CPU_SET(last, &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
     const topology narrow = topology::system();
-    CHECK(allowed() == cpuset{last}); // and asking has not changed it
+    CHECK(allowed() == cpuset{last}); // and the query has not changed it
     ::sched_setaffinity(0, sizeof before, &before);
     CHECK(narrow.cpus() == cpuset{last});
     CHECK(narrow.node_of(last) == all.node_of(last));
 }
 
-TEST_CASE("hwloc_source: chosen CPUs of this machine, also some that it does not have") {
+TEST_CASE("hwloc_source: CPUs of this machine can be chosen and missing ones are ignored") {
     const topology all = topology::system();
     const unsigned first = all.cpus().next(0);
     const topology one = topology::system({first});
@@ -195,11 +195,11 @@ TEST_CASE("hwloc_source: chosen CPUs of this machine, also some that it does not
     CHECK_THROWS_AS(topology::system(cpuset{}), std::invalid_argument);
 }
 
-TEST_CASE("hwloc_source: another machine in hwloc's environment is not this one") {
+TEST_CASE("hwloc_source: another machine in the environment of hwloc is not this one") {
     REQUIRE(::setenv("HWLOC_SYNTHETIC", "l3:512 core:1 pu:1", 1) == 0);
     const topology t = topology::system();
     ::unsetenv("HWLOC_SYNTHETIC");
     CHECK(t.cpus() == allowed());
     CHECK_FALSE(t.simulated());
-    CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be
+    CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be flat
 }

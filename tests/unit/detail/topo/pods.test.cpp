@@ -40,11 +40,11 @@ numbers shard_sizes(unsigned n, unsigned target) {
 
 } // namespace
 
-TEST_CASE("pods: no CPUs, no pods") {
+TEST_CASE("pods: without CPUs there are no pods") {
     for (const affinity_scope s : cmwq::affinity_scopes) CHECK(pod_numbers({}, s, 8).empty());
 }
 
-TEST_CASE("pods: what each scope looks at") {
+TEST_CASE("pods: each scope uses its own property of the CPUs") {
     // Two nodes, three caches, four cores, siblings far apart.
     const std::vector<cpu_place> places = {{0, 7, 3, 1}, {1, 5, 9, 0}, {2, 6, 9, 0},
                                            {5, 8, 4, 1}, {8, 7, 3, 1}, {9, 5, 9, 0}};
@@ -58,7 +58,7 @@ TEST_CASE("pods: what each scope looks at") {
     CHECK(pod_numbers(places, affinity_scope::system, 8) == numbers{0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("pods: how many shards a cache has") {
+TEST_CASE("pods: a cache has a number of shards that depends on its cores") {
     for (unsigned n = 1; n <= 11; ++n) CHECK(nr_cache_shards(n, 8) == 1);
     for (unsigned n = 12; n <= 19; ++n) CHECK(nr_cache_shards(n, 8) == 2);
     CHECK(nr_cache_shards(20, 8) == 3);
@@ -70,7 +70,7 @@ TEST_CASE("pods: how many shards a cache has") {
     CHECK(nr_cache_shards(65'536, 1) == 65'536);
 }
 
-TEST_CASE("pods: sizes of shards, the larger ones first") {
+TEST_CASE("pods: shards differ by one core at most and the larger ones come first") {
     CHECK(shard_sizes(1, 8) == numbers{1});
     CHECK(shard_sizes(11, 8) == numbers{11});
     CHECK(shard_sizes(12, 8) == numbers{6, 6});
@@ -84,7 +84,7 @@ TEST_CASE("pods: sizes of shards, the larger ones first") {
     CHECK(cache_shard_of(12, 13, 2) == 1);
 }
 
-TEST_CASE("pods: shards are made of cores, and siblings follow theirs") {
+TEST_CASE("pods: shards consist of cores and SMT siblings stay together") {
     // 12 cores of two threads, numbered as Linux does: 0-11 the first threads, 12-23 the second ones.
     std::vector<cpu_place> places;
     for (unsigned c = 0; c < 24; ++c) places.push_back({c, c % 12, 0, 0});
@@ -92,13 +92,13 @@ TEST_CASE("pods: shards are made of cores, and siblings follow theirs") {
     for (unsigned c = 0; c < 24; ++c) CHECK(pods[c] == (c % 12) / 6);
 }
 
-TEST_CASE("pods: caches whose CPUs alternate; pods go by their lowest CPU") {
+TEST_CASE("pods: CPUs of caches may alternate and pods are sorted by their lowest CPU") {
     std::vector<cpu_place> places;
     for (unsigned c = 0; c < 8; ++c) places.push_back({c, c, 1 - c % 2, 0});
     CHECK(pod_numbers(places, affinity_scope::cache_shard, 2) == numbers{0, 1, 0, 1, 2, 3, 2, 3});
 }
 
-TEST_CASE("pods: any machine") {
+TEST_CASE("pods: every random machine has valid pods") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto up_to = [&](unsigned n) { return static_cast<unsigned>(random() % n) + 1; };
     for (int round = 0; round < 300; ++round) {
@@ -172,6 +172,6 @@ TEST_CASE("pods: any machine") {
             REQUIRE(largest - smallest <= 1);
             nr_shards += shards.size();
         }
-        REQUIRE(cores_of_shard.size() == nr_shards); // no shard reaches over two caches
+        REQUIRE(cores_of_shard.size() == nr_shards); // no shard spans two caches
     }
 }

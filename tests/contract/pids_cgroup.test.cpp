@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limit of a cgroup: pids.max, of version 2 or 1, as containers have it.
-#include "rescue_body.hpp"
+// The limit of a cgroup: pids.max, of version 2 or 1, as in containers.
+#include "no_threads.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ std::string content_of(const fs::path& file) {
     return text;
 }
 
-/// A cgroup of its own below one that has the controller; `why_not` says what there is not.
+/// A cgroup of its own below one that has the controller; `why_not` says why there is none.
 class pids_cgroup {
 public:
     pids_cgroup() {
@@ -37,7 +37,8 @@ public:
             const bool v2 =
                 type == "cgroup2" && content_of(at + "/cgroup.controllers").find("pids") != std::string::npos;
             if (!v1 && !v2) continue;
-            // The controllers of version 2 are handed down. Of no use: the root of a cgroup namespace without them.
+            // A cgroup of version 2 hands its controllers down. The root of a cgroup namespace without them is of no
+            // use.
             if (v2) write_to(at + "/cgroup.subtree_control", "+pids");
             const fs::path mine = fs::path(at) / ("cmwq_test_" + std::to_string(::getpid()));
             std::error_code failed;
@@ -76,7 +77,8 @@ private:
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: pids.max of the cgroup admits no worker", "", cmwq_test::threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while pids.max of the cgroup admits no worker", "",
+                        cmwq_test::threaded_policies) {
     const pids_cgroup group;
     if (!group.exists()) {
         std::cout << "skipped: " << group.why_not << '\n';
@@ -85,8 +87,8 @@ TEMPLATE_LIST_TEST_CASE("limits: pids.max of the cgroup admits no worker", "", c
     const cmwq_test::outcome o = cmwq_test::in_child(
         [&] {
             if (!group.enter()) return 64;
-            return limits::everything_gets_on<TestType>([&] { group.set_max(group.current()); },
-                                                        [&] { group.set_max("max"); });
+            return cmwq_test::check_without_threads<TestType>([&] { group.set_max(group.current()); },
+                                                              [&] { group.set_max("max"); });
         },
         60);
     INFO(o.stderr_text);

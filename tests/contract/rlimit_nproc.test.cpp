@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// RLIMIT_NPROC, which counts the threads of a user, and does not hold for root: root becomes somebody else in a child.
-#include "rescue_body.hpp"
+// RLIMIT_NPROC counts the threads of a user and does not hold for root, so root becomes another user in a child.
+#include "no_threads.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// A user of whom nothing runs: the limit counts all that does.
+/// A user without any process, because the limit counts all processes of the user.
 uid_t user_without_processes() {
     std::vector<uid_t> seen;
     for (const auto& process : std::filesystem::directory_iterator("/proc")) {
@@ -37,20 +37,22 @@ void set_limit(rlim_t n) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: RLIMIT_NPROC admits no worker", "", cmwq_test::threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC admits no worker", "",
+                        cmwq_test::threaded_policies) {
     const bool root = ::geteuid() == 0;
     const uid_t uid = root ? user_without_processes() : ::geteuid();
     const cmwq_test::outcome o = cmwq_test::in_child(
         [&] {
             if (root) {
-                // A program that changes its user loses its own /proc files, unless it says that it may be looked at.
+                // A program that changes its user cannot read its own /proc files unless it is dumpable.
                 if (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)
                     return 64;
                 ::prctl(PR_SET_DUMPABLE, 1);
             }
             rlimit before{};
             ::getrlimit(RLIMIT_NPROC, &before);
-            return limits::everything_gets_on<TestType>([] { set_limit(1); }, [&] { set_limit(before.rlim_cur); });
+            return cmwq_test::check_without_threads<TestType>([] { set_limit(1); },
+                                                              [&] { set_limit(before.rlim_cur); });
         },
         60);
     INFO(o.stderr_text);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What has to hold in a process that the system gives no threads to.
+// The promises that hold in a process in which the system makes no further thread.
 #pragma once
 
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
-#include "scarce_threads.hpp"
+#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -16,13 +16,12 @@
 #include <string>
 #include <thread>
 
-namespace limits {
+namespace cmwq_test {
 
-/// Nothing else in this process may start a thread while this runs. `tighten()`: no further thread can be made;
-/// `lift()`: they can. Returns the exit status of the child: a bit for each kind of failure.
+/// Runs in a child, in which nothing else starts a thread. After `tighten()` the system makes no further thread, after
+/// `lift()` it does again. Returns the exit status of the child: a bit for each kind of failure.
 template <class P, class Tighten, class Lift>
-int everything_gets_on(Tighten tighten, Lift lift) {
-    using namespace cmwq_test;
+int check_without_threads(Tighten tighten, Lift lift) {
     using kind = cmwq::event::kind;
     constexpr int many = 1000;
     findings f;
@@ -71,4 +70,4 @@ int everything_gets_on(Tighten tighten, Lift lift) {
     return f.wrong();
 }
 
-} // namespace limits
+} // namespace cmwq_test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the stress tests have in common: how long, which random numbers, and complaints from any thread.
+// For tests that do many things at random: how long they last, random numbers, and failed expectations of any thread.
 #pragma once
 
-#include "eventually.hpp"
+#include "nr_tasks.hpp"
 #include "seed.hpp"
 
 #include <atomic>
@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -56,7 +54,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Catch's assertions belong to one thread; this collects what the others have to say.
+/// Catch's assertions belong to one thread; this collects the failed expectations of the others.
 class complaints {
 public:
     void expect(bool holds, const char* what) {
@@ -64,7 +62,7 @@ public:
         const std::lock_guard g(lock_);
         if (++nr_ <= 5) text_ += std::string(what) + '\n';
     }
-    /// Empty: nobody complained.
+    /// Empty: all expectations held.
     [[nodiscard]] std::string text() const {
         const std::lock_guard g(lock_);
         return nr_ > 5 ? text_ + "… " + std::to_string(nr_) + " altogether\n" : text_;
@@ -76,7 +74,7 @@ private:
     unsigned nr_ = 0;
 };
 
-/// Counts what never runs twice at once, and finds out if it does.
+/// Counts the runs of a function, and complains if two of them overlap.
 class exclusive {
 public:
     explicit exclusive(complaints& c) : complaints_(c) {}
@@ -105,7 +103,7 @@ inline void on_threads(unsigned n, const std::function<void(unsigned)>& f) {
     for (std::thread& t : threads) t.join();
 }
 
-/// A call that blocks in the kernel, as a read from a disk does: what the library is there for.
+/// A call that blocks in the kernel, as a read from a disk does.
 inline void block_for(std::chrono::nanoseconds d) {
     const timespec ts{0, static_cast<long>(d.count())};
     ::nanosleep(&ts, nullptr);
@@ -113,13 +111,6 @@ inline void block_for(std::chrono::nanoseconds d) {
 
 inline void burn(unsigned rounds) {
     for (unsigned i = 0; i < rounds; ++i) asm volatile("");
-}
-
-/// Threads of this process. A first one comes and goes before: the thread sanitizer starts one of its own with it.
-inline std::ptrdiff_t nr_tasks() {
-    static const bool started = (std::thread([] {}).join(), true);
-    static_cast<void>(started);
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
 }
 
 } // namespace stress

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A runtime for which the test decides whether threads can be made, and the events that it reports.
+#pragma once
+
+#include "event_log.hpp"
+#include "fake_threads.hpp"
+
+#include <cmwq/runtime.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace cmwq_test {
+
+/// A runtime without workers: the first one is made when an item is queued and threads are allowed.
+struct scarce_runtime {
+    fake_threads threads;
+    event_log events;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
+    const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
+};
+
+/// Options of a queue that has a rescuer.
+template <class P>
+cmwq::options<P> with_rescuer(std::string_view name = "rescued") {
+    cmwq::options<P> o;
+    o.name = name;
+    o.rescuer = true;
+    return o;
+}
+
+} // namespace cmwq_test
