@@ -7,27 +7,49 @@
 
 #include <cmwq/detail/engine/runtime/library_copy.ipp>
 
+#include <cmwq/detail/engine/runtime/thread_budget.ipp>
+
+#include <cmwq/detail/engine/runtime/cpu_map.ipp>
+
+#include <cmwq/detail/engine/report/event_reporter.ipp>
+
 #include <cmwq/detail/engine/pool/node_slots.ipp>
 
-#include <cmwq/detail/engine/pool/worker_pool.ipp>
+#include <cmwq/detail/engine/pool/item_pool.ipp>
 
-#include <cmwq/detail/engine/pool/pool_lists.ipp>
+#include <cmwq/detail/engine/pool/item_pool_lists.ipp>
+
+#include <cmwq/detail/engine/pool/item_pool_waits.ipp>
+
+#include <cmwq/detail/engine/pool/item_pool_reports.ipp>
 
 #include <cmwq/detail/engine/report/wait_graph.ipp>
 
 #include <cmwq/detail/engine/report/wait_look.ipp>
 
+#include <cmwq/detail/engine/pool/worker_set.ipp>
+
+#include <cmwq/detail/engine/pool/rescuable_pool.ipp>
+
+#include <cmwq/detail/engine/pool/unmanaged_workers.ipp>
+
+#include <cmwq/detail/engine/pool/managed_workers.ipp>
+
+#include <cmwq/detail/engine/pool/managed_workers_monitor.ipp>
+
+#include <cmwq/detail/engine/pool/thread_pool.ipp>
+
 #include <cmwq/detail/engine/pool/worker.ipp>
 
-#include <cmwq/detail/engine/pool/manager.ipp>
+#include <cmwq/detail/engine/pool/bottom_halves.ipp>
 
-#include <cmwq/detail/engine/pool/bottom_half.ipp>
+#include <cmwq/detail/engine/pool/bottom_half_pool.ipp>
+
+#include <cmwq/detail/engine/pool/bh_thread.ipp>
 
 #include <cmwq/detail/engine/pool/sentinel.ipp>
 
 #include <cmwq/detail/engine/pool/rescuer.ipp>
-
-#include <cmwq/detail/engine/report/watchdog.ipp>
 
 #include <cmwq/detail/engine/report/diagnosis_thread.ipp>
 
@@ -37,13 +59,17 @@
 
 #include <cmwq/detail/engine/pool/pool_registry.ipp>
 
+#include <cmwq/detail/engine/runtime/pool_table.ipp>
+
+#include <cmwq/detail/engine/runtime/placement.ipp>
+
+#include <cmwq/detail/engine/runtime/freezer.ipp>
+
+#include <cmwq/detail/engine/runtime/service_thread.ipp>
+
+#include <cmwq/detail/engine/runtime/staff_thread.ipp>
+
 #include <cmwq/detail/engine/runtime/runtime_core.ipp>
-
-#include <cmwq/detail/engine/report/events.ipp>
-
-#include <cmwq/detail/engine/runtime/staff.ipp>
-
-#include <cmwq/detail/engine/runtime/cpus.ipp>
 
 #include <cmwq/detail/engine/report/dump.ipp>
 
@@ -52,5 +78,3 @@
 #include <cmwq/detail/engine/api/system_queues.ipp>
 
 #include <cmwq/detail/engine/api/engine_ops.ipp>
-
-#include <cmwq/detail/engine/runtime/freezer.ipp>

@@ -44,7 +44,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_copy(core);
     queue_settings s = settings;
     attrs of_priority;
-    if (s.power_efficient && core.power_efficient()) {
+    if (s.power_efficient && core.env().options.power_efficient) {
         if (s.prio == priority::high) of_priority.nice(-20);
         if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
         s.pool = pool_kind::attrs_keyed; // elastic: it stays managed
@@ -169,7 +169,7 @@ CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
         throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
                                     ", which is being destroyed, or was made before a fork()");
     }
-    q.rt.apply(q, wanted);
+    q.rt.placing().apply(q, wanted);
 }
 
 CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
@@ -201,16 +201,18 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
-    if (q.kind != pool_kind::dispatcher) {
-        tell(q.rt.push(q, w, cpu));
-        return;
-    }
+// A bottom half runs here, unless another CPU is named.
+CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
-    worker_pool& pool = *q.rt.push(q, w, elsewhere ? cpu : here).tell;
-    if (elsewhere) pool.kick_bottom_half();
+    bottom_half_pool& pool = q.push_bottom_half(w, elsewhere ? cpu : here);
+    if (elsewhere) pool.notify();
     else raise_bottom_half(pool);
+}
+
+CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+    if (q.kind == pool_kind::dispatcher) push_bottom_half(q, w, cpu);
+    else q.push(w, cpu).notify();
 }
 
 CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
@@ -220,7 +222,7 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
     }
     const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
     runtime_core& rt = q.rt; // the queue may be gone as soon as the timer is armed
-    if (rt.timers().arm(q, w, where, rt.now() + ns)) rt.request_service();
+    if (rt.timers().arm(q, w, where, rt.env().now() + ns)) rt.env().requests.wake_service();
 }
 
 /// Claims the item and calls `go()` if that worked. What could refuse the item comes before the claim: whoever loses to
@@ -238,19 +240,19 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
 
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     check_copy(q);
-    if (!admits(q, true) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
     check_copy(q);
-    if (!admits(q, true) || node < 0 || !q.rt.has_node(node)) return queue_status::rejected;
-    return claim_and(w, [&] { tell(q.rt.push(q, w, any_cpu, node)); });
+    if (!admits(q, true) || node < 0 || !q.env.cpus.has_node(node)) return queue_status::rejected;
+    return claim_and(w, [&] { q.push_keyed<item_pool>(w, any_cpu, node).notify(); });
 }
 
 CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     check_copy(q);
-    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    if (!admits(q, ns == 0) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
@@ -320,7 +322,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
         if (id != 0) {
             item_waiter iw;
-            worker_pool::whereabouts found = worker_pool::whereabouts::not_here;
+            item_pool::whereabouts found = item_pool::whereabouts::not_here;
             {
                 const directory::look at(id);
                 if (at.dead) return false;
@@ -331,8 +333,8 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                     found = at.runtime->pool(id).wait_for(w, iw, running_only);
                 }
             }
-            if (found == worker_pool::whereabouts::in_transit) continue;
-            if (found != worker_pool::whereabouts::not_here) {
+            if (found == item_pool::whereabouts::in_transit) continue;
+            if (found != item_pool::whereabouts::not_here) {
                 hand_over_bottom_halves();
                 const registered_wait registered(by, name, iw, id);
                 iw.who.wait();
@@ -351,13 +353,13 @@ CMWQ_INLINE bool runs_here(const work_base& w) noexcept {
 /// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
 CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
     worker* self = this_thread_slots().current_worker;
-    while (self != nullptr && self->own_item != &w) self = self->beneath;
+    while (self != nullptr && self->own_item != &w) self = self->interrupted;
     return self;
 }
 
 CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
     check_copy(q);
-    if (!admits(q, ns == 0) || !q.rt.has_cpu(cpu)) return queue_status::rejected;
+    if (!admits(q, ns == 0) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
     queue_status status = queue_status::queued;
     for (;;) {
         const claim_result c = work_access::claim(w);

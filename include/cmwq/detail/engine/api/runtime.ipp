@@ -72,17 +72,17 @@ CMWQ_INLINE runtime& runtime::global() {
     return detail::global_runtime.get([] { return make_global(); }, [] { detail::runtime_core::stay_loaded(); });
 }
 
-CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->cpus(); }
+CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->env().cpus.cpus(); }
 
-CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->unbound_cpus(); }
+CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->placing().unbound_cpus(); }
 
-CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) { core_->set_unbound_cpus(cpus); }
+CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) { core_->placing().set_unbound_cpus(cpus); }
 
-CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->default_scope(); }
+CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->placing().default_scope(); }
 
-CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) { core_->set_default_scope(scope); }
+CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) { core_->placing().set_default_scope(scope); }
 
-CMWQ_INLINE const topology& runtime::machine() const { return core_->topology_of_machine(); }
+CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
 
 CMWQ_INLINE void runtime::refresh_topology() { core_->check_cpus(); }
 

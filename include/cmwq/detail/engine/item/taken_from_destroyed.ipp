@@ -23,9 +23,9 @@ struct taken_from_destroyed {
 
     /// For `grab_pending()`. The queue stays until its name is known, and the runtime until that has been told.
     bool operator()(const directory::look& at, bool armed, const auto& take) {
-        if (!at.runtime->has_listener()) return take();
+        if (!at.runtime->env().events.has_listener()) return take();
         bool taken = false;
-        at.runtime->with_queues_kept([&] {
+        at.runtime->queues().with_all_kept([&] {
             taken = take();
             if (!taken) return;
             const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
@@ -45,7 +45,7 @@ struct taken_from_destroyed {
     /// Outside of the look: the listener may destroy another runtime.
     void tell() const {
         if (!kept.has_value()) return;
-        kept->runtime->report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
+        kept->runtime->env().events.report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
             return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) +
                    " (" + form + std::to_string(number) + "): it does not run";
         });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/queue/pushed.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
@@ -11,11 +12,10 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-struct pushed;
-
 class timer_service {
 public:
-    explicit timer_service(runtime_core& rt) noexcept : rt_(rt) {}
+    /// `home`: the id of the runtime.
+    explicit timer_service(std::uint64_t home) noexcept : home_(home) {}
     timer_service(const timer_service&) = delete;
     timer_service& operator=(const timer_service&) = delete;
 
@@ -37,10 +37,10 @@ public:
 private:
     // Takes it off the heap and pushes it to its pool, all under the lock: at no time a drain or a cancel finds it
     // neither here nor there. The caller tells the pool after unlocking.
-    pushed fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
+    pushed<> fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
     void remove_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
 
-    runtime_core& rt_;
+    const std::uint64_t home_;             // I
     ranked_mutex<lock_rank::timers> lock_; // T
     deadline_heap<work_timer> heap_ CMWQ_GUARDED_BY(lock_);
 };

@@ -2,13 +2,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/timer_service.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-CMWQ_INLINE void tell(pushed&& p) noexcept {
-    if (p.tell != nullptr) p.tell->after_push();
-}
 
 CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
     {
@@ -21,11 +16,11 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             t.deadline = deadline;
             heap_.push(t);
             q.armed.push_back(t);
-            t.home.store(rt_.id(), release); // [TIM-1] pairs [TIM-2]: whoever cancels finds the service
+            t.home.store(home_, release); // [TIM-1] pairs [TIM-2]: whoever cancels finds the service
             return &heap_.front() == &t;
         }
     }
-    tell(rt_.push(q, w, cpu));
+    q.push(w, cpu).notify();
     return false;
 }
 
@@ -35,38 +30,38 @@ CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
     t.home.store(0, release); // [ALONE]
 }
 
-CMWQ_INLINE pushed timer_service::fire_locked(work_timer& t) noexcept {
+CMWQ_INLINE pushed<> timer_service::fire_locked(work_timer& t) noexcept {
     remove_locked(t);
-    return rt_.push(*t.queue, *t.item, t.cpu);
+    return t.queue->push(*t.item, t.cpu);
 }
 
 CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
     const scoped_lock g(lock_);
     work_timer& t = work_access::timer(w);
-    if (t.home.load(acquire) != rt_.id()) return false; // [LOCK]
+    if (t.home.load(acquire) != home_) return false; // [LOCK]
     remove_locked(t);
     return true;
 }
 
 CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
     bool armed = false;
-    const auto fire = [&]() -> pushed {
+    const auto fire = [&]() -> pushed<> {
         const scoped_lock g(lock_);
         work_timer& t = work_access::timer(w);
-        armed = t.home.load(acquire) == rt_.id(); // [LOCK]
-        return armed ? fire_locked(t) : pushed{};
+        armed = t.home.load(acquire) == home_; // [LOCK]
+        return armed ? fire_locked(t) : pushed<>{};
     };
-    tell(fire());
+    fire().notify();
     return armed;
 }
 
 CMWQ_INLINE void timer_service::expedite_all(queue_core& q) noexcept {
-    const auto fire_one = [&](bool& more) -> pushed {
+    const auto fire_one = [&](bool& more) -> pushed<> {
         const scoped_lock g(lock_);
         more = !q.armed.empty();
-        return more ? fire_locked(*q.armed.front()) : pushed{};
+        return more ? fire_locked(*q.armed.front()) : pushed<>{};
     };
-    for (bool more = true; more;) tell(fire_one(more));
+    for (bool more = true; more;) fire_one(more).notify();
 }
 
 CMWQ_INLINE work_base* timer_service::take_one(queue_core& q) noexcept {
@@ -79,13 +74,13 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q) noexcept {
 
 CMWQ_INLINE std::int64_t timer_service::expire(std::int64_t now) noexcept {
     std::int64_t next = 0;
-    const auto fire_one = [&](bool& more) -> pushed {
+    const auto fire_one = [&](bool& more) -> pushed<> {
         const scoped_lock g(lock_);
         next = heap_.empty() ? 0 : heap_.front().deadline;
         more = next != 0 && next <= now;
-        return more ? fire_locked(heap_.front()) : pushed{};
+        return more ? fire_locked(heap_.front()) : pushed<>{};
     };
-    for (bool more = true; more;) tell(fire_one(more));
+    for (bool more = true; more;) fire_one(more).notify();
     return next;
 }
 

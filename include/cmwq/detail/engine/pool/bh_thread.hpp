@@ -40,13 +40,13 @@ private:
     static void thread_main(void* self);
     void serve() noexcept;
 
-    const pool_env& env_; // I
-    const unsigned cpu_;  // I
-    const cpuset cpus_;   // I
+    const pool_env& env_;      // I
+    const unsigned cpu_;       // I
+    const cpuset cpus_;        // I
     bottom_half_pool& normal_; // I
     bottom_half_pool& high_;   // I
-    thread thread_;       // ST
-    parker sleep_;        // A
+    thread thread_;            // ST
+    parker sleep_;             // A
     atomic<bool> exists_{false};
     atomic<bool> wanted_{false}; // A: somebody kicked it before it was there
     atomic<bool> stop_{false};

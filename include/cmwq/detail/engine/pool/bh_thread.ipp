@@ -12,7 +12,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 CMWQ_INLINE void bh_thread::notify() noexcept {
-    sleep_.unpark(); // a permit, also for a thread that does not exist yet
+    sleep_.unpark();                   // a permit, also for a thread that does not exist yet
     if (exists_.load(acquire)) return; // [ALONE]
     // [ALONE] Each asks: the first one may have been stopped before it notified the staff thread.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);

@@ -79,17 +79,17 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
         if ((!worklist_.empty() || !inbox_.empty()) && !budget.go_on()) break;
     }
     draining_.store(false, seq_cst); // [BH-2]
-    thread_.notify(); // after the store, or it might find somebody draining, and go back to sleep
+    thread_.notify();                // after the store, or it might find somebody draining, and go back to sleep
 }
 
 CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
-    const auto run = begin_run_locked(self, w);
+    const started_item started = begin_run_locked(self, w);
     const queue_core& q = *self.current_pwq->queue;
     lock_.unlock();
     d.perform();
     const wait_watch watch;
     // noexcept: below it is somebody else's stack, with handlers perhaps.
-    if (!call_with_handler(self, run)) run.function(run.item);
+    if (!call_with_handler(self, started)) started.function(started.item);
     if (watch.waited()) env_.events.bottom_half_blocked(q, number());
     lock_.lock();
     end_run_locked(self, d);

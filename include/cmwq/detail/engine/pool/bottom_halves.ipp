@@ -22,32 +22,12 @@ CMWQ_INLINE void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
     }
 }
 
-/// The worker whose item the calling thread runs, if that is a bottom half.
-CMWQ_INLINE const worker* bottom_half_here() noexcept {
-    const worker* const self = this_thread_slots().current_worker;
-    return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;
-}
-
-// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
-// of the message.
-template <class Of>
-void refuse_in_bottom_half(const char* what, const Of& of) {
-    if (bottom_half_here() == nullptr) return;
-    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
-                            std::string("cmwq: ") + what + of() + " in " + describe_own_run() +
-                                ", a bottom half, which must not wait");
-}
-
-CMWQ_INLINE void refuse_in_bottom_half(const char* what) {
-    refuse_in_bottom_half(what, [] { return std::string(); });
-}
-
 CMWQ_INLINE void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[0];
         forget_raised(slots, id);
         const directory::pin at(id);
-        if (at.runtime != nullptr) static_cast<bottom_half_pool&>(at.runtime->pools().pool(id)).run(budget);
+        if (at.runtime != nullptr) static_cast<bottom_half_pool&>(at.runtime->pool(id)).run(budget);
     }
 }
 
@@ -79,7 +59,7 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[--slots.nr_raised];
         const directory::look at(id);
-        if (at.runtime != nullptr) at.runtime->pools().pool(id).notify();
+        if (at.runtime != nullptr) at.runtime->pool(id).notify();
     }
 }
 

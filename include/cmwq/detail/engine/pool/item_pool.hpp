@@ -210,16 +210,16 @@ protected:
     // --- runs -------------------------------------------------------------------------------------------------------------
 
     /// An item that is about to run.
-    struct run {
+    struct started_item {
         work_base& item;
         const work_access::function function;
         const exception_sink& sink;
         const bool owns_itself;
     };
     /// From here on the item can be queued again, anywhere.
-    [[nodiscard]] run begin_run_locked(worker& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] started_item begin_run_locked(worker& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Calls the function with the queue's handler of exceptions. False: it has none, and nothing was called.
-    [[nodiscard]] static bool call_with_handler(worker& self, const run& r);
+    [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);
     void end_run_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void add_record_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
 
@@ -231,25 +231,25 @@ protected:
         return true;
     }
 
-    const pool_env& env_;       // I
-    const std::uint64_t id_;    // I
-    const unsigned number_;     // I
-    const bool is_bottom_half_; // I: for reports and checks, off the path of an item
+    const pool_env& env_;              // I
+    const std::uint64_t id_;           // I
+    const unsigned number_;            // I
+    const bool is_bottom_half_;        // I: for reports and checks, off the path of an item
     atomic<bool> low_priority_{false}; // A: its threads are in the idle class, or nicer than 0
 
     alignas(cache_line) inbox<work_base, item_tag> inbox_; // A
     inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that got a slot which another one gave back
 
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
-    atomic<unsigned> nr_pending_{0};             // A: length of the worklist; written under L, for each item
-    item_list worklist_ CMWQ_GUARDED_BY(lock_);  // L: active items, in order
+    atomic<unsigned> nr_pending_{0};                   // A: length of the worklist; written under L, for each item
+    item_list worklist_ CMWQ_GUARDED_BY(lock_);        // L: active items, in order
     worker* cursors_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: records that are half-way through the worklist
     intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_); // L: records that run items, or are about to
-    run_table running_ CMWQ_GUARDED_BY(lock_);   // L: which of them runs an item
-    atomic<worker*> all_{nullptr};               // A: every record; grows under L, never shrinks
-    atomic<std::uint64_t> nr_started_{0};        // A: written under L
-    atomic<std::uint64_t> nr_completed_{0};      // A: written under L
-    atomic<int> nr_busy_{0};                     // A: length of busy_; written under L
+    run_table running_ CMWQ_GUARDED_BY(lock_);                     // L: which of them runs an item
+    atomic<worker*> all_{nullptr};                                 // A: every record; grows under L, never shrinks
+    atomic<std::uint64_t> nr_started_{0};                          // A: written under L
+    atomic<std::uint64_t> nr_completed_{0};                        // A: written under L
+    atomic<int> nr_busy_{0};                                       // A: length of busy_; written under L
 
 private:
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
@@ -273,8 +273,8 @@ private:
 
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: after others had ended, since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: waiters for items that are pending here
-    std::uint64_t started_seen_ = 0; // S: by the watchdog
-    std::int64_t stalled_for_ = 0;   // S: nanoseconds
+    std::uint64_t started_seen_ = 0;                             // S: by the watchdog
+    std::int64_t stalled_for_ = 0;                               // S: nanoseconds
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

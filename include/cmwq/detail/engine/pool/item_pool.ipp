@@ -14,7 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-CMWQ_INLINE item_pool::~worker_pool() {
+CMWQ_INLINE item_pool::~item_pool() {
     worker* w = all_.load(relaxed);
     while (w != nullptr) {
         worker* next = w->next;
@@ -84,11 +84,10 @@ CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_core& 
 
 // Where a run of `w`, which is taken away here, goes on: whoever waits for it looks there. An ordered queue keeps items
 // back that an older pool of it may still be running; for all others that is this pool.
-CMWQ_INLINE std::uint64_t item_pool::id_of_runner_locked(const work_base& w,
-                                                           const pool_workqueue& pwq) const noexcept {
+CMWQ_INLINE std::uint64_t item_pool::id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept {
     std::uint64_t id = id_;
     if (!pwq.plugged) return id;
-    env_.pools.for_each_pool([&](const worker_pool& p) {
+    env_.pools.for_each_pool([&](const item_pool& p) {
         if (p.runs(w)) id = p.id();
     });
     return id;

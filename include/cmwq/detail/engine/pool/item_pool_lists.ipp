@@ -174,10 +174,10 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
 
 // --- runs -------------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE item_pool::run item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
+CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t p = work_access::place_of(w);
-    const run r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
+    const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
     self.current_pwq = &pwq;
     self.current_color = place::color_of(p);
     self.function = r.function;
@@ -202,7 +202,7 @@ CMWQ_INLINE item_pool::run item_pool::begin_run_locked(worker& self, work_base& 
     return r;
 }
 
-CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const run& r) {
+CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& r) {
     if (r.sink.call == nullptr) return false;
     try {
         r.function(r.item);

@@ -48,8 +48,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     {
         deferred d;
         if (!lock_for_service())
-            return "a worker of low priority, of the pool of " + cpus +
-                   ", holds the lock of the pool and gets no CPU";
+            return "a worker of low priority, of the pool of " + cpus + ", holds the lock of the pool and gets no CPU";
         const scoped_lock g(lock_, adopt_lock); // copies only: what is said about them may take its time
         drain_locked(d);                        // what nobody has taken in waits, too
         notify_locked(d);
@@ -94,7 +93,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
 }
 
 CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
-                                                         std::size_t room) noexcept {
+                                                     std::size_t room) noexcept {
     const scoped_lock g(lock_);
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};

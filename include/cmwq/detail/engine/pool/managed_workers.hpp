@@ -43,6 +43,8 @@ public:
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool is_associated() const noexcept { return associated_.load(seq_cst); } // [CPU-1]
 
+    [[nodiscard]] managed_workers* as_managed() noexcept override { return this; }
+
     // --- sentinels ------------------------------------------------------------------------------------------------------
 
     /// Lock-free: an idle-class thread that holds a lock may not run again for a second. `insist`: replaces blocked
@@ -114,10 +116,10 @@ private:
     void learn_limit() noexcept CMWQ_EXCLUDES(lock_);
 
     // A: what those read who may come late, when the record serves another pool already: harmless to find the other's.
-    atomic<int> width_{1};         // CPUs of the pod, or fewer by the quota
-    atomic<int> reach_{1};         // the same of all CPUs that its threads may use: beyond that nobody lends one
+    atomic<int> width_{1};          // CPUs of the pod, or fewer by the quota
+    atomic<int> reach_{1};          // the same of all CPUs that its threads may use: beyond that nobody lends one
     atomic<bool> associated_{true}; // its CPU is there, if it has one
-    arming armed_;                 // its sentinels are: spares a look at each of them
+    arming armed_;                  // its sentinels are: spares a look at each of them
     const std::unique_ptr<atomic<std::uint64_t>[]> near_; // a bit for each CPU of the runtime
     const std::unique_ptr<atomic<std::uint64_t>[]> far_;  // the same
 

@@ -15,8 +15,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number,
-                                             serves what)
+CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what)
     : rescuable_pool(env, id, number, what),
       near_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)),
       far_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)) {}
@@ -114,7 +113,7 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
 // --- counting ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
-    if (w.is_seat) return;              // otherwise also without its CPU: so the count is right when it is back
+    if (w.is_seat) return;               // otherwise also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return; // others only ever clear it
     nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] first: nobody counts down what was not counted up
     w.counted.store(true, release);      // [COUNT-1]

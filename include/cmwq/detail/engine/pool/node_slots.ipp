@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/pool/node_slots.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/pool/node_slots.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

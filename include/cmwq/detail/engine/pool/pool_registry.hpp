@@ -44,9 +44,9 @@ public:
 private:
     struct record {
         std::unique_ptr<rescuable_pool> pool; // I
-        std::size_t hash = 0;   // PL
-        unsigned users = 0;     // PL
-        record* next = nullptr; // PL: in its bucket, or in one of the lists below
+        std::size_t hash = 0;                 // PL
+        unsigned users = 0;                   // PL
+        record* next = nullptr;               // PL: in its bucket, or in one of the lists below
     };
     static constexpr std::size_t nr_buckets = 64;
 
@@ -61,7 +61,7 @@ private:
     record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};
     record* unused_ CMWQ_GUARDED_BY(lock_) = nullptr; // nobody keeps them; the staff thread ends their threads
     record* ending_ CMWQ_GUARDED_BY(lock_) = nullptr; // their threads have been told to end
-    record* free_[2] CMWQ_GUARDED_BY(lock_) = {}; // unmanaged, managed
+    record* free_[2] CMWQ_GUARDED_BY(lock_) = {};     // unmanaged, managed
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -105,17 +105,17 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
             continue;
         }
         *link = r.next;
-        record*& free = free_[r.pool->spec().managed];
+        record*& free = free_[r.pool->as_managed() != nullptr];
         r.next = free;
         free = &r;
     }
 }
 
 CMWQ_INLINE void pool_registry::stop_watching(rescuable_pool& pool) noexcept {
-    if (!pool.spec().managed) return;
-    auto& watched = static_cast<managed_pool&>(pool);
-    watched.for_each_watcher(managed_workers::watchers::all,
-                             [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(watched); });
+    managed_workers* const watched = pool.as_managed();
+    if (watched == nullptr) return;
+    watched->for_each_watcher(managed_workers::watchers::all,
+                              [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*watched); });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

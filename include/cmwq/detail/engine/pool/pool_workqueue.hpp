@@ -25,7 +25,7 @@ class pool_workqueue;
 struct color_waiter {
     waiter* who = nullptr;         // I
     pool_workqueue* pwq = nullptr; // I: there as long as `waits` says so
-    item_pool* pool = nullptr;   // I: its pool
+    item_pool* pool = nullptr;     // I: its pool
     unsigned color = 0;            // L
     bool waits = false;            // L: registered, and what it waits for has not happened
     color_waiter* next = nullptr;  // L
@@ -180,12 +180,12 @@ public:
     std::uint64_t serial = 0; // WQ: in the order of their making
     worker* seat = nullptr;   // L: of a queue with a rescuer: under which record that runs items here
     rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
-    unsigned max_active = 0;  // L: at most so many items on the worklist or running, if it shares no slots
-    bool plugged = false;     // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
-    bool frozen = false;      // L: nothing becomes active until the thaw
-    bool held_back = false;   // L: shutdown() hands out what is inactive: nothing becomes active
-    bool detached = false;    // L: nothing is queued here any more; freed when it has drained
-    bool mayday = false;      // L: the rescuer has been called, and has not left yet: it stays
+    unsigned max_active = 0;              // L: at most so many items on the worklist or running, if it shares no slots
+    bool plugged = false;   // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active
+    bool frozen = false;    // L: nothing becomes active until the thaw
+    bool held_back = false; // L: shutdown() hands out what is inactive: nothing becomes active
+    bool detached = false;  // L: nothing is queued here any more; freed when it has drained
+    bool mayday = false;    // L: the rescuer has been called, and has not left yet: it stays
 
     // What a worker writes for each item. In one line with the above it makes queueing a third slower.
     alignas(cache_line) unsigned nr_active = 0; // L

@@ -74,7 +74,7 @@ CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
     for (pool_workqueue* p = rescuable_.front(); p != nullptr; p = rescuable_.next(*p)) {
         if (p->nr_waiting == 0 || p->mayday) continue;
         p->mayday = true;
-        p->queue->its_rescuer->call(*p);
+        p->queue->own_rescuer->call(*p);
     }
 }
 
@@ -111,7 +111,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     worker& self = *pwq.seat;
     self.probe.open_own(false);
     self.binding = env_.cpus.binding() + 1; // another one than it is: it binds itself before its first item
-    self.go_home_at = 0;
+    self.rebind_at = 0;
     this_thread_slots() = {.observer = &self, .current_worker = &self};
     bool again = false;
     {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/pool/rescuer.hpp>
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
+#include <cmwq/detail/engine/pool/rescuer.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 

@@ -55,11 +55,11 @@ public:
 private:
     struct watched {
         atomic<managed_workers*> pool{nullptr}; // A: null: the entry is free
-        atomic<bool> in_pod{true};          // A
-        watched* next = nullptr;            // I
-        bool insist = false;                // S
-        std::uint64_t completed = 0;        // S
-        int idle_looks = 0;                 // S: how often in a row the CPU was idle beside a busy pod
+        atomic<bool> in_pod{true};              // A
+        watched* next = nullptr;                // I
+        bool insist = false;                    // S
+        std::uint64_t completed = 0;            // S
+        int idle_looks = 0;                     // S: how often in a row the CPU was idle beside a busy pod
     };
 
     static void thread_main(void* self);

@@ -104,11 +104,11 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         bool pending = false, no_spare = false, hold = false, in_vain = true;
         int nr_running = 0;                                                          // in the pools that share a quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            const managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
+            const managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool != nullptr && !pool->is_per_cpu()) nr_running += pool->nr_running();
         }
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
+            managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool == nullptr) continue;
             w->completed = pool->nr_completed();
             const finding f = pool->look_for_blocked(detector::sentinel, w->insist);
@@ -142,7 +142,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             nap(moment);
             // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
             for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-                managed_workers* pool = w->pool.load(acquire);                         // [WATCH-1]
+                managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
             }
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
@@ -161,7 +161,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
 CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
-        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {                         // [WATCH-1]
+        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {                             // [WATCH-1]
             if (managed_workers* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool); // [WATCH-1]
         }
         return found;

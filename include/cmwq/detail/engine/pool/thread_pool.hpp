@@ -17,10 +17,10 @@ public:
 
     /// As `Workers::configure()`.
     template <class... Watching>
-    void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this->lock_);
+    void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this -> lock_);
 
     void notify() noexcept override { this->wake_a_worker(); }
-    [[nodiscard]] pool_stats stats() const noexcept override CMWQ_EXCLUDES(this->lock_);
+    [[nodiscard]] pool_stats stats() const noexcept override CMWQ_EXCLUDES(this -> lock_);
 
 private:
     using item_pool::busy_;

@@ -81,10 +81,10 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
     a.nice = spec_.nice;
     // The threads of shared pools may have any nice value: the number of their pool says more.
     const char* const form = this->is_per_cpu() ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
-    const char* const suffix = !this->is_per_cpu()                      ? ""
-                               : spec_.nice < 0                    ? "H"
+    const char* const suffix = !this->is_per_cpu()                ? ""
+                               : spec_.nice < 0                   ? "H"
                                : spec_.sched == sched_class::fifo ? "F"
-                                                                   : "";
+                                                                  : "";
     std::snprintf(a.name, sizeof a.name, form, this->number(), self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
     env_.events.thread_refusals_of(refused, a);
@@ -135,7 +135,7 @@ template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is there to take over when this item blocks, or is being created, or cannot be.
     CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_seat);
-    const auto run = this->begin_run_locked(self, w);
+    const auto started = this->begin_run_locked(self, w);
     this->run_begins_locked(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just before
     // that published the next one to wake. A slot that was granted to this pool likewise. So nobody else knows of them.
@@ -147,11 +147,11 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     d.perform();
     if (more) this->detectors_needed();
     rebind_if_moved(self);
-    if (!item_pool::call_with_handler(self, run)) {
+    if (!item_pool::call_with_handler(self, started)) {
         // From here down to the start of the thread nobody has a handler, and nothing is noexcept, which would be one:
         // `throw` itself ends the program, with all that was on the stack still there.
         one_way_out end;
-        run.function(run.item);
+        started.function(started.item);
         end.reached = true;
     }
     this->lock_after_run(self);
@@ -168,8 +168,8 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
 template <class Workers>
 bool thread_pool<Workers>::come_home(worker& self) noexcept {
     if (!roams_ || spec_.pod.contains(current_cpu()) || !this->pending()) return false;
-    if (this->nr_at_work() >= pod_size_) return false;           // relaxed: a hint
-    if (bind_this_thread(spec_.pod) != 0) return false;          // its CPUs have just gone
+    if (this->nr_at_work() >= pod_size_) return false;  // relaxed: a hint
+    if (bind_this_thread(spec_.pod) != 0) return false; // its CPUs have just gone
     if (bind_this_thread(spec_.cpus) != 0) {
         self.binding = env_.cpus.binding() + 1; // another one than it is: rebind_if_moved() tries again
         self.rebind_at = 0;
@@ -191,7 +191,8 @@ void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
     self.binding = binding;
     self.rebind_at = now + (some_missing ? 100'000'000 : 10'000'000);
     const bool there = bind_this_thread(spec_.cpus) == 0;
-    if (some_missing || there != this->is_associated() || (outside && !this->is_per_cpu())) env_.requests.request_cpu_check();
+    if (some_missing || there != this->is_associated() || (outside && !this->is_per_cpu()))
+        env_.requests.request_cpu_check();
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -60,7 +60,7 @@ public:
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
-    item_pool& pool;          // I
+    item_pool& pool;            // I
     const unsigned id;          // I: numbered per pool
     const bool is_seat;         // I: under this record rescuers run items; it never counts
     worker* next = nullptr;     // I: the pool's list of all records

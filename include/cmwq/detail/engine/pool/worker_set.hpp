@@ -13,6 +13,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+class managed_workers;
+
 /// For dump().
 struct pool_summary {
     std::size_t idle, workers;
@@ -29,6 +31,8 @@ public:
     /// Of a pool that has users.
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     [[nodiscard]] pool_summary summary() const noexcept CMWQ_EXCLUDES(lock_);
+    /// Itself, if blocked workers are replaced; otherwise null.
+    [[nodiscard]] virtual managed_workers* as_managed() noexcept { return nullptr; }
 
     // --- the staff thread -----------------------------------------------------------------------------------------------
 
@@ -99,26 +103,26 @@ protected:
         return creating_ || short_of_threads_.load(relaxed);
     }
 
-    const bool is_per_cpu_;                 // I
-    pool_spec spec_;                        // I: while the pool has users
-    atomic<worker*> next_idle_{nullptr};    // A: the idle worker to wake first; written under L
-    atomic<bool> wanted_{false};            // A: a producer found nobody to wake
-    atomic<bool> short_of_threads_{false};  // A: the last attempt to create a worker failed; written under L
-    atomic<std::int64_t> creating_since_{0}; // A: steady clock; 0: no worker is being created. Written under L
-    atomic<bool> has_rescuable_{false};     // A: some pwqs have a rescuer; written under L
-    idle_workers idle_ CMWQ_GUARDED_BY(lock_);                        // L
-    bool creating_ CMWQ_GUARDED_BY(lock_) = false;                    // L: a worker is being created
-    bool stopping_ CMWQ_GUARDED_BY(lock_) = false;                    // L
-    std::int64_t short_since_ CMWQ_GUARDED_BY(lock_) = 0; // L: since when a lack of workers holds items up; steady clock
-    thread_refusals refused_ CMWQ_GUARDED_BY(lock_);      // L: what the system refused to its last worker
+    const bool is_per_cpu_;                        // I
+    pool_spec spec_;                               // I: while the pool has users
+    atomic<worker*> next_idle_{nullptr};           // A: the idle worker to wake first; written under L
+    atomic<bool> wanted_{false};                   // A: a producer found nobody to wake
+    atomic<bool> short_of_threads_{false};         // A: the last attempt to create a worker failed; written under L
+    atomic<std::int64_t> creating_since_{0};       // A: steady clock; 0: no worker is being created. Written under L
+    atomic<bool> has_rescuable_{false};            // A: some pwqs have a rescuer; written under L
+    idle_workers idle_ CMWQ_GUARDED_BY(lock_);     // L
+    bool creating_ CMWQ_GUARDED_BY(lock_) = false; // L: a worker is being created
+    bool stopping_ CMWQ_GUARDED_BY(lock_) = false; // L
+    std::int64_t short_since_ CMWQ_GUARDED_BY(lock_) =
+        0;                                           // L: since when a lack of workers holds items up; steady clock
+    thread_refusals refused_ CMWQ_GUARDED_BY(lock_); // L: what the system refused to its last worker
 
 private:
     static void thread_main(void* self);
-    void publish_next_idle_locked() noexcept CMWQ_REQUIRES(lock_) { next_idle_.store(idle_.front(), seq_cst); } // [IDLE-2]
+    void publish_next_idle_locked() noexcept CMWQ_REQUIRES(lock_) {
+        next_idle_.store(idle_.front(), seq_cst);
+    } // [IDLE-2]
     void make_room_for_runs(std::size_t nr_workers) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
-        return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});
-    }
     [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});
     }

@@ -126,7 +126,7 @@ CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
     deferred d;
     if (!lock_for_service()) {
         wanted_.store(true, seq_cst); // [UNIFORM]
-        env_.requests.arm_monitor();            // which asks again at a tick
+        env_.requests.arm_monitor();  // which asks again at a tick
         return true;
     }
     const scoped_lock g(lock_, adopt_lock);

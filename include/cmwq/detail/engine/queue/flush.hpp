@@ -3,7 +3,7 @@
 // Waiting for queues.
 #pragma once
 
-#include <cmwq/detail/engine/pool/bottom_half.hpp>
+#include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/wait_graph.hpp>

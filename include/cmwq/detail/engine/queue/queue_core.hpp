@@ -7,8 +7,11 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/engine/pool/rescuer.hpp>
+#include <cmwq/detail/engine/pool/thread_pool.hpp>
+#include <cmwq/detail/engine/queue/pushed.hpp>
 #include <cmwq/detail/engine/runtime/library_copy.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
@@ -27,10 +30,10 @@ struct queue_tag;
 
 /// Which pwq serves which CPU of the runtime. Constant once it is published.
 struct pwq_map {
-    std::vector<pool_workqueue*> of_place; ///< by the place of the CPU in the runtime; each has one
+    std::vector<pool_workqueue*> of_cpu; ///< by the index of the CPU in the runtime; each has one
 
     [[nodiscard]] bool contains(const pool_workqueue& p) const noexcept {
-        for (const pool_workqueue* q : of_place) {
+        for (const pool_workqueue* q : of_cpu) {
             if (q == &p) return true;
         }
         return false;
@@ -75,7 +78,7 @@ public:
     [[nodiscard]] bool is_shut() const noexcept { return (closed_.load(acquire) & shut) != 0; } // [OPEN]
     void mark_dead() noexcept {
         closed_.fetch_or(dead, acq_rel); // [OPEN]
-        if (its_rescuer != nullptr) its_rescuer->forget_thread();
+        if (own_rescuer != nullptr) own_rescuer->forget_thread();
     }
 
     /// Drains nest: the last one to end opens the queue again, and the destructor's never ends.
@@ -93,6 +96,20 @@ public:
     [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; } // [OPEN]
 
     [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+
+    // --- the path of an item --------------------------------------------------------------------------------------------
+
+    /// Chooses the pool and pushes an item whose PENDING the caller owns. The caller notifies the pool, as soon as it holds
+    /// no lock. `cpu`: its number, or any_cpu.
+    [[nodiscard]] pushed<> push(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue that is known to be per_cpu.
+    [[nodiscard]] managed_pool& push_per_cpu(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue of bottom halves.
+    [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue that is known to be attrs_keyed, and served by pools of that type. `node`: prefer a CPU
+    /// there; -1: no matter.
+    template <class Pool>
+    [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu, int node = -1) noexcept;
 
     // --- limits ---------------------------------------------------------------------------------------------------------
 
@@ -157,7 +174,7 @@ public:
     [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
 
     /// Notes that a replaced pwq has drained, for reap().
-    void ask_for_reaping() noexcept { reap_wanted_.store(true, release); }                       // [LOCK]
+    void request_reaping() noexcept;
     [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [LOCK]
 
     /// Calls `f(pool_workqueue&)` for each in the order of their making, also for those that were replaced.
@@ -177,11 +194,12 @@ public:
 
     // --- for dump(): while the queue cannot go --------------------------------------------------------------------------
 
-    [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_place() const CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_cpu() const CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
     void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
 
     runtime_core& rt;                          // I
+    const pool_env& env;                       // I
     const std::string name;                    // I
     const pool_kind kind;                      // I
     const bool managed;                        // I
@@ -190,7 +208,7 @@ public:
     const bool cpu_intensive;                  // I
     const bool freezable;                      // I
     bool limit_is_fixed = false;               // I: of a system queue
-    std::unique_ptr<rescuer> its_rescuer;      // I: null: it has none
+    std::unique_ptr<rescuer> own_rescuer;      // I: null: it has none
     workqueue_base* const front;               // I
     exception_sink on_exception;               // I
     const std::unique_ptr<grace_period> grace; // A: attrs_keyed: whoever reads `map`
@@ -200,6 +218,10 @@ public:
     alignas(cache_line) intrusive_list<work_timer, timer_tag> armed;
 
 private:
+    template <class F>
+    [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
+    template <class Pool>
+    static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
@@ -28,9 +29,9 @@ CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
 }
 
 CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
-    : rt(runtime), name(s.name), kind(s.pool), managed(s.managed), fifo(s.fifo), prio(s.prio),
+    : rt(runtime), env(runtime.env()), name(s.name), kind(s.pool), managed(s.managed), fifo(s.fifo), prio(s.prio),
       cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
-      grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(runtime.nr_cpus()) : nullptr),
+      grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(env.cpus.nr_cpus()) : nullptr),
       max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
     if (s.min_active == 0) return;
     check_min_active(s.min_active, s.max_active);
@@ -47,9 +48,71 @@ CMWQ_INLINE queue_core::~queue_core() {
 
 CMWQ_INLINE queue_plan::~queue_plan() {
     for (const auto& p : fresh) {
-        p->pool->end_rescuable(*p);
-        queue->rt.pools().put(*p->pool);
+        if (p->rescued_in != nullptr) p->rescued_in->end_rescuable(*p);
+        queue->env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
     }
+}
+
+// --- the path of an item ----------------------------------------------------------------------------------------------
+
+// Never twice at once: if a worker of another pool still runs the item, it is run there again, if that pool serves the
+// queue. Returns the pwq, or null: `behind()` has put the item behind that run.
+template <class F>
+pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept {
+    pool_workqueue* pwq = m.of_cpu[index];
+    const std::uint64_t last = work_access::pool_id(work_access::place_of(w));
+    if (last == 0 || last == pwq->pool->id() || !env.pools.owns(last)) return pwq;
+    item_pool& before = env.pools.pool(last);
+    if (!before.runs_now(w)) return pwq;
+    bool serves = false;
+    for (pool_workqueue* there : m.of_cpu) {
+        if (there->pool != &before) continue;
+        pwq = there;
+        serves = true;
+    }
+    return serves || !behind(before) ? pwq : nullptr;
+}
+
+template <class Pool>
+Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
+    const bool was_queued_before = work_access::pool_id(work_access::place_of(w)) != 0;
+    work_access::set_pwq(w, &pwq);
+    Pool& pool = static_cast<Pool&>(*pwq.pool); // read now: the pwq may be gone as soon as the item has been pushed
+    pool.push(w, was_queued_before);
+    return pool;
+}
+
+CMWQ_INLINE managed_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
+    const pwq_map& m = *map.load(seq_cst); // constant: per_cpu queues have no other
+    return push_to<managed_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
+}
+
+CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu) noexcept {
+    const pwq_map& m = *map.load(seq_cst); // as above
+    return push_to<bottom_half_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
+}
+
+template <class Pool>
+pushed<Pool> queue_core::push_keyed(work_base& w, int cpu, int node) noexcept {
+    unsigned index = env.cpus.index_of(cpu);
+    pushed<Pool> result{grace_period::reader(*grace, index)};
+    const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
+    if (node >= 0) index = env.cpus.index_on_node(index, node);
+    // An ordered queue runs nothing in its new pool before all is done in the old one: its order needs no exception.
+    pool_workqueue* const pwq = fifo ? m.of_cpu[index] : pwq_for(w, m, index, [&](item_pool& before) {
+        return before.push_behind_own_run(w, *this); // a pool that apply() has replaced, or one of another queue
+    });
+    if (pwq != nullptr) result.pool = &push_to<Pool>(*pwq, w);
+    return result;
+}
+
+CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
+    switch (kind) {
+    case pool_kind::per_cpu: return {{}, &push_per_cpu(w, cpu)};
+    case pool_kind::dispatcher: return {{}, &push_bottom_half(w, cpu)};
+    case pool_kind::attrs_keyed: break;
+    }
+    return push_keyed<item_pool>(w, cpu);
 }
 
 // --- limits -----------------------------------------------------------------------------------------------------------
@@ -74,9 +137,9 @@ CMWQ_INLINE void queue_core::share_out_locked() noexcept {
         const unsigned share = here == 0 ? min : (max * here + all_cpus - 1) / all_cpus;
         slots_of_nodes_[node]->set_max(std::clamp(share, min, max));
     }
-    while (worker_pool* p = spanning_slots_.grant()) p->after_push();
+    while (item_pool* p = spanning_slots_.grant()) p->notify();
     for (const auto& slots : slots_of_nodes_) {
-        while (worker_pool* p = slots->grant()) p->after_push();
+        while (item_pool* p = slots->grant()) p->notify();
     }
 }
 
@@ -102,53 +165,57 @@ CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
 
 CMWQ_INLINE void queue_core::make_pwqs() {
     auto m = std::make_unique<pwq_map>();
-    m->of_place.reserve(rt.nr_cpus());
+    m->of_cpu.reserve(env.cpus.nr_cpus());
     const scoped_lock g(lock_);
-    for (unsigned place = 0; place < rt.nr_cpus(); ++place) {
-        const bool dispatched = kind == pool_kind::dispatcher;
-        auto* p =
-            new pool_workqueue(*this, dispatched ? rt.bottom_half_at(place, prio) : rt.pool_at(place, prio), nullptr);
-        // What drains a bottom half runs one item at a time: there is nothing to limit.
-        p->max_active = dispatched ? ~0u : max_active_.load(relaxed);
+    for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
+        pool_workqueue* p = nullptr;
+        if (kind == pool_kind::dispatcher) {
+            p = new pool_workqueue(*this, env.pools.bottom_half_at(index, prio), nullptr);
+            p->max_active =
+                ~0u; // the thread that drains a bottom half runs one item at a time: there is nothing to limit
+        } else {
+            p = new pool_workqueue(*this, env.pools.pool_at(index, prio), nullptr);
+            p->max_active = max_active_.load(relaxed);
+        }
         p->serial = ++nr_pwqs_made_;
         pwqs_.push_back(*p);
-        m->of_place.push_back(p);
-        if (its_rescuer != nullptr) p->pool->make_rescuable(*p);
+        m->of_cpu.push_back(p);
+        if (own_rescuer != nullptr) env.pools.pool_at(index, prio).make_rescuable(*p);
     }
     map.store(m.release(), release); // [NEW]
-    if (its_rescuer == nullptr) return;
-    cpuset all = rt.cpus();
-    its_rescuer->follow(all);
+    if (own_rescuer == nullptr) return;
+    cpuset all = env.cpus.cpus();
+    own_rescuer->follow(all);
 }
 
 CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
     queue_plan plan(*this, wanted);
-    plan.map->of_place.resize(rt.nr_cpus());
+    plan.map->of_cpu.resize(env.cpus.nr_cpus());
     const pwq_map* const now = map.load(relaxed);
-    for (pool_choice& choice : rt.choose_pools(plan, lenient)) {
-        worker_pool& pool = rt.pools().get(std::move(choice.spec));
+    for (pool_choice& choice : rt.placing().choose_pools(plan, lenient)) {
+        rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that stays keeps its pwq
-            for (pool_workqueue* old : now->of_place) {
+            for (pool_workqueue* old : now->of_cpu) {
                 if (old->pool == &pool) pwq = old;
             }
         }
         if (pwq != nullptr) {
-            rt.pools().put(pool);
+            env.pools.shared().put(pool);
         } else {
             try {
                 node_slots& slots = slots_of_node(fifo ? -1 : pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
                 auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots);
-                if (its_rescuer != nullptr) pool.make_rescuable(*fresh);
+                if (own_rescuer != nullptr) pool.make_rescuable(*fresh);
                 plan.fresh.push_back(std::move(fresh));
             } catch (...) {
-                rt.pools().put(pool);
+                env.pools.shared().put(pool);
                 throw;
             }
             pwq = plan.fresh.back().get();
         }
-        for (const unsigned place : choice.places) plan.map->of_place[place] = pwq;
+        for (const unsigned index : choice.indices) plan.map->of_cpu[index] = pwq;
     }
     return plan;
 }
@@ -167,7 +234,7 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     p.fresh.clear();
     attrs_ = std::move(p.wanted);
     cpus_of_node_.swap(p.cpus_of_node);
-    if (its_rescuer != nullptr) its_rescuer->follow(p.cpus);
+    if (own_rescuer != nullptr) own_rescuer->follow(p.cpus);
     share_out_locked();
     const pwq_map* const fresh = p.map.release();
     map.store(fresh, seq_cst); // [GRACE-2]
@@ -178,7 +245,12 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
         if (old->contains(*pwq) && !fresh->contains(*pwq) && pwq->pool->detach(*pwq)) reapable = true;
     }
     delete old;
-    if (reapable) rt.request_reaping(*this);
+    if (reapable) request_reaping();
+}
+
+CMWQ_INLINE void queue_core::request_reaping() noexcept {
+    reap_wanted_.store(true, release); // [LOCK]
+    env.requests.request_cleaning();
 }
 
 CMWQ_INLINE void queue_core::reap() noexcept {
@@ -194,7 +266,7 @@ CMWQ_INLINE void queue_core::reap() noexcept {
         gone_.started += counted.started;
         gone_.completed += counted.completed;
         pwqs_.remove(one);
-        rt.pools().put(*one.pool);
+        env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
         delete &one;
     }
     if (fifo && !pwqs_.empty()) pwqs_.front()->pool->unplug(*pwqs_.front());
@@ -205,20 +277,22 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     grace->wait(); // they have queued, and are just looking whether somebody has to be woken
     const scoped_lock g(lock_);
     while (pool_workqueue* p = pwqs_.pop_front()) {
-        rt.pools().put(*p->pool);
+        env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
         delete p;
     }
 }
 
 // --- rescue, freezing, shut-down --------------------------------------------------------------------------------------
 
-CMWQ_INLINE void queue_core::make_rescuer() { its_rescuer = std::make_unique<rescuer>(*this); }
+CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<rescuer>(*this); }
 
 CMWQ_INLINE void queue_core::end_rescuer() noexcept {
-    if (its_rescuer == nullptr) return;
-    its_rescuer->stop(); // called for what others have run since, it may have been on its way to a seat
-    for_each_pwq([](pool_workqueue& p) { p.pool->end_rescuable(p); });
-    its_rescuer.reset();
+    if (own_rescuer == nullptr) return;
+    own_rescuer->stop(); // called for what others have run since, it may have been on its way to a seat
+    for_each_pwq([](pool_workqueue& p) {
+        if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
+    });
+    own_rescuer.reset();
 }
 
 CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
@@ -288,6 +362,42 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
         total.completed += one.completed;
     }
     return total;
+}
+
+// --- the watch of a queue at its limit ---------------------------------------------------------------------------------
+
+CMWQ_INLINE void queue_core::note_backlog() noexcept {
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-3]
+}
+
+CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
+    // [WATCH-3] Taken back before the look: an item that comes to wait after the look says so again.
+    if (!backlog_.exchange(false, seq_cst)) return false;
+    const std::uint64_t completed = stats().completed;
+    const bool stands_still = std::exchange(completed_seen_, completed) == completed;
+    const std::size_t before = runs.size();
+    bool waiting = false, all_run = true;
+    const auto look_at = [&](pool_workqueue& p) {
+        const std::size_t n = runs.size();
+        item_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
+        waiting |= b.waiting;
+        all_run &= b.all_run;
+        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // nothing is allocated in there
+            room = b.runs;
+            runs.resize(n + room);
+            b = p.pool->backlog_of(p, &runs[n], room);
+        }
+        runs.resize(n + (stands_still && all_run ? b.runs : 0));
+    };
+    try {
+        for_each_pwq(look_at);
+    } catch (...) { // without memory: it is looked at again
+        backlog_.store(true, relaxed);
+        throw;
+    }
+    if (!waiting || !all_run) runs.resize(before);
+    if (waiting) backlog_.store(true, relaxed);
+    return waiting;
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -12,7 +12,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class runtime_core;
+struct pool_env;
+class queue_list;
 
 /// Of two times, 0 being none.
 constexpr std::int64_t sooner(std::int64_t a, std::int64_t b) noexcept { return a == 0 || (b != 0 && b < a) ? b : a; }
@@ -22,7 +23,8 @@ constexpr std::int64_t sooner(std::int64_t a, std::int64_t b) noexcept { return 
 /// Letters: A atomic · G the lock of the graph of waits · ST the staff thread
 class diagnosis_thread {
 public:
-    explicit diagnosis_thread(runtime_core& rt) noexcept : rt_(rt) {}
+    /// `env` and `queues` need not be made yet.
+    diagnosis_thread(const pool_env& env, const queue_list& queues) noexcept : env_(env), queues_(queues) {}
     diagnosis_thread(const diagnosis_thread&) = delete;
     diagnosis_thread& operator=(const diagnosis_thread&) = delete;
 
@@ -46,11 +48,14 @@ private:
     static void thread_main(void* self);
     void serve() noexcept;
     std::int64_t serve_backlogs() noexcept;
-    void tell() noexcept;
+    void notify() noexcept;
+    bool look_at_backlogs(std::int64_t passed) noexcept;
+    [[nodiscard]] std::int64_t backlog_limit() const noexcept;
     [[nodiscard]] std::int64_t backlog_interval() const noexcept;
 
-    runtime_core& rt_;
-    thread thread_; // ST
+    const pool_env& env_;      // I
+    const queue_list& queues_; // I
+    thread thread_;            // ST
     parker sleep_;
     atomic<bool> exists_{false};          // A: there is a thread to be told, or will be
     atomic<bool> stop_{false};            // A

@@ -25,15 +25,10 @@ __attribute__((format(printf, 2, 3))) inline void print(std::string& to, const c
     to += line;
 }
 
-CMWQ_INLINE pool_summary worker_pool::summary() const noexcept {
-    const scoped_lock g(lock_);
-    return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
-}
-
-CMWQ_INLINE void dump_pool(std::string& to, std::size_t number, const worker_pool& pool,
+CMWQ_INLINE void dump_pool(std::string& to, std::size_t number, const rescuable_pool& pool,
                            const pool_registry& registry) {
     const pool_summary now = pool.summary();
-    const bool shared = pool.role() == pool_role::attrs_keyed;
+    const bool shared = !pool.is_per_cpu();
     pool_spec spec;
     const unsigned users = shared ? registry.users_of(pool, spec) : 1;
     if (users == 0 || (!shared && now.workers == 0)) return;
@@ -70,30 +65,29 @@ CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
 
 CMWQ_INLINE std::string runtime_core::dump() const {
     std::string text;
-    if (dead_.load(relaxed)) return text; // locks may be held by threads that do not exist here
-    const cpuset unbound = unbound_cpus();
-    text += describe(topology_of_machine(), unbound, default_scope());
+    if (is_dead()) return text; // locks may be held by threads that do not exist here
+    const cpuset unbound = placement_.unbound_cpus();
+    text += describe(cpus_.machine(), unbound, placement_.default_scope());
     text += "\nUnbound CPUs: " + unbound.to_string() + "\n\nWorker Pools\n============\n";
-    const auto number = [this](const worker_pool& p) { return static_cast<std::size_t>(p.id() - first_pool_id_); };
-    for_each_pool([&](const worker_pool& p) { dump_pool(text, number(p), p, registry_); });
+    const auto number = [this](const item_pool& p) { return static_cast<std::size_t>(p.id() - pools_.id()); };
+    pools_.for_each_pool([&](const rescuable_pool& p) { dump_pool(text, number(p), p, pools_.shared()); });
 
     text += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
-    for (const auto& s : slots_) print(text, " %3u", s->cpu);
+    for (const unsigned cpu : cpus_.cpus()) print(text, " %3u", cpu);
     text += "]\n";
     std::string limits, waiting; // the latter before the lock: that of the graph comes first
-    for (const told_wait& w : wait_graph::get().waits_of(*this)) {
+    for (const told_wait& w : wait_graph::get().waits_of(env_)) {
         waiting += describe_wait(w);
         print(waiting, ", for %lld ms\n", static_cast<long long>((steady_now() - w.since) / 1'000'000));
     }
-    const scoped_lock g(queues_lock_);
-    for (queue_core* q = queues_.front(); q != nullptr; q = queues_.next(*q)) {
-        print(text, "%-24.24s %-8s%s   ", q->name.c_str(), kind_of(*q), q->keyed() && q->is_strict() ? ",S" : "  ");
-        for (const pool_workqueue* p : q->pwqs_by_place()) {
+    queues_.for_each([&](const queue_core& q) {
+        print(text, "%-24.24s %-8s%s   ", q.name.c_str(), kind_of(q), q.keyed() && q.is_strict() ? ",S" : "  ");
+        for (const pool_workqueue* p : q.pwqs_by_cpu()) {
             print(text, " %3zu", number(*p->pool));
         }
         text += '\n';
-        if (q->keyed()) q->dump_limits(limits);
-    }
+        if (q.keyed()) q.dump_limits(limits);
+    });
     text +=
         "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
         "pools that span nodes]\n" +
@@ -102,10 +96,10 @@ CMWQ_INLINE std::string runtime_core::dump() const {
     return text;
 }
 
-CMWQ_INLINE std::vector<const pool_workqueue*> queue_core::pwqs_by_place() const {
+CMWQ_INLINE std::vector<const pool_workqueue*> queue_core::pwqs_by_cpu() const {
     const scoped_lock g(lock_);
     const pwq_map& m = *map.load(relaxed); // changed under the lock only
-    return {m.of_place.begin(), m.of_place.end()};
+    return {m.of_cpu.begin(), m.of_cpu.end()};
 }
 
 CMWQ_INLINE bool queue_core::is_strict() const noexcept {

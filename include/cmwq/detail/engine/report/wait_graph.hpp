@@ -16,7 +16,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-class runtime_core;
+struct pool_env;
 class queue_core;
 class wait_look;
 struct seen_wait;
@@ -119,11 +119,11 @@ public:
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
     }
 
-    /// The diagnosis thread of `rt`: looks whether waits of its items are stuck, if it is time for that, and reports what
+    /// The diagnosis thread of the runtime of `env`: looks whether waits of its items are stuck, if it is time for that, and reports what
     /// has been found twice. Returns when to look again, steady clock; 0: when the next wait is registered.
-    static std::int64_t look(runtime_core& rt) noexcept;
+    static std::int64_t look(const pool_env& env) noexcept;
     /// For dump(): the waits of its items, the oldest first. Throws std::bad_alloc.
-    [[nodiscard]] std::vector<told_wait> waits_of(const runtime_core& rt) CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::vector<told_wait> waits_of(const pool_env& env) CMWQ_EXCLUDES(lock_);
 
 private:
     friend class registered_wait;
@@ -132,7 +132,7 @@ private:
     /// Not at once: most waits are short, and what is in between two states is not mistaken for stuck twice.
     static constexpr std::int64_t patience = 100'000'000;
 
-    [[nodiscard]] static bool belongs_to(const registered_wait& r, const runtime_core& rt) noexcept;
+    [[nodiscard]] static bool belongs_to(const registered_wait& r, const pool_env& env) noexcept;
     [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
     void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
     void delist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The graph of waits, and what pools tell about those who wait in them.
+// The graph of waits.
 //
 // While the lock of the graph is held nobody who is registered goes on: its thread sleeps, or waits for the lock to leave
 // the graph. So a run whose thread is registered does not end, and an edge to such a run, seen under the lock of its
@@ -8,7 +8,7 @@
 // with less.
 #pragma once
 
-#include <cmwq/detail/engine/pool/worker_pool.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/engine/report/wait_graph.hpp>
@@ -23,98 +23,6 @@
 #include <utility>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-// --- the pool ---------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void worker_pool::stop_waiting(item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
-    if (!iw.waits) return;
-    item_waiter** link = iw.runner != nullptr ? &iw.runner->waiters : &item_waiters_;
-    while (*link != &iw) link = &(*link)->next;
-    *link = iw.next;
-    iw.waits = false;
-}
-
-CMWQ_INLINE void worker_pool::stop_waiting(color_waiter& cw) noexcept {
-    const scoped_lock g(lock_);
-    if (cw.waits) cw.pwq->colors.forget(cw);
-}
-
-CMWQ_INLINE worker* worker_pool::draining_worker_locked() noexcept {
-    if (role_ != pool_role::bottom_half || busy_.front()->current_pwq == nullptr) return nullptr;
-    return busy_.front();
-}
-
-CMWQ_INLINE worker_pool::awaited_item worker_pool::look_at(const item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
-    if (!iw.waits) return {};
-    if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
-    const work_base& w = *iw.item; // pending, and listed here
-    pool_workqueue& pwq = *work_access::pwq(w);
-    switch (work_access::place_of(w) & place::list_mask) {
-    case place::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
-    case place::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
-    default: return {.before = draining_worker_locked(), .queue = pwq.queue};
-    }
-}
-
-CMWQ_INLINE worker_pool::awaited_rest worker_pool::look_at(const color_waiter& cw) noexcept {
-    const scoped_lock g(lock_);
-    if (!cw.waits) return {};
-    pool_workqueue& pwq = *cw.pwq;
-    const work_base* const first = pwq.inactive.front(); // the oldest: if it is too young, then all of them are
-    return {.pwq = &pwq,
-            .generation = pwq.colors.generation_of(cw),
-            .inactive = first != nullptr && pwq.colors.covers(cw, place::color_of(work_access::place_of(*first))),
-            .slots = pwq.slots};
-}
-
-CMWQ_INLINE worker* worker_pool::run_awaited_by(const item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
-    return iw.waits ? iw.runner : nullptr;
-}
-
-template <class F>
-void worker_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
-    const scoped_lock g(lock_);
-    if (!cw.waits) return;
-    pool_workqueue& pwq = *cw.pwq;
-    const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
-    if (to <= from) return;
-    pwq.searched_by = search;
-    pwq.searched_to = to;
-    for (worker* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
-        const std::uint64_t its = pwq.colors.generation_of(k->current_color);
-        if (its > from && its <= to) f(*k);
-    }
-}
-
-CMWQ_INLINE std::size_t worker_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
-    const scoped_lock g(lock_);
-    const bool drains = draining_worker_locked() == &k;
-    const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);
-    if (n > room) return n;
-    const auto note = [&to](const pool_workqueue& pwq, unsigned color) {
-        *to++ = {&pwq, pwq.colors.generation_of(color), pwq.colors.nr_left(), 0};
-    };
-    const auto note_all = [&](item_list& list) {
-        for (work_base* w = list.front(); w != nullptr; w = list.next(*w)) {
-            note(*work_access::pwq(*w), place::color_of(work_access::place_of(*w)));
-        }
-    };
-    note(*k.current_pwq, k.current_color);
-    note_all(k.scheduled);
-    if (drains) note_all(worklist_);
-    return n;
-}
-
-CMWQ_INLINE worker_pool::active_items worker_pool::count_active(const pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    drain_locked(d); // a slot that was granted just now makes something active
-    kick_locked(d);
-    return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
-}
 
 // --- one wait ---------------------------------------------------------------------------------------------------------
 
@@ -154,7 +62,7 @@ CMWQ_INLINE void registered_wait::enter() {
     graph.lock_.unlock();
     if (!closes) return;
     if (!by_.may_throw) {
-        self_->pool.runtime().report(event::kind::deadlock, 0, current_cpu(), [&] { return describe_cycle(cycle); });
+        self_->pool.env().events.report(event::kind::deadlock, 0, current_cpu(), [&] { return describe_cycle(cycle); });
         return;
     }
     stop_waiting();
@@ -164,9 +72,9 @@ CMWQ_INLINE void registered_wait::enter() {
 // Who is to go on without memory must not wait for somebody who needs it.
 CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     queue_core& mine = *self_->current_pwq->queue;
-    if (mine.its_rescuer == nullptr || !by_.of_pending) return;
+    if (mine.own_rescuer == nullptr || !by_.of_pending) return;
     const auto depends_on = [](const queue_core* q) {
-        return q != nullptr && q->its_rescuer == nullptr && q->kind != pool_kind::dispatcher; // which needs no thread
+        return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // which needs no thread
     };
     bool depends = false;
     std::string other;
@@ -175,7 +83,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
             depends = depends_on(queue_);
             if (depends) other = queue_->name;
         } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
-            at.runtime->with_queues_kept([&] {
+            at.runtime->queues().with_all_kept([&] {
                 const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
                 depends = depends_on(q);
                 if (depends) other = q->name;
@@ -185,7 +93,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
         return;
     }
     if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
-    mine.rt.report(event::kind::flush_dependency, 0, current_cpu(), [&] {
+    mine.env.events.report(event::kind::flush_dependency, 0, current_cpu(), [&] {
         return "cmwq: " + describe(who_) + " of " + describe_queue(mine.name) + ", which has a rescuer, waits in " +
                by_.name + " for " + (queue_ == nullptr ? describe(item_) + " of " : std::string()) +
                describe_queue(other) + ", which has none: if no thread can be made, both stand still";
@@ -247,14 +155,14 @@ CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
     }
 }
 
-CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const runtime_core& rt) noexcept {
-    return &r.self_->pool.runtime() == &rt;
+CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const pool_env& env) noexcept {
+    return &r.self_->pool.env() == &env;
 }
 
 CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
     r.since_ = steady_now();
     waits_.push_front(r);
-    for (worker* k = r.self_; k != nullptr; k = k->beneath) {
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = &r;
         if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // does not change before it is delisted
     }
@@ -264,14 +172,14 @@ CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
     if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
     if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
     waits_.remove(r);
-    for (worker* k = r.self_; k != nullptr; k = k->beneath) {
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = nullptr;
         if (k->current_pwq != nullptr) k->current_pwq->waiting.remove(*k);
     }
 }
 
 CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
-    diagnosis_thread& looks = r.self_->pool.runtime().diagnosis();
+    diagnosis_thread& looks = r.self_->pool.env().diagnosis;
     looks.look_at_waits_by(std::max(r.since_ + patience, looks.no_look_before));
 }
 
@@ -328,16 +236,16 @@ CMWQ_INLINE std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait
     return cycle;
 }
 
-CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const runtime_core& rt) {
+CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const pool_env& env) {
     std::vector<told_wait> all;
     lock_.lock();
     if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
         lock_.unlock();
-        return instead->waits_of(rt);
+        return instead->waits_of(env);
     }
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
-            if (belongs_to(*r, rt)) all.push_back(tell_locked(*r));
+            if (belongs_to(*r, env)) all.push_back(tell_locked(*r));
         }
     } catch (...) {
         lock_.unlock();

@@ -3,7 +3,7 @@
 // wait_look: one look at all waits of the process, for those that will never end.
 #pragma once
 
-#include <cmwq/detail/engine/pool/worker_pool.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/report/stuck_set.hpp>
 #include <cmwq/detail/engine/report/wait_graph.hpp>
 
@@ -38,9 +38,9 @@ public:
     void collect() CMWQ_NO_TSA;
     /// Finds those that are stuck. No lock is held.
     void solve();
-    /// Notes with the waits what has been found, and tells the knots of waits of `rt` that have been found before, too.
-    [[nodiscard]] std::vector<std::vector<told_wait>> publish(const runtime_core& rt, std::int64_t now) CMWQ_NO_TSA;
-    /// After that: when to look at the waits of `rt` again; 0: none is left.
+    /// Notes with the waits what has been found, and tells the knots of waits of the runtime of `env` that have been found before, too.
+    [[nodiscard]] std::vector<std::vector<told_wait>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
+    /// After that: when to look at the waits of the runtime of `env` again; 0: none is left.
     [[nodiscard]] std::int64_t next() const noexcept { return next_; }
     /// False: the graph has gone into another one meanwhile, and nothing has come of it.
     [[nodiscard]] bool lasted() const noexcept { return lasted_; }
@@ -85,7 +85,7 @@ private:
     std::uint64_t number_ = ~std::uint64_t{0};
     bool lasted_ = false;
     std::deque<seen_wait> seen_;
-    std::vector<worker_pool::held_item> room_, held_;
+    std::vector<item_pool::held_item> room_, held_;
     std::vector<std::pair<node, node>> for_runs_;         // who waits, for the end of whose wait
     std::vector<awaited_items> for_items_;                // who waits for items of a pwq
     std::vector<std::pair<node, std::size_t>> for_limit_; // who waits for room in limits_

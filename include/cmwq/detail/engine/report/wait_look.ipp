@@ -84,12 +84,12 @@ CMWQ_INLINE stuck_set::node wait_look::number_of_locked(registered_wait& r) {
 CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     const node who = number_of_locked(r);
     r.seen_->looked_at = true;
-    for (worker* k = r.self_; k != nullptr; k = k->beneath) {
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         if (k->current_pwq != nullptr) hold_locked(*k, who);
     }
     ++nr_steps_;
     for (unsigned i = 0; i < r.nr_nodes_; ++i, ++nr_steps_) {
-        const worker_pool::awaited_rest rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
+        const item_pool::awaited_rest rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
         for_items_.push_back({who, rest.pwq, rest.generation});
         if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
@@ -97,13 +97,13 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // what it waits for may have happened, and the runtime be on its way
     if (at.runtime == nullptr) return;
-    worker_pool& pool = at.runtime->pool(r.pool_id_);
-    const worker_pool::awaited_item a = pool.look_at(*r.iw_);
+    item_pool& pool = at.runtime->pool(r.pool_id_);
+    const item_pool::awaited_item a = pool.look_at(*r.iw_);
     await_run_locked(who, a.run != nullptr ? a.run : a.before);
     if (a.inactive_on == nullptr) return;
     // The queue of a pending item stays as long as its runtime cannot forget it.
-    at.runtime->with_queues_kept([&] {
-        const worker_pool::awaited_item now = pool.look_at(*r.iw_);
+    at.runtime->queues().with_all_kept([&] {
+        const item_pool::awaited_item now = pool.look_at(*r.iw_);
         if (now.inactive_on == nullptr) return; // nothing that keeps it from ending, as far as can be told
         for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on, now.inactive_on->slots));
     });
@@ -135,7 +135,7 @@ CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const po
     limited l{.queue = q.name, .max_active = q.max_active()};
     q.for_each_pwq([&](pool_workqueue& p) {
         if (slots != nullptr ? p.slots != slots : &p != pwq) return;
-        const worker_pool::active_items here = p.pool->count_active(p);
+        const item_pool::active_items here = p.pool->count_active(p);
         l.all += here.all;
         l.frozen |= here.frozen;
         parts_.insert_or_assign(&p, part{limits_.size(), here.nr_left});
@@ -169,7 +169,7 @@ CMWQ_INLINE void wait_look::solve() {
 // will. Nothing active at all is between two states.
 CMWQ_INLINE void wait_look::add_limits() {
     for (limited& l : limits_) l.id = stuck_.add_all();
-    for (const worker_pool::held_item& h : held_) {
+    for (const item_pool::held_item& h : held_) {
         const auto p = parts_.find(h.pwq);
         if (p == parts_.end()) continue;
         limited& l = limits_[p->second.limit];
@@ -200,7 +200,7 @@ CMWQ_INLINE void wait_look::add_generations() {
     };
     std::vector<generation> all;
     all.reserve(held_.size());
-    for (const worker_pool::held_item& h : held_) all.push_back({h.pwq, h.generation, h.wait});
+    for (const item_pool::held_item& h : held_) all.push_back({h.pwq, h.generation, h.wait});
     std::ranges::sort(all, std::less<>());
     std::vector<generation> nodes;
     for (const generation& g : all) {
@@ -257,7 +257,7 @@ CMWQ_INLINE std::vector<told_wait> wait_look::tell_locked(const std::vector<node
 
 // A wait is looked at often while it is young, and then again whenever it has lasted twice as long: something else than a
 // wait may have made it stuck, a limit that was lowered for instance. One that is suspected is looked at soon.
-CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const runtime_core& rt, std::int64_t now) {
+CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const pool_env& env, std::int64_t now) {
     constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
     constexpr std::size_t none = ~std::size_t{0};
     std::vector<std::size_t> knots(seen_.size(), none); // where each one leads
@@ -278,7 +278,7 @@ CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const runtime
     try {
         for (seen_wait& s : seen_) {
             const std::size_t knot = knots[s.number];
-            if (s.gone || s.wait->reported_ || knot == none || !wait_graph::belongs_to(*s.wait, rt)) continue;
+            if (s.gone || s.wait->reported_ || knot == none || !wait_graph::belongs_to(*s.wait, env)) continue;
             if (!is_confirmed_locked(s, now)) continue;
             if (states[knot] == knot_state::unknown) {
                 bool confirmed = true;
@@ -291,7 +291,7 @@ CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const runtime
         // NOLINTNEXTLINE(bugprone-empty-catch): what could not be told is told at the next look
     } catch (const std::bad_alloc&) {}
     for (const seen_wait& s : seen_) {
-        if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, rt)) continue;
+        if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, env)) continue;
         const std::int64_t age = now - s.wait->since_;
         const std::int64_t at = stuck_.is_stuck(s.number) || age < young ? now + patience : now + age;
         if (next_ == 0 || at < next_) next_ = at;
@@ -302,9 +302,9 @@ CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const runtime
 
 // --- when it is time --------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE std::int64_t wait_graph::look(runtime_core& rt) noexcept {
+CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     constexpr std::int64_t pause_for_a_step = 20'000; // fifty times what one takes, and more
-    diagnosis_thread& d = rt.diagnosis();
+    diagnosis_thread& d = env.diagnosis;
     const std::int64_t due = d.waits_due();
     const std::int64_t now = steady_now();
     if (due == 0 || now < due) return due;
@@ -320,7 +320,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(runtime_core& rt) noexcept {
         wait_look looking(g);
         looking.collect();
         looking.solve();
-        knots = looking.publish(rt, now);
+        knots = looking.publish(env, now);
         if (looking.lasted()) next = looking.next();
         nr_steps = looking.nr_steps();
         // NOLINTNEXTLINE(bugprone-empty-catch): there is a next look
@@ -332,7 +332,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(runtime_core& rt) noexcept {
     if (next != 0) next = std::max(next, d.no_look_before);
     d.set_waits_due(next);
     after.lock_.unlock();
-    for (const auto& knot : knots) rt.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
+    for (const auto& knot : knots) env.events.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
     return next;
 }
 

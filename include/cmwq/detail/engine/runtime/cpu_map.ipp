@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/pool/worker_pool.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/runtime/cpu_map.hpp>
 #include <cmwq/detail/sync/system.hpp>
 

@@ -36,18 +36,18 @@ public:
     /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
     /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
     std::uint64_t reserve_ids() noexcept {
-        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * runtime_core::nr_pool_ids; // [ID-1]
+        return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * pool_table::nr_pool_ids; // [ID-1]
     }
     /// Whether none of their runtimes has got the same ids.
     [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
-        return !has_issued(other.first_number() * runtime_core::nr_pool_ids) &&
-               !other.has_issued(first_number() * runtime_core::nr_pool_ids);
+        return !has_issued(other.first_number() * pool_table::nr_pool_ids) &&
+               !other.has_issued(first_number() * pool_table::nr_pool_ids);
     }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
         // [ID-1] A read-modify-write on both sides. A thread that has read an id and finds no runtime for it is about
         // to end the program: it sees the count as raised for that id, even if a relaxed load has told the id.
-        return pool_id / runtime_core::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
+        return pool_id / pool_table::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
     }
 
     void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {

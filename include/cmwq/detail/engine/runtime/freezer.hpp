@@ -50,11 +50,11 @@ private:
         waiter_node* next = nullptr;
     };
 
-    placement& placement_;       // I
-    const queue_list& queues_;   // I
-    service_requests& requests_; // I
-    unsigned nr_freezes_ = 0;    // CF: the configuration lock
-    ranked_mutex<lock_rank::thaw> waiters_lock_;                     // innermost
+    placement& placement_;                                          // I
+    const queue_list& queues_;                                      // I
+    service_requests& requests_;                                    // I
+    unsigned nr_freezes_ = 0;                                       // CF: the configuration lock
+    ranked_mutex<lock_rank::thaw> waiters_lock_;                    // innermost
     waiter_node* waiters_ CMWQ_GUARDED_BY(waiters_lock_) = nullptr; // on the stacks of the threads that wait
 };
 

@@ -23,7 +23,7 @@ CMWQ_INLINE library_copy& this_copy() noexcept {
                       .version = {CMWQ_VERSION_MAJOR, CMWQ_VERSION_MINOR, CMWQ_VERSION_PATCH},
                       .backend = CMWQ_SYNC,
                       .layout = {sizeof(work_base), sizeof(delayed_work_base), sizeof(queue_core), sizeof(runtime_core),
-                                 sizeof(worker_pool), sizeof(pool_workqueue), sizeof(worker), sizeof(directory)}},
+                                 sizeof(item_pool), sizeof(pool_workqueue), sizeof(worker), sizeof(directory)}},
         .runtimes = &directory::get(),
         .waits = &wait_graph::of_this_copy(),
         .slots = &own_thread_slots,

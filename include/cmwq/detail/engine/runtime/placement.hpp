@@ -67,10 +67,10 @@ private:
     void keep_off_isolated_cpus(bool new_thread) noexcept CMWQ_EXCLUDES(lock_);
     void bind_helpers(const cpuset& cpus) const noexcept;
 
-    const pool_env& env_; // I
-    queue_list& queues_;  // I
-    atomic<long> service_tid_{0}; // 0: it has not begun yet
-    atomic<long> staff_tid_{0};   // its mask tells which CPUs there are
+    const pool_env& env_;                                 // I
+    queue_list& queues_;                                  // I
+    atomic<long> service_tid_{0};                         // 0: it has not begun yet
+    atomic<long> staff_tid_{0};                           // its mask tells which CPUs there are
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // of the runtime's CPUs, those that are there

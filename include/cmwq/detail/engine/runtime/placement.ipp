@@ -180,8 +180,8 @@ CMWQ_INLINE std::vector<std::string> placement::remap_locked() {
         plans.push_back(q.plan(q.attributes(), true));
         const queue_plan& p = plans.back();
         if (p.instead.empty()) return;
-        complaints.push_back("cmwq: " + describe_queue(q.name) + ": none of its CPUs " +
-                             p.wanted.cpus().to_string() + " is there, it uses " + p.instead.to_string());
+        complaints.push_back("cmwq: " + describe_queue(q.name) + ": none of its CPUs " + p.wanted.cpus().to_string() +
+                             " is there, it uses " + p.instead.to_string());
     });
     // No queue goes meanwhile: detach() waits for the configuration lock.
     for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
@@ -270,7 +270,7 @@ CMWQ_INLINE void placement::check_cpus() {
             std::swap(usable_, now); // so that the next look tries again
             throw;
         }
-        env_.pools.for_each_cpu([&](cpu_record& r) {
+        env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
             const bool there = usable_.contains(r.cpu);
             if (there == now.contains(r.cpu)) return;
             for (managed_pool& p : r.pools) p.associate(there);
@@ -291,7 +291,7 @@ CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
         helper_cpus_ = housekeeping; // if they are not there now, the next look binds them
         helpers_were_bound_ = true;
     } catch (const std::bad_alloc&) {
-        env_.requests.request_cpu_check(); // at the next opportunity
+        env_.requests.defer_cpu_check();
     }
 }
 

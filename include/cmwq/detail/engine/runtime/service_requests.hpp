@@ -34,6 +34,8 @@ public:
     void request_cleaning() noexcept { set(cleaning_); }
     /// A thread is not on its CPUs: look which CPUs there are.
     void request_cpu_check() noexcept { set(cpu_check_); }
+    /// As `request_cpu_check()`, at the next opportunity: wakes no thread.
+    void defer_cpu_check() noexcept { cpu_check_.store(true, relaxed); }
     /// The monitor asks now and then: look which CPUs there are, unless that was done a moment ago.
     void request_routine_cpu_check() noexcept { set(routine_cpu_check_); }
     /// The last active item of a frozen pwq has ended, or a freeze is over.
