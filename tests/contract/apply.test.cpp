@@ -130,7 +130,7 @@ TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", 
     CHECK(nice == std::vector<long>{0, 1, 2, 3, 4});
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing and the pools and their runs stay", "",
+TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing; the pools and the running items stay", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
@@ -277,7 +277,7 @@ TEST_CASE("apply: an ordered queue goes on after all items of a pool in between 
     CHECK(a.nice == 3);
 }
 
-TEST_CASE("apply: a call that removes an item from a new pool of an ordered queue knows of the run in the old pool") {
+TEST_CASE("apply: an item removed from a new pool of an ordered queue still counts as running in the old pool") {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -312,7 +312,7 @@ TEST_CASE("apply: a call that removes an item from a new pool of an ordered queu
     opens.join();
 }
 
-TEST_CASE("apply: shutdown() drops items of a new pool of an ordered queue and they know of the run in the old pool") {
+TEST_CASE("apply: shutdown() drops items in a new pool of an ordered queue; their runs in the old pool still count") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     gate<cmwq::ordered> g;
@@ -391,7 +391,7 @@ TEMPLATE_LIST_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves ru
     CHECK(q.stats().completed == 40);
 }
 
-// --- a queue that goes -----------------------------------------------------------------------------------------------
+// --- a queue that is destroyed ---------------------------------------------------------------------------------------
 
 TEMPLATE_LIST_TEST_CASE("apply: a queue that is being destroyed refuses apply() and nothing changes", "",
                         keyed_policies) {

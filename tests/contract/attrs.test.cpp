@@ -117,7 +117,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: attributes with the same meaning share a pool ev
     }
 }
 
-TEST_CASE("attrs: unbound and ordered queues share a pool but managed and unmanaged queues do not") {
+TEST_CASE("attrs: unbound and ordered queues share a pool; managed and unmanaged queues do not") {
     cmwq::runtime rt;
     const attrs a = attrs{}.affinity(affinity_scope::system);
     cmwq::workqueue<cmwq::unbound> u{rt, with<cmwq::unbound>(a)};
@@ -373,7 +373,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs els
     CHECK(pools.size() == mine.size());
 }
 
-#if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what was meant for others
+#if CMWQ_SYNC != 1 // with faults, workers wake for no reason and take items of others
 namespace {
 
 /// An item that waits in a blocking_region until it may end, and ends on a CPU that the test chooses: its thread stays
@@ -594,7 +594,7 @@ TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothin
     q.apply(attrs{}.cpus({0}));
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the others and reports that and returns later",
+TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the others; it reports that and returns later",
                         "", keyed_policies) {
     using P = TestType;
     event_log events;
@@ -615,7 +615,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the othe
     CHECK(events.count(kind::cpus_unavailable) == 1); // once
 }
 
-// --- what the system does not permit ---------------------------------------------------------------------------------
+// --- priorities that the system refuses ------------------------------------------------------------------------------
 
 namespace {
 
@@ -676,8 +676,7 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
     expect_refusal<TestType>(attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
 }
 
-TEST_CASE(
-    "attrs: after the system has refused a priority the items run and one report is made and the rest takes effect") {
+TEST_CASE("attrs: a refused priority is reported once; the items run and the other attributes take effect") {
     CHECK(run_hidden("hidden: without the right to priorities*") == 0);
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("bh: the item has run on the calling thread before queue() returns") {
     CHECK(posted == 3);
 }
 
-TEST_CASE("bh: the item knows itself and its queue and the caller knows its own again afterwards") {
+TEST_CASE("bh: the item knows itself and its queue; afterwards the caller knows its own again") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<> events{"events"};
     cmwq::work_base* seen = nullptr;
@@ -423,7 +423,7 @@ TEST_CASE("bh: after two milliseconds the thread of the CPU runs the rest") {
 
 // --- the guard -------------------------------------------------------------------------------------------------------
 
-TEST_CASE("bh_disable_guard: the end of the outermost guard runs the items of all guards in order on the thread") {
+TEST_CASE("bh_disable_guard: the end of the outermost guard runs all held items in order on the same thread") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
@@ -562,7 +562,7 @@ TEST_CASE("bh_disable_guard: queue and runtime may be gone when the guard ends")
     CHECK(runs == 0);
 }
 
-// --- timers, waiting, taking away ------------------------------------------------------------------------------------
+// --- timers, waiting, cancelling -------------------------------------------------------------------------------------
 
 TEST_CASE("bh: a delayed item runs at its time on the thread of its CPU") {
     cmwq::testing::manual_clock clock;
@@ -600,7 +600,7 @@ TEST_CASE("bh: a delayed item runs at its time on the thread of its CPU") {
     CHECK(runs == 3);
 }
 
-TEST_CASE("bh: flush and cancel_sync wait for a run on another thread and cancel does not") {
+TEST_CASE("bh: flush and cancel_sync wait for a run on another thread; cancel does not") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     cmwq::workqueue<cmwq::bh> q{"q"};
@@ -778,7 +778,7 @@ TEST_CASE("bh: an item may destroy an empty queue") {
     CHECK(empty_bh == nullptr);
 }
 
-TEST_CASE("bh: a thread that cannot be made is reported and made later and no item is lost") {
+TEST_CASE("bh: a thread that cannot be made is reported and made later; no item is lost") {
     cmwq_test::fake_threads threads;
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};

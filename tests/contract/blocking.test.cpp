@@ -71,7 +71,7 @@ TEST_CASE("blocking: annotated blocking items are replaced at once without a sen
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("blocking: the guard handles kinds and nesting and upgrades and thresholds") {
+TEST_CASE("blocking: nested guards count as one; an inner will_block upgrades an outer may_block") {
     struct seen {
         int begins = 0, upgrades = 0, ends = 0;
         block_kind kind{};
@@ -163,8 +163,7 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
     q.drain();
 }
 
-TEST_CASE(
-    "blocking: an item that came while no worker was runnable is not forgotten when a worker becomes runnable again") {
+TEST_CASE("blocking: an item that came while no worker was runnable is not forgotten later") {
     // An item in a blocking_region causes another worker to be woken for the next item. The item leaves the region
     // before that worker looks, so it counts as running again, and the other worker goes back to sleep. Then the item
     // blocks unannotated.
@@ -208,8 +207,7 @@ TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items")
     stop = true;
 }
 
-TEST_CASE(
-    "blocking: items run without a spare if no thread can be made and it is reported once and made up for later") {
+TEST_CASE("blocking: a thread that cannot be made is reported once and made later; the items run") {
     fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};

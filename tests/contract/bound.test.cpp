@@ -69,7 +69,7 @@ TEST_CASE("bound: queue_on runs the item on that CPU") {
     }
 }
 
-TEST_CASE("bound: at most max_active items of a queue are active on a CPU and the others wait in order") {
+TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the others wait in order") {
     cmwq::workqueue<> q{{.name = "q", .max_active = 3}};
     const unsigned cpu = first_cpu();
     std::atomic<int> inside{0}, most{0};
@@ -125,7 +125,7 @@ TEST_CASE("bound: max_active counts for each CPU separately") {
     }
 }
 
-TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU and queue_on() is rejected") {
+TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU; queue_on() is rejected") {
     cmwq::runtime one{{.cpus = {first_cpu()}}};
     cmwq::workqueue<> narrow{one, "narrow"};
     cmwq::work w{[] {}};
@@ -138,7 +138,7 @@ TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU and q
     w.flush();
 }
 
-TEST_CASE("bound: priorities have separate pools and a refused priority falls back and is reported once") {
+TEST_CASE("bound: priorities have separate pools; a refused priority falls back and is reported once") {
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<> normal{rt, "normal"};
@@ -181,7 +181,7 @@ std::string suffix(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("bound: the threads of each priority have its nice value and its class and its letter") {
+TEST_CASE("bound: the threads of each priority have its nice value and class and letter") {
     event_log events;
     const auto refused = [&] { return events.count(cmwq::event::kind::priority_refused); };
     cmwq::runtime rt{{.on_event = events.listener()}};

@@ -171,7 +171,7 @@ TEST_CASE("deadlock: two items that flush each other are found") {
     CHECK(count_of(r.refusals[0], address(*a)) + count_of(r.refusals[0], address(*b)) == 3);
 }
 
-TEST_CASE("deadlock: two items that cancel and disable each other are found and stay enabled as before") {
+TEST_CASE("deadlock: two items that cancel and disable each other are found; they stay enabled as before") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"};
     ring r(2);
@@ -194,7 +194,7 @@ TEST_CASE("deadlock: two items that cancel and disable each other are found and 
     CHECK_THROWS_AS(b->enable(), std::logic_error);
 }
 
-TEST_CASE("deadlock: an item whose wait was refused goes on and so does the other item and both may repeat it") {
+TEST_CASE("deadlock: after a refused wait both items go on and may repeat it") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore go{0};
@@ -337,7 +337,8 @@ TEST_CASE("deadlock: a flush of a full queue by the item for which the items of 
     full.flush();
 }
 
-TEST_CASE("deadlock: a pending instance that depends on the run of its own item is reported if that run waits for it") {
+TEST_CASE(
+    "deadlock: an instance is reported if it waits for a run of its own item that waits for it through another item") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::optional<item> again, flusher;
@@ -606,7 +607,7 @@ TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue withou
         go.release();
         reclaim.flush();
     }
-    SECTION("no report for cancel_sync() because that waits for an item that has a thread already") {
+    SECTION("no report for cancel_sync(): the item for which it waits has a thread already") {
         plain.queue(held);
         begun.acquire();
         item waits{[&] { held.cancel_sync(); }};
@@ -616,7 +617,7 @@ TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue withou
         reclaim.flush();
         CHECK(w.count() == 0);
     }
-    SECTION("no report among queues with rescuers and none from a queue without a rescuer") {
+    SECTION("no report among queues with rescuers; none from a queue without a rescuer") {
         cmwq::workqueue<> second{w.rt, {.name = "second", .rescuer = true}};
         item waits{[&] { second.flush(); }}, from_plain{[&] { reclaim.flush(); }};
         second.queue(held);

@@ -206,7 +206,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush brings it f
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "delayed: an armed timer belongs to its queue so flush leaves it and drain and the destructor run it now", "",
+    "delayed: an armed timer belongs to its queue: flush leaves it; drain and the destructor run it now", "",
     every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
@@ -359,7 +359,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout whe
     CHECK(m.rt->stats().threads <= 8);
 }
 
-#if CMWQ_SYNC != 1 // there, workers wake for no reason, and take what they find
+#if CMWQ_SYNC != 1 // with faults, workers wake for no reason and take any item
 TEST_CASE("delayed: idle workers are woken last in first out and those in the pod before those elsewhere") {
     two_pods m(30s);
     if (!m.rt) return;

@@ -21,7 +21,7 @@ std::string line_of(const std::string& text, std::string_view begin) {
 
 } // namespace
 
-TEST_CASE("dump: the text contains pods and pools and the pools of each queue and its limits") {
+TEST_CASE("dump: the text contains all pods and pools; for each queue also its pools and limits") {
     const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
     cmwq::runtime rt{{.default_scope = cmwq::affinity_scope::cache, .machine = machine}};
     cmwq::workqueue<> events{rt, "events"};
@@ -72,7 +72,7 @@ TEST_CASE("dump: the mask of unbound CPUs is the current mask of the runtime") {
     INFO(text);
     CHECK(line_of(text, "wq_unbound_cpumask=") == "wq_unbound_cpumask=0000000c");
     CHECK(text.starts_with(describe(machine, cmwq::cpuset{2, 3}, cmwq::affinity_scope::default_)));
-    CHECK(has(text, "nr_pods  4")); // the pods are those of the machine all the same
+    CHECK(has(text, "nr_pods  4")); // the pods are still those of the machine
     // Callers on CPUs that it does not use have one of its pools each.
     const std::string row = line_of(text, "q "), of_its_cpus = row.substr(row.size() - 8);
     CHECK(row.ends_with(of_its_cpus + of_its_cpus));

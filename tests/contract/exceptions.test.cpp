@@ -58,7 +58,7 @@ struct notices_unwinding {
 [[noreturn]] void look_around() {
     findings f;
     void* frames[100];
-    backtrace(frames, 1); // loads what it needs
+    backtrace(frames, 1); // loads the libraries that it needs
     const int n = backtrace(frames, static_cast<int>(std::size(frames)));
     f.expect(1, !unwound, "destructors have run");
     f.expect(2, std::find(frames, frames + n, return_address) != frames + n, "the throw site has left the stack");
@@ -189,7 +189,7 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 
 // While the handler runs its address belongs to no item: a new item may have it, run beside it, and be waited for.
 TEMPLATE_LIST_TEST_CASE(
-    "exceptions: a closure that has thrown is gone in the handler and its address does not count as its run", "",
+    "exceptions: a closure that has thrown is gone in the handler; its address does not count as its run", "",
     crowded_policies) {
     using P = TestType;
     visit v, handler;

@@ -29,7 +29,7 @@ using item = cmwq::work<std::function<void()>>;
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: running items finish and no other item starts until the thaw and order is kept", "",
+TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts until the thaw; order is kept", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w(1);
@@ -114,7 +114,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw counts", "", thr
     w.rt.thaw();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: other queues and bottom halves and other runtimes go on", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: other queues go on; so do bottom halves and other runtimes", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     freezable_world<P> elsewhere;
@@ -198,7 +198,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: any number of threads may wait and each sets it
 
 // --- guards ----------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests and also thaws if an exception leaves its block", "",
+TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests; it thaws also if an exception leaves its block", "",
                         threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -225,7 +225,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests and also thaws if an ex
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "freeze: a freezable item cannot wait for the freeze which begins when the run of the item ends", "",
+    "freeze: a freezable item cannot wait for a freeze; the freeze begins when the run of the item ends", "",
     threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
@@ -300,7 +300,7 @@ TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
 // --- all at once -----------------------------------------------------------------------------------------------------
 
 TEMPLATE_LIST_TEST_CASE(
-    "freeze: several threads queue and several freeze and no item runs inside and all run in the end", "",
+    "freeze: several threads queue and several freeze; no item runs in a freeze and all run in the end", "",
     threaded_policies) {
     using P = TestType;
     freezable_world<P> w(3);

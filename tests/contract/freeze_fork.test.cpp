@@ -71,7 +71,7 @@ TEMPLATE_LIST_TEST_CASE(
         const outcome o = in_child([&] {
             findings f;
             f.expect(1, shared.sound(), "locked, or half-done");
-            f.expect(2, shared.transfers() == done, "not what the parent has");
+            f.expect(2, shared.transfers() == done, "not the data of the parent");
             f.expect(4, w.rt.frozen() && w.rt.wait_frozen(), "the parent's runtime stands still here");
             still.reset(); // thaws nothing here
             // The child does what the items of the parent had not done yet.

@@ -62,8 +62,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then
     CHECK(order == std::vector{1, 2});
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: cancel and disable and the destructor remove at once an item that waits for the thaw",
-                        "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: an item that waits for the thaw can be cancelled or disabled or destroyed at once", "",
+                        threaded_policies) {
     freezable_world<TestType> w;
     std::atomic<int> wrong{0}, runs{0};
     const auto never = [&] { ++wrong; };

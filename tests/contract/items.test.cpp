@@ -69,7 +69,7 @@ TEMPLATE_LIST_TEST_CASE("items: an item runs once for each time it was made pend
     CHECK_FALSE(w.busy());
 }
 
-TEMPLATE_LIST_TEST_CASE("items: an item that is queued while it runs also by itself runs once more later", "",
+TEMPLATE_LIST_TEST_CASE("items: an item that is queued while it runs runs once more later; it may queue itself", "",
                         every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> runs{0}, inside{0};
@@ -231,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("items: several concurrent cancel_sync calls nest", "", 
     CHECK(q.queue(g.item) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance and enable does not queue it", "",
+TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance; enable does not queue it", "",
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
@@ -286,7 +286,7 @@ TEST_CASE("items: the disable depth has a limit beyond which disable throws and 
     CHECK(q.queue(w) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws and does not hang and changes nothing", "",
+TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not hang and changes nothing", "",
                         every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> thrown{0};
@@ -390,9 +390,8 @@ TEMPLATE_LIST_TEST_CASE("items: the destructor of an item cancels it and waits f
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "items: the run sees data written before queue() and model tests search the races of losing calls", "",
-    every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: the run sees data written before queue(); model tests search the races of losing calls",
+                        "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     int mailbox = 0; // plain: the item's order makes it visible
     std::atomic<int> seen{0};

@@ -92,9 +92,8 @@ void look_at_all(cmwq::runtime& rt, const attrs& a) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE(
-    "limits: max_active counts for the whole machine and each node gets a share according to its CPUs", "",
-    parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each node gets a share according to its CPUs",
+                        "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> first(q), second(q);
@@ -201,8 +200,8 @@ TEMPLATE_LIST_TEST_CASE("limits: impossible limits are refused and nothing chang
     CHECK(c.inside() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every pod and a lowered limit stops no item",
-                        "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every pod; a lowered limit stops no item", "",
+                        parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
     crowd<TestType> first(q), second(q);
@@ -299,7 +298,7 @@ TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becom
     CHECK(most_ahead == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled and flushed and moved to another queue",
+TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled or flushed or moved to another queue",
                         "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
@@ -486,7 +485,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "limits: queue_on_node is a hint for the pod and rejects an unknown node and leaves the item alone", "",
+    "limits: queue_on_node is a hint for the pod; it rejects an unknown node and leaves the item alone", "",
     keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};

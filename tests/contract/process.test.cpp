@@ -39,7 +39,7 @@ using namespace cmwq_test;
 #if !defined(__SANITIZE_THREAD__)
 
 TEMPLATE_LIST_TEST_CASE(
-    "process: in a forked child the queues of the parent reject and no call waits and a new global runtime works", "",
+    "process: in a forked child the queues of the parent reject; no call waits; a new global runtime works", "",
     every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"parent"};
@@ -165,8 +165,7 @@ using cmwq::runtime;
 
 } // namespace
 
-TEST_CASE(
-    "process: the global runtime has the options that were set before its first use and later calls are refused") {
+TEST_CASE("process: the global runtime has the options set before its first use; later calls are refused") {
     const outcome o = with_environment(nullptr, [](findings& f) {
         const unsigned cpu = *runtime{}.cpus().begin();
         runtime::configure_global({.default_scope = affinity_scope::smt});
@@ -212,7 +211,7 @@ TEST_CASE("process: CMWQ overrides the options of the program for the global run
         const unsigned cpu = *runtime{}.cpus().begin();
         runtime::configure_global({.cpus = {cpu}, .default_scope = affinity_scope::numa});
         f.expect(1, runtime::global().default_scope() == affinity_scope::cpu, "scope");
-        f.expect(2, runtime::global().cpus() == cmwq::cpuset{cpu}, "what the program says alone");
+        f.expect(2, runtime::global().cpus() == cmwq::cpuset{cpu}, "not the options of the program alone");
         f.expect(4, runtime{}.default_scope() == cmwq::default_affinity_scope, "another runtime");
         ::setenv("CMWQ", "default_scope=smt", 1); // too late
         f.expect(8, runtime::global().default_scope() == affinity_scope::cpu, "scope, afterwards");
@@ -222,8 +221,7 @@ TEST_CASE("process: CMWQ overrides the options of the program for the global run
     CHECK(with_environment("", [](findings&) { static_cast<void>(runtime::global()); }).exited_with(0));
 }
 
-TEST_CASE(
-    "process: after a wrong text in CMWQ every first use throws and nothing is made and the next use tries again") {
+TEST_CASE("process: with a wrong text in CMWQ a first use throws and makes nothing; the next use tries again") {
     const outcome o = with_environment("default_scope=numa,wachdog=10s", [](findings& f) {
         const auto good = [](const std::string& what) {
             return what.find("CMWQ") != std::string::npos && what.find("'wachdog=10s'") != std::string::npos &&

@@ -40,7 +40,7 @@ private:
 
 } // namespace
 
-TEST_CASE("queues: an invalid priority is refused and its value is named and no queue is made") {
+TEST_CASE("queues: an invalid priority is refused and its value is named; no queue is made") {
     constexpr auto refused = [](auto o, unsigned value, auto make) {
         o.priority = static_cast<cmwq::priority>(value);
         CHECK_THROWS_AS(make(o), std::invalid_argument);
@@ -105,7 +105,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue b
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "queues: set_max_active takes effect at once and raising starts waiting items and lowering stops none", "",
+    "queues: set_max_active takes effect at once: raising starts waiting items; lowering stops none", "",
     limited_policies) {
     cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
     CHECK(q.max_active() == 1);
@@ -426,7 +426,7 @@ TEST_CASE("queues: the global runtime has all CPUs also if an item uses it first
     CHECK(q.async([] { return cmwq::runtime().cpus().size(); }).get() == rt.cpus().size());
 }
 
-TEST_CASE("queues: the system queues exist and are shared and run items") {
+TEST_CASE("queues: the system queues exist; they are shared and run items") {
     CHECK(&cmwq::system_wq() == &cmwq::system_wq());
     CHECK(cmwq::system_wq().name() == "system");
     std::atomic<int> runs{0};
@@ -461,7 +461,7 @@ TEST_CASE("queues: queue() from a CPU outside of the runtime runs the item on a 
     CHECK(elsewhere == 0);
 }
 
-TEST_CASE("queues: an item never runs twice at once also if its pool is exchanged after many workers came and went") {
+TEST_CASE("queues: an item never runs twice at once; not even if its pool with many ended workers is exchanged") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds{1}}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 200}};
     std::atomic<unsigned> inside{0};
@@ -503,7 +503,7 @@ TEST_CASE("queues: an item never runs twice at once also if its pool is exchange
     CHECK(overlaps == 0);
 }
 
-TEST_CASE("queues: shutdown(cancel_pending) drops an item that is queued behind its own run and waits for the run") {
+TEST_CASE("queues: shutdown(cancel_pending) drops an item that is queued behind its own run; it waits for the run") {
     cmwq::workqueue<cmwq::unbound> q{{.name = "q", .max_active = 4}};
     std::atomic<int> runs{0};
     std::binary_semaphore begun{0}, go{0};

@@ -114,9 +114,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue up to the 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "rescue: the thread keeps to the CPUs of its queue when idle and when running and after a change", "",
-    keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the idle or running rescuer keeps to the CPUs of its queue; also after a change", "",
+                        keyed_policies) {
     using P = TestType;
     scarce_runtime s;
     if (s.cpus.size() < 2) return;

@@ -44,7 +44,7 @@ struct rescue_in_progress : scarce_runtime {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled and disabled and flushed", "",
+TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled or disabled or flushed", "",
                         threaded_policies) {
     rescue_in_progress<TestType> s;
     auto& q = *s.q;

@@ -199,7 +199,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that 
     if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: everything is rejected forever after the call also from items of the queue", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: after the call everything is rejected forever; also from items of the queue", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -306,7 +306,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_po
     CHECK(told == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down and the attempt changes nothing", "",
+TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down; the attempt changes nothing", "",
                         every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -331,7 +331,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down and 
     CHECK(refused == 2);
 }
 
-TEST_CASE("shutdown: a bottom half cannot shut a queue down and the attempt changes nothing") {
+TEST_CASE("shutdown: a bottom half cannot shut a queue down; the attempt changes nothing") {
     cmwq::workqueue<> q{"q"};
     cmwq::workqueue<cmwq::bh> fast{"fast"};
     bool refused = false;

@@ -116,7 +116,7 @@ long main_thread = 0;
 
 } // namespace
 
-TEST_CASE("signals: the threads of the program handle the signals of the process also beside many library threads") {
+TEST_CASE("signals: threads of the program handle the signals of the process; those of the library do not") {
     const outcome o = in_child([] {
         findings f;
         everything all;
@@ -142,7 +142,7 @@ TEST_CASE("signals: the threads of the program handle the signals of the process
         ::kill(::getpid(), SIGUSR2);
         all.on_each([] {});
         ::sigpending(&pending);
-        f.expect(4, nr_handled == before && ::sigismember(&pending, SIGUSR2) == 1, "somebody has taken it");
+        f.expect(4, nr_handled == before && ::sigismember(&pending, SIGUSR2) == 1, "a thread has accepted it");
         ::pthread_sigmask(SIG_UNBLOCK, &usr2, nullptr);
         f.expect(8, nr_handled == before + 1 && nr_elsewhere == 0, "not handled when it was let in");
         return f.wrong();

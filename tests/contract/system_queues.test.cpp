@@ -90,7 +90,7 @@ TEST_CASE("system queues: a program cannot change the shared limit") {
     CHECK_THROWS_WITH(bound.set_max_active(1), Catch::Contains("\"system\"") && Catch::Contains("whole process"));
 }
 
-TEST_CASE("system queues: the freezable ones stop while the global runtime is frozen and the others do not") {
+TEST_CASE("system queues: the freezable ones stop while the global runtime is frozen; the others do not") {
     std::atomic<int> froze{0};
     std::atomic<bool> passed{false};
     cmwq::work stands{[&] { ++froze; }};

@@ -63,7 +63,7 @@ struct crowd {
 
 } // namespace
 
-TEST_CASE("thread limit: attempts become rare while no thread can be made and a successful one makes up for it") {
+TEST_CASE("thread limit: attempts become rare while no thread can be made; the first success runs waiting items") {
     using clock = std::chrono::steady_clock;
     const without_clock_jumps pauses_are_whole;
     std::mutex m;
@@ -106,9 +106,8 @@ TEST_CASE("thread limit: attempts become rare while no thread can be made and a 
     q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "thread limit: an item that needs one more worker waits and one report is made and all items run", "",
-    crowded_policies) {
+TEMPLATE_LIST_TEST_CASE("thread limit: an item that needs one more worker waits; one report is made; all items run", "",
+                        crowded_policies) {
     crowd<TestType> c;
     CHECK(eventually([&] { return c.events.count(kind::thread_limit) == 1; }));
     c.end();

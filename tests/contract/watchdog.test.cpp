@@ -183,7 +183,7 @@ TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named o
     CHECK(heard.count(kind::saturated) == 1);
 }
 
-TEST_CASE("watchdog: an item that keeps its CPU stops counting and is reported at the threshold and its doubles") {
+TEST_CASE("watchdog: an item that keeps its CPU stops counting; it is reported at the threshold and its doubles") {
     const without_naps here; // a nap is a block: the waiting item would run before the hog is found
     struct row {
         unsigned threshold;

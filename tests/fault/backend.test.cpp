@@ -30,7 +30,7 @@ TEST_CASE("fault backend: the test knows the name of its backend") {
     CHECK(cmwq_test::backend() == std::string{"fault"});
 }
 
-TEST_CASE("fault backend: a thread draws the same random numbers for the same seed and others for another seed") {
+TEST_CASE("fault backend: a thread draws the same random numbers for the same seed; others for another seed") {
     const auto throws_of = [](std::uint64_t seed) {
         fault::configure({.seed = seed});
         std::vector<std::uint64_t> seen;

@@ -24,7 +24,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// A set of signals out of a task's status file, "SigBlk" for instance; all of them if the task has gone.
+/// A set of signals from the status file of a task, "SigBlk" for instance; all of them if the task has ended.
 std::uint64_t signals_of(const std::filesystem::path& task, const std::string& which) {
     std::ifstream status(task / "status");
     for (std::string line; std::getline(status, line);) {

@@ -163,10 +163,10 @@ TEST_CASE("apply: runs beside cancel and flush and drain") {
         auto t = model::spawn([&] { m.q.apply(other()); });
         m.q.queue(a);
         m.q.flush();
-        model::require(runs == 1, "what was queued before the flush has run");
+        model::require(runs == 1, "the items queued before the flush have run");
         m.q.queue(a);
         a.flush();
-        model::require(runs == 2, "what was queued before the flush has run");
+        model::require(runs == 2, "the items queued before the flush have run");
         t.join();
     }));
     CHECK(model::explore(search_on(1, "drain", 1), [] {

@@ -92,7 +92,7 @@ TEST_CASE("model: store buffering through read-modify-writes is forbidden only b
             inbox.exchange(1, rmw);
             seen_running = running.load(r);
             t.join();
-            model::require(seen_inbox == 1 || seen_running == 0, "somebody notices");
+            model::require(seen_inbox == 1 || seen_running == 0, "one of them notices");
         };
     };
     CHECK(model::explore(holds("dekker-rmw"), body(seq_cst, seq_cst)));
@@ -100,7 +100,7 @@ TEST_CASE("model: store buffering through read-modify-writes is forbidden only b
     CHECK_FALSE(model::explore(fails("dekker-rmw-ar"), body(acq_rel, acquire)));
 }
 
-TEST_CASE("model: release and acquire pass a message and relaxed is a data race") {
+TEST_CASE("model: release and acquire pass a message; relaxed is a data race") {
     const auto good = model::explore(holds("message"), [] { message_passing(release, acquire); });
     CHECK(good);
     CHECK(good.exhausted);
@@ -212,7 +212,7 @@ TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     CHECK_FALSE(model::explore(fails("pending-E"), body(claim::cas, clear::fetch_and)));
 }
 
-TEST_CASE("model: a mutex excludes and publishes and without it the race is found") {
+TEST_CASE("model: a mutex excludes and publishes; without it the race is found") {
     const auto body = [](bool locked) {
         return [locked]() CMWQ_NO_TSA {
             detail::mutex m;
@@ -346,7 +346,7 @@ TEST_CASE("model: deadlocks are found") {
     CHECK_THAT(r.message, Catch::Contains("deadlock") && Catch::Contains("waits for a mutex"));
 }
 
-TEST_CASE("model: waiting loops end and do not block the search and endless ones are found") {
+TEST_CASE("model: waiting loops end and do not block the search; endless ones are found") {
     CHECK(model::explore(holds("backoff"), [] {
         atomic<int> turn{0};
         model::checked<int> n{0};
@@ -454,7 +454,7 @@ TEST_CASE("model: random executions find failures beyond the bounds and can be r
     CHECK(model::explore(o, body).message == random.message);
 }
 
-TEST_CASE("model: exceptions may be caught inside of threads across switches and fail the search if they leave one") {
+TEST_CASE("model: a thread may catch exceptions across switches; one that leaves the thread fails the search") {
     CHECK(model::explore(holds("exceptions"), [] {
         atomic<int> n{0};
         const auto work = [&] {
@@ -485,7 +485,7 @@ TEST_CASE("model: exceptions may be caught inside of threads across switches and
     CHECK_THAT(a.message, Catch::Contains("abort()"));
 }
 
-TEST_CASE("model: threads have start and join and attributes and refusals and slots and probes") {
+TEST_CASE("model: threads can be started and joined and refused; they have attributes and slots and probes") {
     model::options o = holds("threads");
     o.around.cpus = 2;
     o.around.refuse_sched = 1;

@@ -46,7 +46,7 @@ public:
         began_ = model::elapsed();
     }
     ~bh_machine() {
-        model::require(model::elapsed() == began_, "nobody waited for time to pass");
+        model::require(model::elapsed() == began_, "no thread waited for time to pass");
         if (!kind_.end_searched) quiet_.begin();
     }
     bh_machine(const bh_machine&) = delete;
@@ -254,7 +254,7 @@ TEST_CASE("bh: cancel and cancel_sync and disable_sync run beside queueing and d
         model::require(runs == before + 1, "it can be queued again, and runs");
     }));
     CHECK(model::explore(search("bh-cancel-between", 4), [] {
-        bh_machine m; // the one behind it runs, whether or not the first is taken away
+        bh_machine m; // the one behind it runs, whether or not the first is cancelled
         diary d;
         item a{d.write('a')}, b{d.write('b')}, c{d.write('c')};
         bool without_b = false;

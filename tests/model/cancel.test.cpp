@@ -135,7 +135,7 @@ TEST_CASE("cancel: an item beyond max_active is removed and the others move up")
         t.join();
         m.q.flush();
         model::require(behind == 1 && runs <= 2, "the last one has run");
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("cancel: two threads call disable_sync() and each calls enable()") {
         const auto alone = [&] {
             w.disable_sync();
             model::require(!w.busy(), "neither pending nor running");
-            model::require(m.q.queue(w) == queue_status::disabled, "and nobody can change that");
+            model::require(m.q.queue(w) == queue_status::disabled, "and no thread can change that");
             model::require(runs <= 1, "no race with a run");
             w.enable();
         };

@@ -18,7 +18,7 @@ void queue_and_flush(machine& m) {
     cmwq::work w{[&] { runs = runs + 1; }};
     m.q.queue(w);
     m.q.flush();
-    model::require(runs == 1, "what was queued before the flush has run");
+    model::require(runs == 1, "the items queued before the flush have run");
 }
 
 } // namespace
@@ -29,7 +29,7 @@ TEST_CASE("flush: two threads each flush the item that they have queued") {
         auto t = model::spawn([&] { queue_and_flush(m); });
         queue_and_flush(m);
         t.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("flush: three threads flush a queue that runs one at a time and one of
         queue_and_flush(m);
         a.join();
         b.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("flush: drain() waits for a chain of items and rejects all other threa
         model::require(length == 3, "the whole chain has run");
         t.join();
         m.q.flush();
-        model::require(outside == int{s == queue_status::queued}, "what was accepted has run");
+        model::require(outside == int{s == queue_status::queued}, "every accepted item has run");
     }));
 }
 

@@ -21,7 +21,7 @@ public:
     void intrude() { nr_ = nr_.get(); }
     void intrude_in_a_freeze(cmwq::runtime& rt) {
         rt.freeze();
-        model::require(rt.wait_frozen(), "nobody thaws it");
+        model::require(rt.wait_frozen(), "no thread thaws it");
         intrude();
         rt.thaw();
     }
@@ -33,7 +33,7 @@ private:
 
 } // namespace
 
-TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is lost") {
+TEST_CASE("freeze: no item runs between wait_frozen() and thaw(); none is lost") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -48,14 +48,14 @@ TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is 
             m.q.queue(b);
         });
         m.rt.freeze();
-        model::require(m.rt.wait_frozen() && m.rt.frozen(), "nobody thaws it");
+        model::require(m.rt.wait_frozen() && m.rt.frozen(), "no thread thaws it");
         items.intrude();
         m.rt.thaw();
         done.acquire();
         done.acquire();
         t.join();
         model::require(items.nr() == 2, "all have run");
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
         m.q.flush();
     }));
     CHECK(model::explore(search("limit", 3), [] {
@@ -73,7 +73,7 @@ TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is 
         items.intrude_in_a_freeze(m.rt);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
         m.q.flush();
     }));
 }
@@ -85,11 +85,11 @@ TEST_CASE("freeze: two waiting threads are both woken") {
         cmwq::work a{[&] { items.inside(); }};
         m.q.queue(a);
         m.rt.freeze();
-        auto t = model::spawn([&] { model::require(m.rt.wait_frozen(), "nobody thaws it"); });
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
+        auto t = model::spawn([&] { model::require(m.rt.wait_frozen(), "no thread thaws it"); });
+        model::require(m.rt.wait_frozen(), "no thread thaws it");
         items.intrude();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.rt.thaw();
         m.q.flush();
         model::require(items.nr() == 1, "it has run, before or after");
@@ -128,7 +128,7 @@ TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits ho
             const bool frozen = m.rt.wait_frozen_for(2ms);
             model::require(frozen == (m.waited() < 2'000'000), "not later, and not sooner if it is not frozen");
         });
-        model::require(m.rt.wait_frozen(), "nobody thaws it");
+        model::require(m.rt.wait_frozen(), "no thread thaws it");
         items.intrude();
         t.join();
         m.rt.thaw();
@@ -154,7 +154,7 @@ TEST_CASE("freeze: two concurrent freezes nest and the last thaw lets the items 
         hold_still();
         done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
 }
@@ -209,8 +209,8 @@ TEST_CASE("freeze: items that wait for the thaw can be removed") {
         const bool cancelled = a.cancel_sync();
         done.acquire();
         t.join();
-        model::require(items.nr() == (cancelled ? 1 : 2), "what was not cancelled has run");
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(items.nr() == (cancelled ? 1 : 2), "the items that were not cancelled have run");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
         m.q.flush();
     }));
 }
@@ -281,7 +281,7 @@ TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
     CHECK(model::explore(search_on(2, "slots-thaw", 4), [] {
@@ -302,7 +302,7 @@ TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
         m.q.queue_on(0, c);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
 }

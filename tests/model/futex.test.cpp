@@ -106,7 +106,7 @@ TEST_CASE("futex: a permit may be given before a wait or between waits or after 
             p.unpark();
         });
         p.park();
-        model::require(mail == 1, "what was written before unpark() is there after park()");
+        model::require(mail == 1, "data written before unpark() is visible after park()");
         t.join();
     }));
 }

@@ -22,7 +22,7 @@ void one_after_the_other(setup s) {
     done.acquire();
     m.q.queue(b);
     done.acquire();
-    if (!s.sentinel) model::require(m.waited() == 0, "nobody waited for the monitor");
+    if (!s.sentinel) model::require(m.waited() == 0, "no thread waited for the monitor");
     m.q.flush();
 }
 
@@ -46,7 +46,7 @@ void two_producers(setup s) {
     m.q.queue(a);
     done_a.acquire();
     t.join();
-    if (!s.sentinel) model::require(m.waited() == 0, "nobody waited for the monitor");
+    if (!s.sentinel) model::require(m.waited() == 0, "no thread waited for the monitor");
     m.q.flush();
     model::require(runs_a == 1 && runs_b == 1, "each ran once");
 }
@@ -93,7 +93,7 @@ TEST_CASE("idle: flush() right after a push finds the item in the inbox or its w
         m.q.flush();
         model::require(runs == 1, "it has run");
         t.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("idle: an item queues an item") {
         m.q.queue(a);
         done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
         m.q.flush();
     }));
 }
@@ -193,7 +193,7 @@ void beside_a_stopped_producer(cmwq::workqueue_base& q) {
     const std::int64_t before = model::elapsed();
     q.queue(b);
     done.acquire();
-    model::require(model::elapsed() == before, "nobody waited for the stopped one");
+    model::require(model::elapsed() == before, "no producer waited for the stopped one");
     t.join();
     a.flush();
     b.flush();

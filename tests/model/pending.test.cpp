@@ -79,7 +79,7 @@ TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     }));
 }
 
-TEST_CASE("pending: three threads queue and each claim is one run and never two at once") {
+TEST_CASE("pending: three threads queue; each claim is one run; never two at once") {
     CHECK(model::explore(search("collapse", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -133,12 +133,12 @@ TEST_CASE("pending: a queue() after enable() is not lost to another thread that 
         model::require(queued(m.q.queue(w)) != queue_status::disabled, "it is enabled");
         t.join(); // the other thread may have won the claim, and a flush sees that after its push
         m.q.flush();
-        model::require(seen == 1, "a run follows the queue() of whoever enabled it");
+        model::require(seen == 1, "a run follows the queue() of the thread that enabled it");
         model::require(runs == queued.count(), "one run for each claim");
     }));
 }
 
-TEST_CASE("pending: a second disable removes the queued instance and returns true") {
+TEST_CASE("pending: an item is queued and disabled again; each claim is a run or was cancelled") {
     CHECK(model::explore(search("enable-disable", 3), [] {
         machine m;
         tally queued;
@@ -151,7 +151,7 @@ TEST_CASE("pending: a second disable removes the queued instance and returns tru
         const int cancelled = w.disable_sync();
         t.join();
         model::require(s != queue_status::disabled, "it was enabled");
-        model::require(runs + cancelled >= 1, "told that it is pending: it runs, or somebody takes it away");
+        model::require(runs + cancelled >= 1, "it was reported as pending, so it runs or is cancelled");
         model::require(runs + cancelled == queued.count(), "each claim is a run, or was cancelled");
     }));
 }

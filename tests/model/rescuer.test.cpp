@@ -44,7 +44,7 @@ using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
-TEST_CASE("rescuer: it is called and runs the item and leaves when a worker comes") {
+TEST_CASE("rescuer: it is called; it runs the item and leaves when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;
         two_items both;
@@ -68,7 +68,7 @@ TEST_CASE("rescuer: an item that comes while it leaves is not forgotten") {
         both.done.acquire();
         s.m.q.queue(both.y);
         both.done.acquire();
-        model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
+        model::require(s.m.rt.stats().items_rescued == 2, "no worker was there");
         model::require(s.m.waited() <= mayday + 40 * ms, "and it was called again in time");
     }));
 }
@@ -245,7 +245,7 @@ TEST_CASE("rescuer: apply() removes the pool for which it has been called") {
         s.m.q.apply(attrs{}.nice(1));
         s.m.q.queue(both.y);
         both.wait();
-        model::require(s.m.rt.stats().items_rescued == 2, "nobody else was there");
+        model::require(s.m.rt.stats().items_rescued == 2, "no worker was there");
         s.m.end_queue();
         model::require(both.ran_once_each(), "each has run");
     }));

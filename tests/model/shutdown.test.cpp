@@ -38,7 +38,7 @@ TEST_CASE("shutdown: each claim beside queue() of another thread is one run or o
         m.q.flush(); // for a call that was admitted before, and pushed after
         model::require(runs + dropped == queued, "nothing lost, nothing twice");
         model::require(!a.busy() && !b.busy() && !c.busy(), "nothing left");
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("shutdown: runs beside cancel_sync() and flush() of dropped items") {
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
         u.join();
-        model::require(runs + dropped == 2 && !b.busy(), "who waited has been told");
+        model::require(runs + dropped == 2 && !b.busy(), "the waiting thread has been woken");
     }));
 }
 

@@ -183,9 +183,9 @@ TEST_CASE("simulation: deadlines and permits and mutexes and joins and foreign s
         const std::int64_t start = detail::steady_now();
         auto a = model::spawn(on(0), [&]() CMWQ_NO_TSA {
             m.lock();
-            model::require(!p.park_until(start + 2 * ms), "nobody unparks");
+            model::require(!p.park_until(start + 2 * ms), "no thread unparks it");
             j.note("late");
-            model::require(p.park_until(start + 9 * ms), "somebody does");
+            model::require(p.park_until(start + 9 * ms), "a thread unparks it");
             j.note("permit");
             m.unlock();
             gate.acquire();

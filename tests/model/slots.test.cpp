@@ -59,13 +59,13 @@ void two_producers(int behind) {
     // Not by flush(), which looks at all pools itself.
     for (int i = 0; i < 2 + (behind != 0 ? 1 : 0); ++i) done.acquire();
     t.join();
-    model::require(m.waited() == 0, "nobody waited for time to pass");
+    model::require(m.waited() == 0, "no thread waited for time to pass");
     m.q.flush();
 }
 
 } // namespace
 
-// --- node_slots alone: the lists of what was granted stay where they are ---------------------------------------------
+// --- node_slots alone ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -114,7 +114,7 @@ public:
                 more = true;
             }
         }
-        for (const pwq& p : pwqs_) model::require(p.slot == state::none, "nobody waits beside a free slot");
+        for (const pwq& p : pwqs_) model::require(p.slot == state::none, "no pool waits beside a free slot");
         model::require(slots.in_use() == 0, "all slots are back");
         return n;
     }
@@ -229,7 +229,7 @@ TEST_CASE("slots: an item that waits for a slot is removed") {
         done.acquire();
         done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
     // The one that is cancelled is not the one that waits: the slot goes to those behind.
@@ -252,7 +252,7 @@ TEST_CASE("slots: an item that waits for a slot is removed") {
         model::require(ran_a == (cancelled ? 0 : 1), "it has run, or was cancelled");
         done.acquire();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
 }
@@ -276,10 +276,10 @@ TEST_CASE("slots: a higher limit lets the next item start at once") {
         done.acquire();
         t.join();
         u.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
-    // Lowered, raised again: the limit is never exceeded by more than what ran before.
+    // Lowered and raised again: the limit is never exceeded by more than the items that ran before.
     CHECK(model::explore(search_on(2, "lower", 1), [] {
         unbound_machine m(two_pools(2));
         m.q.set_max_active(1);
@@ -315,7 +315,7 @@ TEST_CASE("slots: three pools share slots and one pool gets its slot back from t
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
-        model::require(m.waited() == 0, "nobody waited for time to pass");
+        model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
     CHECK(model::explore(search_on(3, "limit-two", 1), [] {
@@ -366,7 +366,7 @@ TEST_CASE("slots: flush and drain and the end of the queue meet a slot that chan
         m.q.queue_on(0, a);
         queued.acquire();
         m.end_queue();
-        model::require(runs == 2 || runs == 3, "what was not cancelled has run");
+        model::require(runs == 2 || runs == 3, "the items that were not cancelled have run");
         t.join();
     }));
     CHECK(model::explore(search_on(2, "cancel-and-end", 2), [] {
@@ -378,7 +378,7 @@ TEST_CASE("slots: flush and drain and the end of the queue meet a slot that chan
         m.q.queue_on(1, b);
         b.cancel_sync(); // while the slot of a may be on its way to it
         m.end_queue();
-        model::require(runs == 1 || runs == 2, "what was not cancelled has run");
+        model::require(runs == 1 || runs == 2, "the items that were not cancelled have run");
     }));
 }
 

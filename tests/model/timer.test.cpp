@@ -46,7 +46,7 @@ TEST_CASE("timer: cancel_sync() runs while it fires") {
     }));
 }
 
-TEST_CASE("timer: it fires without help and at its time and not before") {
+TEST_CASE("timer: it fires without help and exactly at its time") {
     CHECK(model::explore(search("fires", 2), [] {
         machine m;
         model::semaphore done{0};
@@ -63,7 +63,7 @@ TEST_CASE("timer: it fires without help and at its time and not before") {
         done.acquire();
         done.acquire();
         t.join();
-        model::require(m.waited() == 5'000'000, "and not after it: time passes only when nobody can do anything");
+        model::require(m.waited() == 5'000'000, "and not after it: time passes only when no thread can go on");
     }));
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") 
         t.join();
         // Armed after the drain: the timer is still armed, and this call brings it forward.
         m.q.drain();
-        model::require(runs == int{s == queue_status::queued} && !w.busy(), "what was accepted has run");
+        model::require(runs == int{s == queue_status::queued} && !w.busy(), "every accepted item has run");
     }));
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("timer: an item arms a timer while its queue is being destroyed") {
             cmwq::workqueue<> q(m.rt, "short-lived");
             q.post([&] { s = q.queue_after(1h, late); });
         }
-        model::require(runs == int{s == queue_status::queued} && !late.busy(), "what was accepted has run");
+        model::require(runs == int{s == queue_status::queued} && !late.busy(), "every accepted item has run");
     }));
 }
 

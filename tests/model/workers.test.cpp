@@ -26,7 +26,7 @@ TEST_CASE("workers: producers push while the first worker is being made") {
         m.q.queue(both.x);
         both.wait();
         t.join();
-        model::require(m.waited() == 0, "nobody waited for the monitor");
+        model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
@@ -177,6 +177,6 @@ TEST_CASE("workers: idle workers are ended while items come") {
         done.acquire();
         done.acquire();
         t.join();
-        model::require(m.waited() <= 1'000 * ms + two_tries, "nobody waited for long");
+        model::require(m.waited() <= 1'000 * ms + two_tries, "no thread waited for long");
     }));
 }

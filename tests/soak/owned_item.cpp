@@ -80,7 +80,7 @@ void owned_item::expect_settled(any_queue& q, const char* what) {
     c.expect(!work_->busy(), after + "busy", q.is.kind);
     c.expect(!inside_.load(std::memory_order_relaxed), after + "runs", q.is.kind);
     if (!taken_away_) {
-        c.expect(seen_.load(std::memory_order_relaxed) >= stamp_, after + "the run has not seen what was published",
+        c.expect(seen_.load(std::memory_order_relaxed) >= stamp_, after + "the run has not seen the published data",
                  q.is.kind);
         c.expect_equal(seen_payload_, sent_, after + "payloads of the last run, of the last queue()", q.is.kind);
     }
@@ -98,7 +98,7 @@ void owned_item::queue_somehow(any_queue& q) {
     case 3: {
         const queue_status s = modify(q, *work_, delay);
         if (s == queue_status::modified) {
-            w_.complain.expect(!idle_ && depth_ == 0, "modified what was not pending", q.is.kind);
+            w_.complain.expect(!idle_ && depth_ == 0, "modified an item that was not pending", q.is.kind);
             note_accepted();
         } else {
             w_.complain.expect(s != queue_status::already_pending, "modify() says already_pending", q.is.kind);

@@ -129,7 +129,7 @@ struct slot {
     soak::in_use in_use;
     std::unique_ptr<any_queue> queue; ///< for those inside
 
-    // For its items, which know the front end only. It stays what it is while they run.
+    // For its items, which know the public class only. It does not change while they run.
     std::atomic<const cmwq::workqueue_base*> front{nullptr};
     std::atomic<any_queue*> books{nullptr};
 };

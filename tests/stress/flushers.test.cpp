@@ -69,7 +69,7 @@ TEST_CASE("stress: each of many flushes covers the items that its thread has que
             q.flush();
             --inside;
             for (unsigned i = 0; i < own; ++i) {
-                complaints.expect(runs[i] == wanted[i], "flush() returned before what was queued earlier had run");
+                complaints.expect(runs[i] == wanted[i], "flush() returned before earlier items had run");
             }
         }
     });

@@ -79,7 +79,7 @@ TEST_CASE("stress: queues are destroyed while their rescuers are being called") 
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-TEST_CASE("stress: items of queues with rescuers run while threads come and go and pools are exchanged") {
+TEST_CASE("stress: items of queues with rescuers run while threads come and go and pools change") {
     stress::complaints complaints;
     fake_threads threads;
     std::atomic<std::uint64_t> runs{0}, queued{0}, rescued{0};

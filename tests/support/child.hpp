@@ -14,7 +14,7 @@
 
 namespace cmwq_test {
 
-/// How a child ended, and what it wrote to its standard error.
+/// The end of a child, and its output on the standard error.
 struct outcome {
     int status = 0;
     std::string stderr_text;

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <limits>
+#include <list>
 #include <mutex>
 #include <semaphore>
 #include <utility>
@@ -115,7 +115,7 @@ private:
     std::counting_semaphore<> released_{0};
     std::mutex lock_;
     std::condition_variable goes_on_;
-    std::deque<held_body> held_; // keeps the addresses
+    std::list<held_body> held_; // keeps the addresses
 };
 
 /// For fake_threads: refuses the starts with the numbers first … last, counted from 1.

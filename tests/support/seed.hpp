@@ -14,8 +14,8 @@ std::uint64_t seed();
 /// Name of the synchronisation backend that the test is built with: "std", "fault" or "model".
 const char* backend();
 
-/// Calls `run(arg)`, all tests, and returns what it returned. With the fault backend its faults and a signal storm are
-/// on, seeded with `seed()`, and what they have done is printed.
+/// Calls `run(arg)`, which runs all tests, and returns its result. With the fault backend its faults and a signal storm
+/// are on, seeded with `seed()`, and their counts are printed.
 int run_under_the_backend(int (*run)(void*), void* arg);
 
 } // namespace cmwq_test

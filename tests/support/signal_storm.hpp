@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SIGUSR1 for every thread of the program, again and again, with a handler that lets system calls fail with EINTR.
+// SIGUSR1 for every thread of the program, again and again, with a handler after which system calls fail with EINTR.
 #pragma once
 
 #include <atomic>

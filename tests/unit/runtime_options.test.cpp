@@ -61,7 +61,7 @@ TEST_CASE("runtime_options: CPUs that the process may not use are refused and na
     CHECK(eventually([&] { return nr_tasks() == before; }));
 }
 
-TEST_CASE("runtime_options: unbound CPUs are refused and named if all are missing and ignored if some are") {
+TEST_CASE("runtime_options: unbound CPUs are refused and named if all are missing; single missing ones are ignored") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:4 pu:1");
     CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {0, 1}, .unbound_cpus = {2, 3}, .machine = machine}}),
                       Contains("unbound CPUs 2-3") && Contains("0-1"));

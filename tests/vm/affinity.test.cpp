@@ -491,7 +491,7 @@ sentinels sentinels_so_far() {
 
 } // namespace
 
-TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake and they leave the quota to the items") {
+TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake; they leave the quota to the items") {
     const bool with_sentinels = GENERATE(true, false);
     const vm::cgroup group("throttled");
     REQUIRE(group.set("cpu.max", "200000 100000"));

@@ -13,7 +13,7 @@ using cmwq::queue_status;
 using vm::eventually;
 using vm::sighting;
 
-TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns and one for another CPU runs there") {
+TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns; one for another CPU runs there") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};
@@ -34,7 +34,7 @@ TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns an
     }
 }
 
-TEST_CASE("bh: 16 producers lose no item and each context runs one item at a time and in order") {
+TEST_CASE("bh: 16 producers lose no item; each context runs one item at a time and in order") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};

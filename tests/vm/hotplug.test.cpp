@@ -63,8 +63,7 @@ std::string strays() {
 
 } // namespace
 
-TEST_CASE(
-    "hotplug: under load of all policies CPUs go and return and no item is lost or runs twice and order is kept") {
+TEST_CASE("hotplug: CPUs go and return under load of all policies; no item is lost or runs twice; order is kept") {
     const std::size_t threads_before = vm::nr_threads();
     {
         const vm::cpus_come_back all;
@@ -120,8 +119,7 @@ TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes of
     CHECK(eventually([&] { return runs_at_home(q, 5); }));
 }
 
-TEST_CASE(
-    "hotplug: the pool of an offline CPU is not managed but is managed with its workers at home when it is back") {
+TEST_CASE("hotplug: the pool of an offline CPU is not managed; online again it is; its workers are at home") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{vm::without_hogs()};
     cmwq::workqueue<> q{rt, "q"};
@@ -187,7 +185,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its s
     }
 }
 
-TEST_CASE("hotplug: a queue whose CPU is offline uses others and reports that and returns later") {
+TEST_CASE("hotplug: a queue whose CPU is offline uses others; it reports that and returns later") {
     const vm::cpus_come_back all;
     std::atomic<int> told{0}, deaf{0};
     cmwq::runtime* self = nullptr;

@@ -152,7 +152,7 @@ private:
         if (next_ > nr_ran_in_order_ + 48) return;
         const std::uint64_t number = next_;
         const auto work = [this, number] {
-            // Plain: one at a time, each sees what the one before has written.
+            // Plain: one at a time, each sees the writes of the one before.
             complaints.expect(expected_ == number,
                               "ordered: " + std::to_string(number) + " instead of " + std::to_string(expected_));
             expected_ = number + 1;

@@ -180,7 +180,7 @@ private:
     std::atomic<bool> complete_{false}, given_up_{false};
 };
 
-// --- what others than the main thread have to say --------------------------------------------------------------------
+// --- failed expectations of other threads than the main thread -------------------------------------------------------
 
 /// Collects failed expectations as text; empty is good. With a file descriptor it writes them there at once.
 class notes {

@@ -12,7 +12,7 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using vm::eventually;
 
-TEST_CASE("storm: CPUs go and return at random for 20 s or more under all policies and every item has run once") {
+TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all policies every item has run once") {
     constexpr std::chrono::seconds duration{20};
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();

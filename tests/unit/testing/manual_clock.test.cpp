@@ -54,7 +54,7 @@ TEST_CASE("manual_clock: listeners are called at every change with the new time 
     CHECK(b.seen == std::vector<std::int64_t>{begin + 2'000'000, begin + 2'000'000});
 }
 
-TEST_CASE("manual_clock: a timer fires at its deadline and not before and not by itself") {
+TEST_CASE("manual_clock: a timer fires at its deadline; not before and not by itself") {
     manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     cmwq::workqueue<> q{rt, "q"};

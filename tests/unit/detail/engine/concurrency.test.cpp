@@ -39,13 +39,13 @@ void check(bool (*predicate)(const pool_snapshot&) noexcept, const row (&table)[
 
 } // namespace
 
-TEST_CASE("concurrency: need_more_worker is true if items wait and no worker is runnable") {
+TEST_CASE("concurrency: need_more_worker is true if items wait and too few workers run") {
     check(
         &need_more_worker,
         {
-            {"nothing pending, nobody there", {}, false},
+            {"no items, no workers", {}, false},
             {"nothing pending, all blocked", {.running = 0, .active = 3, .limit = 5}, false},
-            {"pending, nobody there", {.pending = 1}, true},
+            {"items, no workers", {.pending = 1}, true},
             {"pending, one runs", {.pending = 9, .running = 1, .active = 1}, false},
             {"pending, the only one is blocked", {.pending = 1, .running = 0, .active = 1}, true},
             {"pending, one of two runs", {.pending = 1, .running = 1, .active = 2}, false},
@@ -81,7 +81,7 @@ TEST_CASE("concurrency: may_start_working is true only if a spare stays behind")
                               });
 }
 
-TEST_CASE("concurrency: keep_working is true while the worker has to go on") {
+TEST_CASE("concurrency: keep_working is true if items wait and not too many workers run") {
     check(&keep_working,
           {
               {"nothing pending", {.pending = 0, .running = 1, .active = 1}, false},
@@ -101,10 +101,10 @@ TEST_CASE("concurrency: keep_working is true while the worker has to go on") {
 
 TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or being made") {
     check(&need_to_create_worker, {
-                                      {"nobody idle", {}, true},
-                                      {"somebody idle", {.idle = 1}, false},
-                                      {"at it", {.managing = true}, false},
-                                      {"at it although somebody is idle", {.idle = 1, .managing = true}, false},
+                                      {"no idle worker", {}, true},
+                                      {"an idle worker", {.idle = 1}, false},
+                                      {"one is being made", {.managing = true}, false},
+                                      {"one is being made although one is idle", {.idle = 1, .managing = true}, false},
                                   });
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("concurrency: too_many_workers is true beyond two idle ones and a quar
     check(&too_many_workers, {
                                  {"none", {}, false},
                                  {"the two that a pool keeps", {.idle = 2}, false},
-                                 {"three, and nobody works", {.idle = 3}, true},
+                                 {"three, and none works", {.idle = 3}, true},
                                  {"three, four work", {.active = 4, .idle = 3}, true},
                                  {"three, five work", {.active = 5, .idle = 3}, false},
                                  {"six, sixteen work", {.active = 16, .idle = 6}, true},

@@ -86,7 +86,7 @@ TEST_CASE("settings: each option has the value of its text and the other options
     CHECK(same(read("", base), base));
 }
 
-TEST_CASE("settings: an invalid text is refused with its source and the word and the allowed values") {
+TEST_CASE("settings: an invalid text is refused; the message has source and word and allowed values") {
     struct row {
         const char *text, *word, *allowed;
     };
