@@ -17,6 +17,7 @@ namespace cmwq::inline CMWQ_NS {
 
 namespace detail {
 class runtime_core;
+struct runtime_access;
 enum class made_for : bool;
 } // namespace detail
 
@@ -123,10 +124,8 @@ public:
     /// std::bad_alloc.
     [[nodiscard]] std::string dump() const;
 
-    /// For the engine only.
-    [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; }
-
 private:
+    friend struct detail::runtime_access;
     runtime(runtime_options options, detail::made_for whom);
     static runtime* make_global();
     bool wait_frozen_for_ns(std::int64_t ns);

@@ -2,6 +2,7 @@
 //
 // The meaning of attributes: the pools that exist, the callers that they serve, and their threads.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -12,7 +13,6 @@
 #include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -93,7 +93,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes 
         pools.insert(seen(*queues.back(), this_pool));
     }
     CHECK(pools.size() == 3);
-    CHECK(rt.core().pools().size() == 3);
+    CHECK(cmwq_test::shared_pools_of(rt).size() == 3);
     CHECK(rt.stats().threads <= 20);
 }
 
@@ -414,7 +414,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         }
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
-        const auto& pools = rt.core().pools();
+        const auto& pools = cmwq_test::shared_pools_of(rt);
         CHECK(eventually([&] { // no worker has just looked for the next item
             std::size_t nr_busy = 0;
             for (std::size_t i = 0; i < pools.size(); ++i) {
@@ -544,7 +544,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
     const attrs given = attrs{}.nice(2).affinity(affinity_scope::system);
     queue q{rt, with<P>(given)};
     const std::string pool = seen(q, this_pool);
-    const std::size_t nr_pools = rt.core().pools().size();
+    const std::size_t nr_pools = cmwq_test::shared_pools_of(rt).size();
     struct one {
         attrs a;
         std::string_view says;
@@ -564,7 +564,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
         CHECK(seen(q, this_pool) == pool);
         CHECK(seen(q, nice_of_this_task) == 2);
     }
-    CHECK(rt.core().pools().size() == nr_pools);
+    CHECK(cmwq_test::shared_pools_of(rt).size() == nr_pools);
     const auto counted = std::make_shared<int>(0);
     {
         cmwq::options<P> o = with<P>(attrs{}.cpus({}));

@@ -5,9 +5,8 @@
 // The CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, in
 // the step vm-isolated of .ci/run and in the test vm.isolated of ctest.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "vm/machine.hpp"
-
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -75,7 +74,7 @@ bool keep_to(const std::string& names, const cpuset& cpus) {
 }
 
 bool all_idle(const cmwq::runtime& rt) {
-    const auto& pools = rt.core().pools();
+    const auto& pools = cmwq_test::shared_pools_of(rt);
     for (std::size_t i = 0; i < pools.size(); ++i) {
         if (const auto now = pools.at(i).summary(); now.idle != now.workers) return false;
     }

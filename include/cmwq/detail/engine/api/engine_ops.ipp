@@ -3,6 +3,7 @@
 // The other side of detail/engine_ops.hpp.
 #pragma once
 
+#include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/item/taken_from_destroyed.ipp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
@@ -40,7 +41,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
         throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
                                     ": bottom halves are normal or high, not fifo");
     }
-    runtime_core& core = rt != nullptr ? rt->core() : runtime::global().core();
+    runtime_core& core = runtime_access::core_of(rt != nullptr ? *rt : runtime::global());
     check_copy(core);
     queue_settings s = settings;
     attrs of_priority;
