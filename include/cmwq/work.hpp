@@ -3,6 +3,7 @@
 // Work items: objects that never move and hold everything that a queue needs, so that queueing never allocates.
 #pragma once
 
+#include <cmwq/detail/api/member_class.hpp>
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
@@ -166,37 +167,6 @@ private:
 
     F f_;
 };
-
-namespace detail {
-
-template <class M>
-struct member_class;
-template <class R, class C>
-struct member_class<R (C::*)()> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() noexcept> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)()&> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() & noexcept> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() const> {
-    using type = const C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() const noexcept> {
-    using type = const C;
-};
-
-} // namespace detail
 
 /// An item that calls a member function of the object that owns it. Declare it last: it is then destroyed first, and
 /// no run sees a half-destroyed owner.

@@ -74,6 +74,7 @@ struct queue_settings {
 };
 
 inline constexpr int any_cpu = -1;
+inline constexpr unsigned cpu_ceiling = 1u << 20; ///< no machine has a CPU of a higher number
 
 // Queues. Creation throws std::invalid_argument, std::system_error or std::bad_alloc, and then `settings.on_exception`
 // still belongs to the caller.
@@ -94,6 +95,12 @@ queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
+// The same, for a queue whose policy is known: what differs between the kinds of pool is decided here.
+queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept;
 queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;

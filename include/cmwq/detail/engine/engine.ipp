@@ -77,4 +77,6 @@
 
 #include <cmwq/detail/engine/api/system_queues.ipp>
 
-#include <cmwq/detail/engine/api/engine_ops.ipp>
+#include <cmwq/detail/engine/api/queue_ops.ipp>
+
+#include <cmwq/detail/engine/api/item_ops.ipp>

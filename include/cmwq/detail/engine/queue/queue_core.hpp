@@ -28,6 +28,9 @@ namespace cmwq::inline CMWQ_NS::detail {
 class runtime_core;
 struct queue_tag;
 
+/// Whether a queue runs its items one at a time, in the order in which they were queued.
+enum class order : bool { none, fifo };
+
 /// Which pwq serves which CPU of the runtime. Constant once it is published.
 struct pwq_map {
     std::vector<pool_workqueue*> of_cpu; ///< by the index of the CPU in the runtime; each has one
@@ -106,10 +109,11 @@ public:
     [[nodiscard]] managed_pool& push_per_cpu(work_base& w, int cpu) noexcept;
     /// As `push()`, for a queue of bottom halves.
     [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept;
-    /// As `push()`, for a queue that is known to be attrs_keyed, and served by pools of that type. `node`: prefer a CPU
-    /// there; -1: no matter.
-    template <class Pool>
-    [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu, int node = -1) noexcept;
+    /// As `push()`, for a queue that is known to be attrs_keyed, of that order, and served by pools of that type.
+    template <class Pool, order Order>
+    [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu) noexcept;
+    /// As `push()`, for an attrs_keyed queue. `node`: prefer a CPU there; -1: no matter.
+    [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, int node) noexcept;
 
     // --- limits ---------------------------------------------------------------------------------------------------------
 
@@ -220,6 +224,8 @@ public:
 private:
     template <class F>
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
+    template <class Pool, order Order>
+    [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, int node) noexcept;
     template <class Pool>
     static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
     [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);

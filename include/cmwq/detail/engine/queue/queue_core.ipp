@@ -92,18 +92,31 @@ CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu
     return push_to<bottom_half_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 
-template <class Pool>
-pushed<Pool> queue_core::push_keyed(work_base& w, int cpu, int node) noexcept {
-    unsigned index = env.cpus.index_of(cpu);
+template <class Pool, order Order>
+pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, int node) noexcept {
     pushed<Pool> result{grace_period::reader(*grace, index)};
     const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
     if (node >= 0) index = env.cpus.index_on_node(index, node);
+    pool_workqueue* pwq = m.of_cpu[index];
     // An ordered queue runs nothing in its new pool before all is done in the old one: its order needs no exception.
-    pool_workqueue* const pwq = fifo ? m.of_cpu[index] : pwq_for(w, m, index, [&](item_pool& before) {
-        return before.push_behind_own_run(w, *this); // a pool that apply() has replaced, or one of another queue
-    });
+    if constexpr (Order == order::none) {
+        pwq = pwq_for(w, m, index, [&](item_pool& before) {
+            return before.push_behind_own_run(w, *this); // a pool that apply() has replaced, or one of another queue
+        });
+    }
     if (pwq != nullptr) result.pool = &push_to<Pool>(*pwq, w);
     return result;
+}
+
+template <class Pool, order Order>
+pushed<Pool> queue_core::push_keyed(work_base& w, int cpu) noexcept {
+    return push_keyed_at<Pool, Order>(w, env.cpus.index_of(cpu), -1);
+}
+
+CMWQ_INLINE pushed<> queue_core::push_keyed(work_base& w, int cpu, int node) noexcept {
+    const unsigned index = env.cpus.index_of(cpu);
+    return fifo ? push_keyed_at<item_pool, order::fifo>(w, index, node)
+                : push_keyed_at<item_pool, order::none>(w, index, node);
 }
 
 CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
@@ -112,7 +125,7 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
     case pool_kind::dispatcher: return {{}, &push_bottom_half(w, cpu)};
     case pool_kind::attrs_keyed: break;
     }
-    return push_keyed<item_pool>(w, cpu);
+    return push_keyed(w, cpu, -1);
 }
 
 // --- limits -----------------------------------------------------------------------------------------------------------

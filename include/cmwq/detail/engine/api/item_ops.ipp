@@ -1,193 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The other side of detail/engine_ops.hpp.
+// The engine's side of the API boundary: items, and the calling thread.
 #pragma once
 
-#include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/item/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/library_copy.ipp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/policy.hpp>
-#include <cmwq/runtime.hpp>
 
-#include <cstdio>
-#include <exception>
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace cmwq::inline CMWQ_NS::detail {
-
-// --- queues -----------------------------------------------------------------------------------------------------------
-
-// What waits for a queue is refused in its own items, and in all bottom halves.
-CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {
-    if (runs_item_of(q)) {
-        throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");
-    }
-    refuse_in_bottom_half(call, [&] { return " of " + describe_queue(q.name); });
-}
-
-CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
-    check_max_active(settings.max_active);
-    check_enumerator(settings.prio, priority::fifo, "the priority of a queue");
-    if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
-        throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
-                                    ": bottom halves are normal or high, not fifo");
-    }
-    runtime_core& core = runtime_access::core_of(rt != nullptr ? *rt : runtime::global());
-    check_copy(core);
-    queue_settings s = settings;
-    attrs of_priority;
-    if (s.power_efficient && core.env().options.power_efficient) {
-        if (s.prio == priority::high) of_priority.nice(-20);
-        if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
-        s.pool = pool_kind::attrs_keyed; // elastic: it stays managed
-        s.attributes = &of_priority;
-    }
-    auto q = std::make_unique<queue_core>(core, s);
-    if (s.rescuer && !core.is_dead()) q->make_rescuer(); // in a forked child the parent's runtime runs nothing
-    core.attach(*q, s.attributes);
-    q->take_exception_sink(settings.on_exception);
-    return q.release();
-}
-
-CMWQ_API void destroy_queue(queue_core* q) noexcept {
-    check_copy(*q);
-    if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
-        delete q;
-        return;
-    }
-    q->mark_dying();
-    q->begin_drain();
-    bool refused = false;
-    try {
-        if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
-        if (bottom_half_here() != nullptr) {
-            q->rt.timers().expedite_all(*q);
-            if (!is_empty(*q)) refuse_to_wait_for(*q, "~workqueue()");
-        }
-        wait_until_drained(*q, {.name = "~workqueue()", .may_throw = true, .of_pending = true});
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "%s\n", e.what());
-        refused = true;
-    }
-    if (refused) std::terminate(); // a destructor can neither throw nor wait for itself
-    q->rt.detach(*q);
-    q->end_rescuer();
-    q->give_back_pools();
-    delete q;
-}
-
-CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
-    check_copy(q);
-    refuse_to_wait_for(q, "shutdown()");
-    if (q.is_dead()) return 0;
-    q.mark_shut();   // first: while it only drains its own items may still queue on it
-    q.begin_drain(); // for good
-    struct dropping {
-        queue_core& q;
-        explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }
-        ~dropping() { q.end_dropping(); }
-    } const held_back(q);
-    std::size_t n = 0;
-    std::exception_ptr error; // the first one: nothing is left over for its sake
-    const auto give = [&](work_base& w) noexcept {
-        if (to.call == nullptr) return;
-        try {
-            to.call(to.context, w);
-        } catch (...) {
-            if (error == nullptr) error = std::current_exception();
-        }
-    };
-    do { // who was just queueing may still come
-        // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
-        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
-                        [&] { n += q.drop_pending(give); });
-    } while (!is_empty(q));
-    if (error != nullptr) std::rethrow_exception(error);
-    return n;
-}
-
-CMWQ_API void flush_queue(queue_core& q) {
-    check_copy(q);
-    refuse_to_wait_for(q, "flush()");
-    if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
-}
-
-CMWQ_API void drain_queue(queue_core& q) {
-    check_copy(q);
-    refuse_to_wait_for(q, "drain()");
-    if (q.is_dead()) return;
-    struct drain {
-        queue_core& q;
-        explicit drain(queue_core& queue) noexcept : q(queue) { q.begin_drain(); }
-        ~drain() { q.end_drain(); }
-    } const draining(q);
-    wait_until_drained(q, {.name = "drain()", .may_throw = true, .of_pending = true});
-}
-
-CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
-    check_copy(q);
-    if (q.fifo) {
-        throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
-                                    " runs one item at a time: its max_active is no option");
-    }
-    if (q.limit_is_fixed) {
-        throw std::logic_error("cmwq: " + describe_queue(q.name) +
-                               " belongs to the whole process: its max_active cannot be changed");
-    }
-    check_max_active(max_active);
-    if (!q.is_dead()) q.set_max_active(max_active);
-}
-
-CMWQ_API void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
-
-CMWQ_API void set_queue_min_active(queue_core& q, unsigned min_active) {
-    check_copy(q);
-    if (!q.is_dead()) q.set_min_active(min_active);
-}
-
-CMWQ_API unsigned queue_max_active(const queue_core& q) noexcept {
-    check_copy(q);
-    return q.max_active();
-}
-
-CMWQ_API unsigned queue_min_active(const queue_core& q) noexcept {
-    check_copy(q);
-    return q.min_active();
-}
-
-CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
-    check_copy(q);
-    if (q.is_dying()) {
-        throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
-                                    ", which is being destroyed, or was made before a fork()");
-    }
-    q.rt.placing().apply(q, wanted);
-}
-
-CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
-    check_copy(q);
-    if (!q.is_dead()) to = q.attributes();
-}
-
-CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
-    check_copy(q);
-    return q.name;
-}
-
-CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
-    check_copy(q);
-    if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
-    return q.stats();
-}
 
 // --- queueing ---------------------------------------------------------------------------------------------------------
 
@@ -239,16 +69,49 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
     return queue_status::queued;
 }
 
+template <class Pool, order Order>
+queue_status queue_keyed(queue_core& q, work_base& w, int cpu) noexcept {
+    check_copy(q);
+    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { q.push_keyed<Pool, Order>(w, cpu).notify(); });
+}
+
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     check_copy(q);
     if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
+CMWQ_API queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept {
+    return queue_keyed<managed_pool, order::none>(q, w, cpu);
+}
+
+CMWQ_API queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept {
+    return queue_keyed<unmanaged_pool, order::none>(q, w, cpu);
+}
+
+CMWQ_API queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept {
+    return queue_keyed<unmanaged_pool, order::fifo>(q, w, cpu);
+}
+
+CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept {
+    if (q.keyed()) [[unlikely]]
+        return queue_elastic_work(q, w, cpu); // a bound queue that saves power
+    check_copy(q);
+    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { q.push_per_cpu(w, cpu).notify(); });
+}
+
+CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
+    check_copy(q);
+    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    return claim_and(w, [&] { push_bottom_half(q, w, cpu); });
+}
+
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
     check_copy(q);
     if (!admits(q, true) || node < 0 || !q.env.cpus.has_node(node)) return queue_status::rejected;
-    return claim_and(w, [&] { q.push_keyed<item_pool>(w, any_cpu, node).notify(); });
+    return claim_and(w, [&] { q.push_keyed(w, any_cpu, node).notify(); });
 }
 
 CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {

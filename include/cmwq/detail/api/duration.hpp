@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// duration_like and to_ns(): durations without <chrono>, which would double the cost of including a public header. A
+// caller that has a duration has included it.
+#pragma once
+
+#include <cmwq/detail/base/config.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+/// What a std::chrono::duration offers.
+template <class D>
+concept duration_like = requires(const D& d) {
+    typename D::rep;
+    D::period::num;
+    D::period::den;
+    static_cast<long double>(d.count());
+};
+
+/// Nanoseconds of any duration. Rounds up, so that nothing runs early. Saturates instead of overflowing.
+template <duration_like D>
+std::int64_t to_ns(const D& d) noexcept {
+    constexpr std::int64_t far = std::int64_t{1} << 61; // 73 years
+    const long double ns = static_cast<long double>(d.count()) * static_cast<long double>(D::period::num) *
+                           1'000'000'000.0L / static_cast<long double>(D::period::den);
+    if (!(ns > 0)) return 0;
+    if (ns >= static_cast<long double>(far)) return far;
+    const auto whole = static_cast<std::int64_t>(ns);
+    return static_cast<long double>(whole) < ns ? whole + 1 : whole;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

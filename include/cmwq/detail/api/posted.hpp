@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// posted: what post() makes of a callable.
+#pragma once
+
+#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/work.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+template <class F>
+concept nullary = std::invocable<std::decay_t<F>&>;
+
+/// A closure that owns itself: made by post(), gone after its run.
+template <class F>
+class posted final : public self_owned_work {
+public:
+    struct from {};
+    template <class G>
+    posted(from, G&& g) : self_owned_work(&call, &drop), f_(std::forward<G>(g)) {}
+
+private:
+    static void drop(self_owned_work& w) noexcept { delete static_cast<posted*>(&w); }
+
+    static void call(work_base& w) {
+        // Destroyed on the way out, also when the callable throws.
+        struct owner {
+            posted* p;
+            ~owner() { delete p; }
+        } const o{static_cast<posted*>(&w)};
+        static_cast<void>(o.p->f_());
+    }
+
+    F f_;
+};
+
+/// Queues a copy of the callable by `queue(work_base&)`.
+template <class F, class Queue>
+queue_status post_copy(F&& f, const Queue& queue) {
+    using item_type = posted<std::decay_t<F>>;
+    auto* item = new item_type(typename item_type::from{}, std::forward<F>(f));
+    const queue_status s = queue(*item);
+    if (s != queue_status::queued) delete item;
+    return s;
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail

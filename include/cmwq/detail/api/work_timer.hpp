@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// work_timer: the timer inside of a delayed item.
+#pragma once
+
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/ds/deadline_heap.hpp>
+#include <cmwq/detail/ds/intrusive_list.hpp>
+#include <cmwq/detail/engine_ops.hpp>
+
+#include <cstdint>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+struct timer_tag;
+
+/// `home` is the id of the runtime whose timer service has it armed, 0 otherwise; the
+/// rest belongs to the lock of that service while it is armed, to the owner of PENDING before.
+struct work_timer : deadline_node, list_node<timer_tag> {
+    atomic<std::uint64_t> home{0};
+    delayed_work_base* item = nullptr;
+    queue_core* queue = nullptr;
+    int cpu = any_cpu;
+};
+
+} // namespace cmwq::inline CMWQ_NS::detail
