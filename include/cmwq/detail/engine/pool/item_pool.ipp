@@ -27,7 +27,7 @@ CMWQ_INLINE void deferred::notify_pool() noexcept { std::exchange(notify_, nullp
 
 CMWQ_INLINE void item_pool::add_record_locked(worker& w) noexcept {
     w.next = all_.load(relaxed);
-    all_.store(&w, release); // [RUN-1] a look for a run finds the record
+    all_.store(&w, release); // [REC-1]
 }
 
 // --- producers --------------------------------------------------------------------------------------------------------

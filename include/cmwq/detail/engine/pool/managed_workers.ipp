@@ -99,14 +99,14 @@ CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
 CMWQ_INLINE void managed_workers::idle_begins_locked(worker& self) noexcept { self.idle_began = steady_now(); }
 
 CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
-    // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four
-    // are seq_cst, so one of the two sees the other.
     const int width = width_.load(relaxed);
+    // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four are
+    // seq_cst, so one of the two sees the other.
     if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
         detectors_needed(); // it waits behind running workers, which may block, or behind many blocked ones
         return;
     }
-    if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind();
+    if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
     else ask_for_worker();
 }
 

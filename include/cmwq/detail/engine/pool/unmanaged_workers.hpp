@@ -40,7 +40,7 @@ protected:
     void idle_begins_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
     void detectors_needed() noexcept {}
     void wake_a_worker() noexcept {
-        if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind();
+        if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
         else ask_for_worker();
     }
 

@@ -8,7 +8,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 // A producer may have been stopped between its push and its notification.
 CMWQ_INLINE monitor_findings unmanaged_workers::look_after(std::int64_t /*passed*/) noexcept {
     if (!pending()) return {};
-    worker* const idle = next_idle_.load(seq_cst);
+    worker* const idle = next_idle_.load(seq_cst); // [UNIFORM]
     if (idle == nullptr) {
         ask_for_worker();
         return {.pending = true};

@@ -48,7 +48,7 @@ public:
     [[nodiscard]] bool give_up_worker(bool spare) noexcept CMWQ_EXCLUDES(lock_);
     /// Tells workers to end that have been idle for too long. Returns when to look again, 0 for not at all; runtime clock.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); }
+    [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); } // [LOCK]
     /// The staff thread has joined that thread: its record can serve another one. False: not now, to be repeated.
     [[nodiscard]] bool thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     /// No queue is left: tells all workers to end. For good, or until `configure()`, when `has_ended()`.
@@ -120,8 +120,8 @@ protected:
 private:
     static void thread_main(void* self);
     void publish_next_idle_locked() noexcept CMWQ_REQUIRES(lock_) {
-        next_idle_.store(idle_.front(), seq_cst);
-    } // [IDLE-2]
+        next_idle_.store(idle_.front(), seq_cst); // [IDLE-2]
+    }
     void make_room_for_runs(std::size_t nr_workers) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});

@@ -179,7 +179,7 @@ public:
 
     /// Notes that a replaced pwq has drained, for reap().
     void request_reaping() noexcept;
-    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [LOCK]
+    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [CLEAN-1]
 
     /// Calls `f(pool_workqueue&)` for each in the order of their making, also for those that were replaced.
     template <class F>

@@ -83,12 +83,12 @@ Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
 }
 
 CMWQ_INLINE managed_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
-    const pwq_map& m = *map.load(seq_cst); // constant: per_cpu queues have no other
+    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] constant: per_cpu queues have no other
     return push_to<managed_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 
 CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu) noexcept {
-    const pwq_map& m = *map.load(seq_cst); // as above
+    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] as above
     return push_to<bottom_half_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 
@@ -262,7 +262,7 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
 }
 
 CMWQ_INLINE void queue_core::request_reaping() noexcept {
-    reap_wanted_.store(true, release); // [LOCK]
+    reap_wanted_.store(true, release); // [CLEAN-1]
     env.requests.request_cleaning();
 }
 

@@ -31,16 +31,25 @@ public:
         if (monitor_.arm() != arming::none) service_sleep_.remind();
     }
     /// Queues or pools have something to free.
-    void request_cleaning() noexcept { set(cleaning_); }
+    void request_cleaning() noexcept {
+        cleaning_.store(true, release); // [CLEAN-1]
+        wake_staff();
+    }
     /// A thread is not on its CPUs: look which CPUs there are.
-    void request_cpu_check() noexcept { set(cpu_check_); }
+    void request_cpu_check() noexcept {
+        cpu_check_.store(true, release); // [LOCK]
+        wake_staff();
+    }
     /// As `request_cpu_check()`, at the next opportunity: wakes no thread.
     void defer_cpu_check() noexcept { cpu_check_.store(true, relaxed); }
     /// The monitor asks now and then: look which CPUs there are, unless that was done a moment ago.
-    void request_routine_cpu_check() noexcept { set(routine_cpu_check_); }
+    void request_routine_cpu_check() noexcept {
+        routine_cpu_check_.store(true, release); // [ALONE]
+        wake_staff();
+    }
     /// The last active item of a frozen pwq has ended, or a freeze is over.
     void request_freeze_check() noexcept {
-        freeze_check_.store(true, release);
+        freeze_check_.store(true, release); // [LOCK]
         wake_service();
     }
     /// The thread of `w` is about to end: nothing of the library follows in it, but destructors of thread_local objects may.
@@ -52,24 +61,22 @@ public:
     // --- the service thread ---------------------------------------------------------------------------------------------
 
     [[nodiscard]] arming& monitor() noexcept { return monitor_; }
-    [[nodiscard]] bool take_freeze_check() noexcept { return freeze_check_.exchange(false, acq_rel); }
+    [[nodiscard]] bool take_freeze_check() noexcept { return freeze_check_.exchange(false, acq_rel); } // [LOCK]
     /// Sleeps until a request, or the deadline; steady clock, 0: none.
     void sleep_as_service(std::int64_t deadline) noexcept { sleep(service_sleep_, deadline); }
 
     // --- the staff thread -----------------------------------------------------------------------------------------------
 
-    [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }
-    [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); }
-    [[nodiscard]] bool take_routine_cpu_check() noexcept { return routine_cpu_check_.exchange(false, acq_rel); }
+    [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
+    [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]
+    [[nodiscard]] bool take_routine_cpu_check() noexcept {
+        return routine_cpu_check_.exchange(false, acq_rel);
+    } // [ALONE]
     [[nodiscard]] inbox<worker, idle_tag>& leaving() noexcept { return leaving_; }
     /// As `sleep_as_service()`.
     void sleep_as_staff(std::int64_t deadline) noexcept { sleep(staff_sleep_, deadline); }
 
 private:
-    void set(atomic<bool>& flag) noexcept {
-        flag.store(true, release);
-        wake_staff();
-    }
     static void sleep(parker& p, std::int64_t deadline) noexcept {
         if (deadline == 0) p.park();
         else p.park_until(deadline);

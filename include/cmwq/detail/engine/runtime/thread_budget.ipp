@@ -13,7 +13,7 @@ CMWQ_INLINE bool thread_budget::admit_worker() noexcept {
     unsigned n = nr_workers_.load(relaxed);
     do {
         if (n >= max_workers_) return false;
-    } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // pairs dismiss_worker()
+    } while (!nr_workers_.compare_exchange_weak(n, n + 1, acquire, relaxed)); // [ADMIT-1]
     return true;
 }
 
