@@ -70,8 +70,8 @@ public:
     [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
     [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]
     [[nodiscard]] bool take_routine_cpu_check() noexcept {
-        return routine_cpu_check_.exchange(false, acq_rel);
-    } // [ALONE]
+        return routine_cpu_check_.exchange(false, acq_rel); // [ALONE]
+    }
     [[nodiscard]] inbox<worker, idle_tag>& leaving() noexcept { return leaving_; }
     /// As `sleep_as_service()`.
     void sleep_as_staff(std::int64_t deadline) noexcept { sleep(staff_sleep_, deadline); }

@@ -10,7 +10,7 @@
 #include "seed.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
+#include <cmwq/detail/engine/pool/color_ring.hpp>
 
 #include <algorithm>
 #include <cstdint>
