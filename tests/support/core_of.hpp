@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/runtime.hpp>
 
 namespace cmwq_test {
 

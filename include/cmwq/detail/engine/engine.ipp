@@ -5,13 +5,15 @@
 
 #include <cmwq/detail/engine/api/attrs.ipp>
 
-#include <cmwq/detail/engine/runtime/library_copy.ipp>
+#include <cmwq/detail/engine/env/library_copy.ipp>
 
-#include <cmwq/detail/engine/runtime/thread_budget.ipp>
+#include <cmwq/detail/engine/env/thread_budget.ipp>
 
-#include <cmwq/detail/engine/runtime/cpu_map.ipp>
+#include <cmwq/detail/engine/env/cpu_map.ipp>
 
-#include <cmwq/detail/engine/report/event_reporter.ipp>
+#include <cmwq/detail/engine/env/event_reporter.ipp>
+
+#include <cmwq/detail/engine/env/service_requests.ipp>
 
 #include <cmwq/detail/engine/pool/node_slots.ipp>
 
@@ -23,9 +25,9 @@
 
 #include <cmwq/detail/engine/pool/item_pool_reports.ipp>
 
-#include <cmwq/detail/engine/report/wait_graph.ipp>
+#include <cmwq/detail/engine/waits/wait_graph.ipp>
 
-#include <cmwq/detail/engine/report/wait_look.ipp>
+#include <cmwq/detail/engine/waits/wait_look.ipp>
 
 #include <cmwq/detail/engine/pool/worker_set.ipp>
 
@@ -51,9 +53,9 @@
 
 #include <cmwq/detail/engine/pool/rescuer.ipp>
 
-#include <cmwq/detail/engine/report/diagnosis_thread.ipp>
+#include <cmwq/detail/engine/env/diagnosis_thread.ipp>
 
-#include <cmwq/detail/engine/item/timer_service.ipp>
+#include <cmwq/detail/engine/queue/timer_service.ipp>
 
 #include <cmwq/detail/engine/queue/queue_core.ipp>
 

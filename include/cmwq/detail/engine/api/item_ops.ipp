@@ -3,12 +3,13 @@
 // The engine's side of the API boundary: items, and the calling thread.
 #pragma once
 
-#include <cmwq/detail/engine/item/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/api/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/env/library_copy.ipp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
-#include <cmwq/detail/engine/runtime/library_copy.ipp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -52,8 +53,8 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
         return;
     }
     const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
-    runtime_core& rt = q.rt; // the queue may be gone as soon as the timer is armed
-    if (rt.timers().arm(q, w, where, rt.env().now() + ns)) rt.env().requests.wake_service();
+    const pool_env& env = q.env; // the queue may be gone as soon as the timer is armed
+    if (q.timers.arm(q, w, where, env.now() + ns)) env.requests.wake_service();
 }
 
 /// Claims the item and calls `go()` if that worked. What could refuse the item comes before the claim: whoever loses to

@@ -7,9 +7,11 @@
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
+#include <cmwq/runtime.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -65,7 +67,7 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
     try {
         if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
         if (bottom_half_here() != nullptr) {
-            q->rt.timers().expedite_all(*q);
+            q->timers.expedite_all(*q);
             if (!is_empty(*q)) refuse_to_wait_for(*q, "~workqueue()");
         }
         wait_until_drained(*q, {.name = "~workqueue()", .may_throw = true, .of_pending = true});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/global.hpp>
@@ -30,6 +31,8 @@ CMWQ_INLINE runtime::~runtime() {
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
     if (core_->is_dead()) core_.release();
 }
+
+CMWQ_API detail::runtime_core& detail::runtime_access::core_of(const runtime& rt) noexcept { return *rt.core_; }
 
 namespace detail {
 inline constinit per_process<runtime, lock_rank::once> global_runtime;

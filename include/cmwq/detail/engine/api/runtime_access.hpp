@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
-#include <cmwq/runtime.hpp>
+
+namespace cmwq::inline CMWQ_NS {
+class runtime;
+}
 
 namespace cmwq::inline CMWQ_NS::detail {
 
 struct runtime_access {
-    [[nodiscard]] static runtime_core& core_of(const runtime& rt) noexcept { return *rt.core_; }
+    [[nodiscard]] static runtime_core& core_of(const runtime& rt) noexcept;
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/pool/bh_thread.hpp>
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>

@@ -6,11 +6,9 @@
 #include <cmwq/detail/base/thread_slots.hpp>
 #include <cmwq/detail/engine/pool/bh_budget.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdint>
-#include <string>
-#include <system_error>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
@@ -40,20 +38,6 @@ void run_raised(thread_slots& slots, bh_budget& budget) noexcept;
 inline const worker* bottom_half_here() noexcept {
     const worker* const self = this_thread_slots().current_worker;
     return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;
-}
-
-// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
-// of the message.
-template <class Of>
-void refuse_in_bottom_half(const char* what, const Of& of) {
-    if (bottom_half_here() == nullptr) return;
-    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
-                            std::string("cmwq: ") + what + of() + " in " + describe_own_run() +
-                                ", a bottom half, which must not wait");
-}
-
-inline void refuse_in_bottom_half(const char* what) {
-    refuse_in_bottom_half(what, [] { return std::string(); });
 }
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/inbox.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/pool/run_table.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>

@@ -3,10 +3,10 @@
 // worker_set: the threads of a pool. How workers are created, idle, and end.
 #pragma once
 
+#include <cmwq/detail/engine/env/pool_spec.hpp>
 #include <cmwq/detail/engine/pool/concurrency.hpp>
 #include <cmwq/detail/engine/pool/idle_workers.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/pool/pool_spec.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/queue/timer_service.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 
 #include <cstdint>
 #include <new>
@@ -73,7 +73,7 @@ inline bool is_empty(queue_core& q) noexcept {
 /// The queue accepts only items of its own, and no timers any more: waits until there are none left. Throws as
 /// wait_for_queued().
 inline void wait_until_drained(queue_core& q, wait_call by) {
-    q.rt.timers().expedite_all(q);
+    q.timers.expedite_all(q);
     do {
         wait_for_queued(q, by);
     } while (!is_empty(q));

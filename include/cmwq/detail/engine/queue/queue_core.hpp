@@ -7,12 +7,12 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/engine/pool/rescuer.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
-#include <cmwq/detail/engine/runtime/library_copy.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/policy.hpp>
@@ -26,6 +26,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 class runtime_core;
+class timer_service;
 struct queue_tag;
 
 /// Whether a queue runs its items one at a time, in the order in which they were queued.
@@ -204,6 +205,7 @@ public:
 
     runtime_core& rt;                          // I
     const pool_env& env;                       // I
+    timer_service& timers;                     // I
     const std::string name;                    // I
     const pool_kind kind;                      // I
     const bool managed;                        // I

@@ -29,8 +29,8 @@ CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
 }
 
 CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
-    : rt(runtime), env(runtime.env()), name(s.name), kind(s.pool), managed(s.managed), fifo(s.fifo), prio(s.prio),
-      cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
+    : rt(runtime), env(runtime.env()), timers(runtime.timers()), name(s.name), kind(s.pool), managed(s.managed),
+      fifo(s.fifo), prio(s.prio), cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
       grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(env.cpus.nr_cpus()) : nullptr),
       max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
     if (s.min_active == 0) return;
@@ -356,7 +356,7 @@ std::size_t queue_core::drop_pending(F&& to) {
             to(w);
         }
     };
-    while (work_base* w = rt.timers().take_one(*this)) drop(*w);
+    while (work_base* w = timers.take_one(*this)) drop(*w);
     for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
     return n;
 }

@@ -6,7 +6,7 @@
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <cstdio>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdarg>

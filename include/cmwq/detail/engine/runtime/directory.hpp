@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
-#include <cmwq/detail/engine/runtime/library_copy.hpp>
+#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/system.hpp>

@@ -4,9 +4,9 @@
 // thaw.
 #pragma once
 
+#include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
-#include <cmwq/detail/engine/runtime/service_requests.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 

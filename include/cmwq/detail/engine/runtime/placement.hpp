@@ -6,8 +6,8 @@
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
-#include <cmwq/detail/engine/pool/pool_spec.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/env/pool_spec.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 

@@ -3,11 +3,11 @@
 // runtime_core: the parts of a runtime, and the order in which they are made and ended.
 #pragma once
 
-#include <cmwq/detail/engine/item/timer_service.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/engine/env/library_copy.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
+#include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
-#include <cmwq/detail/engine/runtime/library_copy.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>

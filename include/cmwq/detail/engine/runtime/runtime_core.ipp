@@ -4,6 +4,7 @@
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>

@@ -4,8 +4,8 @@
 // thread and waits for none, and takes no lock that a thread of low priority may hold for long.
 #pragma once
 
-#include <cmwq/detail/engine/item/timer_service.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/sync/thread.hpp>

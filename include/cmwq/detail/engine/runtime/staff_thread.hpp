@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/intrusive_list.hpp>
-#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/sync/thread.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/env/cpu_map.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/runtime/cpu_map.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/runtime/thread_budget.hpp>
+#include <cmwq/detail/engine/env/thread_budget.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

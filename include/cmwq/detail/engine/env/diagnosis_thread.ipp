@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/pool/pool_env.hpp>
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/diagnosis_thread.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>

@@ -3,11 +3,11 @@
 // pool_env: the parts of a runtime that its pools use.
 #pragma once
 
-#include <cmwq/detail/engine/report/diagnosis_thread.hpp>
-#include <cmwq/detail/engine/report/event_reporter.hpp>
-#include <cmwq/detail/engine/runtime/cpu_map.hpp>
-#include <cmwq/detail/engine/runtime/service_requests.hpp>
-#include <cmwq/detail/engine/runtime/thread_budget.hpp>
+#include <cmwq/detail/engine/env/cpu_map.hpp>
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/env/event_reporter.hpp>
+#include <cmwq/detail/engine/env/service_requests.hpp>
+#include <cmwq/detail/engine/env/thread_budget.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/runtime_options.hpp>
 

@@ -3,11 +3,11 @@
 // How copies of the library get to know each other.
 #pragma once
 
+#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
-#include <cmwq/detail/engine/runtime/library_copy.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/version.hpp>
 

@@ -11,10 +11,10 @@
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
-#include <cmwq/detail/engine/report/wait_look.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_look.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>

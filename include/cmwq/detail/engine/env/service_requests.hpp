@@ -7,12 +7,14 @@
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/arming.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
-#include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 
 #include <cstdint>
 
 namespace cmwq::inline CMWQ_NS::detail {
+
+class worker;
+struct idle_tag;
 
 /// Any thread may make a request, also under locks, and also an idle-class thread. A request is not lost: the thread that
 /// serves it takes the flag back before it serves, and a wake-up leaves a permit.
@@ -53,10 +55,7 @@ public:
         wake_service();
     }
     /// The thread of `w` is about to end: nothing of the library follows in it, but destructors of thread_local objects may.
-    void thread_leaves(worker& w) noexcept {
-        static_cast<void>(leaving_.push(w));
-        wake_staff();
-    }
+    void thread_leaves(worker& w) noexcept;
 
     // --- the service thread ---------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/atomic.hpp>
-#include <cmwq/detail/engine/pool/pool_spec.hpp>
+#include <cmwq/detail/engine/env/pool_spec.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/runtime_options.hpp>

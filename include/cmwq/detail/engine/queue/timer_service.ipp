@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <cmwq/detail/engine/item/timer_service.hpp>
+#include <cmwq/detail/engine/queue/timer_service.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/report/stuck_set.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/stuck_set.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Finds which of many waits are stuck, against an oracle that repeats until nothing changes any more, on random graphs.
-#include <cmwq/detail/engine/report/stuck_set.hpp>
+#include <cmwq/detail/engine/waits/stuck_set.hpp>
 
-#include <cmwq/detail/engine/report/stuck_set.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/waits/stuck_set.hpp> // once more: it guards itself
 
 #include "catch.hpp"
 #include "seed.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmwq/detail/engine/env/event_reporter.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/event_reporter.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>

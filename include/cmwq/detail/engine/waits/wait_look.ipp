@@ -10,12 +10,12 @@
 // what is reported has been found by two looks with some time between them.
 #pragma once
 
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis_thread.hpp>
-#include <cmwq/detail/engine/report/wait_graph.hpp>
-#include <cmwq/detail/engine/report/wait_look.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_look.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 

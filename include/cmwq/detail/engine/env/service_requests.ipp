@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmwq/detail/engine/env/service_requests.hpp>
+#include <cmwq/detail/engine/pool/worker.hpp>
+
+namespace cmwq::inline CMWQ_NS::detail {
+
+CMWQ_INLINE void service_requests::thread_leaves(worker& w) noexcept {
+    static_cast<void>(leaving_.push(w));
+    wake_staff();
+}
+
+} // namespace cmwq::inline CMWQ_NS::detail
