@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kernel's timelines on real threads. The machine may be busy, so a run in which another process had the CPU is
-// repeated: the documented order has to appear in one run, not in each.
+// The kernel's timelines on real threads, in the time of their CPU: another process may use it, too. A run in which a
+// wake-up came late is repeated: the documented order has to appear in one run, not in each.
+//
 // The spare workers exist before the items do, as in a kernel that has been up for a while: ThreadSanitizer takes 2 ms
 // to make a thread, and the timelines do not measure that.
 #include "catch.hpp"
@@ -11,16 +12,50 @@
 
 #include <cmwq/cmwq.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <iostream>
 #include <latch>
+#include <mutex>
 #include <string>
 
 namespace {
 
-struct real_world {
-    static double now() {
+/// Real threads, and the time of the one CPU that they have: it passes while an item burns CPU time, as much as that is,
+/// and while none does. So another process that has the CPU meanwhile changes nothing but how long it takes.
+class real_world {
+public:
+    /// Milliseconds.
+    double now() {
+        const std::lock_guard g(lock_);
+        return now_locked();
+    }
+
+    void burn(double ms) {
+        begin_burning();
+        double last = cpu_now();
+        for (const double end = last + ms; last < end;) {
+            const double t = cpu_now();
+            burnt_.fetch_add(t - last);
+            last = t;
+        }
+        end_burning();
+    }
+
+    /// A blocking call: the scenarios are about it.
+    void sleep(double ms) {
+        const timespec moment{0, 100'000};
+        for (const double end = now() + ms; now() < end;) ::nanosleep(&moment, nullptr);
+    }
+
+    template <class F>
+    static void begin(cmwq::workqueue<>& q, unsigned cpu, F queue_all) {
+        q.post_on(cpu, queue_all);
+    }
+
+private:
+    static double wall_now() {
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
     }
     static double cpu_now() {
@@ -28,18 +63,21 @@ struct real_world {
         ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
         return static_cast<double>(ts.tv_sec) * 1e3 + static_cast<double>(ts.tv_nsec) * 1e-6;
     }
-    static void burn(double ms) {
-        const double end = cpu_now() + ms;
-        while (cpu_now() < end) {}
+    double now_locked() const { return burnt_ + idle_ + (nr_burning_ == 0 ? wall_now() - idle_since_ : 0); }
+    void begin_burning() {
+        const std::lock_guard g(lock_);
+        if (nr_burning_++ == 0) idle_ += wall_now() - idle_since_;
     }
-    static void sleep(double ms) {
-        const timespec ts{0, static_cast<long>(ms * 1e6)};
-        ::nanosleep(&ts, nullptr); // the blocking call that the scenario is about
+    void end_burning() {
+        const std::lock_guard g(lock_);
+        if (--nr_burning_ == 0) idle_since_ = wall_now();
     }
-    template <class F>
-    static void begin(cmwq::workqueue<>& q, unsigned cpu, F queue_all) {
-        q.post_on(cpu, queue_all);
-    }
+
+    std::atomic<double> burnt_{0};
+    std::mutex lock_;
+    double idle_ = 0;
+    double idle_since_ = wall_now(); // if nothing burns
+    int nr_burning_ = 0;
 };
 
 /// Gives the pool of the CPU of the timelines the three workers that it needs, and waits until the pool has forgotten how
