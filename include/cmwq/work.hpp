@@ -101,10 +101,10 @@ protected:
 
     /// Cancels the item and waits for the running instance. The destructor of a derived class that holds a callable
     /// must call it first, before the callable is destroyed. An item that was never queued costs two loads.
-    // PENDING first: an item that a timer has queued gets its place before it loses PENDING, and [PEND-2] shows the
-    // place to any thread that finds PENDING gone.
+    // PENDING first: an item that a timer has queued gets its location before it loses PENDING, and [PEND-2]
+    // shows the location to any thread that finds PENDING gone.
     void end_of_life() noexcept {
-        if (pending() || place_.load(detail::relaxed) != 0) detail::end_of_work(*this);
+        if (pending() || location_.load(detail::relaxed) != 0) detail::end_of_work(*this);
     }
 
 private:
@@ -122,7 +122,7 @@ private:
     static constexpr std::uint32_t depth_mask = 0xffffu << 8;
 
     detail::atomic<std::uint32_t> state_{0};
-    detail::atomic<std::uint64_t> place_{0}; // where it is or was last: work_access::place
+    detail::atomic<std::uint64_t> location_{0}; // where it is or was last: work_access::location
     function run_;
     detail::pool_workqueue* pwq_ = nullptr; // I while pending: the target, written by the owner of PENDING
 };

@@ -149,7 +149,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
             }
         }
         if (!work_access::pending(w)) return false;
-        if (const std::uint64_t id = work_access::pool_id(work_access::place_of(w)); id != 0) {
+        if (const std::uint64_t id = work_access::pool_id(work_access::location_of(w)); id != 0) {
             const directory::look at(id);
             if (at.dead) {
                 work_access::abandon(w);
@@ -184,7 +184,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
             }
         }
         const bool pending = work_access::pending(w);
-        const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+        const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
         if (id != 0) {
             item_waiter iw;
             item_pool::whereabouts found = item_pool::whereabouts::not_here;
@@ -295,7 +295,7 @@ CMWQ_API bool enable_work(work_base& w) {
 }
 
 CMWQ_API bool work_running(const work_base& w) noexcept {
-    const std::uint64_t id = work_access::pool_id(work_access::place_of(w));
+    const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
     if (id == 0) return false;
     const directory::look at(id);
     if (at.dead) return false;
@@ -343,7 +343,7 @@ CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
 
 CMWQ_API bool on_rescuer_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self != nullptr && self->is_seat;
+    return self != nullptr && self->is_rescue_record;
 }
 
 CMWQ_API void describe_this_run(std::string_view what) noexcept {

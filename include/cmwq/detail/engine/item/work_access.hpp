@@ -3,7 +3,7 @@
 // The engine's way to the private parts of an item, and the protocol of its two words.
 //
 // state   PENDING, the constant "has a timer", and the disable depth. Changed by read-modify-writes only.
-// place   the id of the pool where the item is or was last, and where in it; 0: never queued. Written by the owner of
+// location  the id of the pool where the item is or was last, and where in it; 0: never queued. Written by the owner of
 //         PENDING while the item is in transit, by the holder of that pool's lock while it is on one of its lists.
 //         Read under the lock of pool P, "on a list of P" is exact: only that lock's holders say and unsay it. Any
 //         other value may be stale, and means "not here".
@@ -16,8 +16,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// The low bits of `place`, below the pool id.
-namespace place {
+/// The low bits of `location`, below the pool id.
+namespace location {
 inline constexpr std::uint64_t on_worklist = 1; // active: waits to be taken
 inline constexpr std::uint64_t on_inactive = 2; // beyond the queue's limit
 inline constexpr std::uint64_t on_worker = 3;   // waits for the worker that still runs it
@@ -30,7 +30,7 @@ inline constexpr unsigned id_shift = 8;
 
 constexpr unsigned color_of(std::uint64_t p) noexcept { return static_cast<unsigned>((p & color_mask) >> color_shift); }
 constexpr std::uint64_t with_list(std::uint64_t p, std::uint64_t list) noexcept { return (p & ~list_mask) | list; }
-} // namespace place
+} // namespace location
 
 /// What became of an attempt to own PENDING.
 enum class claim_result : unsigned char { claimed, already_pending, disabled };
@@ -78,9 +78,9 @@ struct work_access {
         return (seen & work_base::depth_mask) == work_base::depth_one ? lowered::enabled : lowered::still_disabled;
     }
 
-    static std::uint64_t place_of(const work_base& w) noexcept { return w.place_.load(relaxed); }
-    static void set_place(work_base& w, std::uint64_t p) noexcept { w.place_.store(p, relaxed); }
-    static std::uint64_t pool_id(std::uint64_t p) noexcept { return p >> place::id_shift; }
+    static std::uint64_t location_of(const work_base& w) noexcept { return w.location_.load(relaxed); }
+    static void set_location(work_base& w, std::uint64_t p) noexcept { w.location_.store(p, relaxed); }
+    static std::uint64_t pool_id(std::uint64_t p) noexcept { return p >> location::id_shift; }
 
     static pool_workqueue* pwq(const work_base& w) noexcept { return w.pwq_; }
     static void set_pwq(work_base& w, pool_workqueue* p) noexcept { w.pwq_ = p; }
@@ -94,7 +94,7 @@ struct work_access {
             t.home.store(0, relaxed);
         }
         static_cast<item_node&>(w) = {};
-        w.place_.store(0, relaxed);
+        w.location_.store(0, relaxed);
     }
 
     static bool is_self_owned(const work_base& w) noexcept { // a constant of the item

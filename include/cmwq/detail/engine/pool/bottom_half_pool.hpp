@@ -33,8 +33,9 @@ private:
 /// Letters as in worker.hpp.
 class bottom_half_pool final : public item_pool {
 public:
-    /// `first`: the pool whose items go before those of this one, or null. Throws std::bad_alloc.
-    bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread, bottom_half_pool* first);
+    /// `higher_priority`: the pool whose items go before those of this one, or null. Throws std::bad_alloc.
+    bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
+                     bottom_half_pool* higher_priority);
 
     /// Runs what is pending, in order, unless another thread does. The calling thread runs no item of a bottom half, except
     /// of the pool that lets this one go first.
@@ -55,9 +56,9 @@ private:
         return busy_.front()->current_pwq == nullptr ? nullptr : busy_.front();
     }
 
-    bh_thread& thread_;             // I: runs what is left over
-    bottom_half_pool* const first_; // I: the pool that goes before this one; null: none
-    atomic<bool> draining_{false};  // A: a thread runs what is pending; becomes true under L only
+    bh_thread& thread_;                       // I: runs what is left over
+    bottom_half_pool* const higher_priority_; // I: the pool that goes before this one; null: none
+    atomic<bool> draining_{false};            // A: a thread runs what is pending; becomes true under L only
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -10,8 +10,8 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
-                                               bottom_half_pool* first)
-    : item_pool(env, id, cpu, kind::bottom_half), thread_(thread), first_(first) {
+                                               bottom_half_pool* higher_priority)
+    : item_pool(env, id, cpu, kind::bottom_half), thread_(thread), higher_priority_(higher_priority) {
     auto* record = new worker(*this, 0); // the thread that drains runs items under this record
     const scoped_lock g(lock_);
     add_record_locked(*record);
@@ -51,10 +51,10 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
 CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& budget, deferred& d) noexcept {
     std::size_t round = 0;
     for (;;) {
-        if (first_ != nullptr && first_->pending()) {
+        if (higher_priority_ != nullptr && higher_priority_->pending()) {
             lock_.unlock();
             bh_budget turn(bh_budget::limit::turn);
-            first_->run(budget.takes_turns() ? turn : budget);
+            higher_priority_->run(budget.takes_turns() ? turn : budget);
             lock_.lock();
             if (round != 0 && !budget.go_on()) break;
         }

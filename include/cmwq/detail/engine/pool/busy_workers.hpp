@@ -12,7 +12,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 /// An array without gaps. One at a time changes it; any number walk it meanwhile, and wait for nobody. `Worker` has a
-/// `std::size_t busy_place`, which belongs to this, and lives as long as this does.
+/// `std::size_t busy_index`, which belongs to this, and lives as long as this does.
 template <class Worker>
 class busy_workers {
 public:
@@ -37,7 +37,7 @@ public:
 
     void add(Worker& w) noexcept {
         const std::size_t n = size_.load(relaxed);
-        w.busy_place = n;
+        w.busy_index = n;
         at(n).store(&w, release);    // [BUSY-1]
         size_.store(n + 1, release); // [BUSY-1]
     }
@@ -46,8 +46,8 @@ public:
         const std::size_t last = size_.load(relaxed) - 1;
         Worker& moved = *at(last).load(relaxed);
         // [BUSY-2] Down first, then the array gets shorter: a walk from the end down finds it in one place at least.
-        moved.busy_place = w.busy_place;
-        at(w.busy_place).store(&moved, release); // [BUSY-2]
+        moved.busy_index = w.busy_index;
+        at(w.busy_index).store(&moved, release); // [BUSY-2]
         size_.store(last, release);              // [BUSY-2]
     }
 

@@ -33,7 +33,7 @@ CMWQ_INLINE void item_pool::add_record_locked(worker& w) noexcept {
 // --- producers --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void item_pool::push(work_base& w, bool was_queued_before) noexcept {
-    work_access::set_place(w, id_ << place::id_shift | (was_queued_before ? place::may_be_running : 0));
+    work_access::set_location(w, id_ << location::id_shift | (was_queued_before ? location::may_be_running : 0));
     static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be gone
 }
 
@@ -72,7 +72,7 @@ CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_core& 
     const worker* runner = running_.find(w);
     if (runner == nullptr || runner->current_pwq->queue != &q) return false;
     work_access::set_pwq(w, runner->current_pwq); // the run keeps it
-    work_access::set_place(w, id_ << place::id_shift | place::may_be_running);
+    work_access::set_location(w, id_ << location::id_shift | location::may_be_running);
     drain_locked(d); // what came before it
     accept_locked(w);
     publish_pending_locked();
@@ -99,19 +99,19 @@ CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
     drain_locked(d);
     const bool here = is_listed_locked(w);
     if (here) {
-        const std::uint64_t p = work_access::place_of(w);
+        const std::uint64_t p = work_access::location_of(w);
         pool_workqueue& pwq = *work_access::pwq(w);
-        switch (p & place::list_mask) {
-        case place::on_worklist: leave_worklist_locked(w); break;
-        case place::on_inactive: pwq.inactive.remove(w); break;
+        switch (p & location::list_mask) {
+        case location::on_worklist: leave_worklist_locked(w); break;
+        case location::on_inactive: pwq.inactive.remove(w); break;
         default: running_.find(w)->scheduled.remove(w); break;
         }
-        if ((p & place::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
-        if ((p & place::list_mask) != place::on_inactive) end_active_locked(pwq, d);
+        if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
+        if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
         else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
         publish_pending_locked();
-        work_access::set_place(w, id_of_runner_locked(w, pwq) << place::id_shift);
-        leave_locked(pwq, place::color_of(p), d);
+        work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
+        leave_locked(pwq, location::color_of(p), d);
     }
     notify_locked(d);
     return here;
@@ -126,7 +126,7 @@ CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
     item_list later;
     while (work_base* w = pwq.inactive.pop_front()) later.push_back(*w);
     const auto hold = [&](work_base& w) CMWQ_REQUIRES(lock_) {
-        work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_inactive));
+        work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_inactive));
         pwq.inactive.push_back(w);
         end_active_locked(pwq, d);
     };
@@ -167,10 +167,10 @@ CMWQ_INLINE work_base* item_pool::take_held_back(pool_workqueue& pwq) noexcept {
     drain_locked(d);
     work_base* const w = pwq.inactive.pop_front();
     if (w != nullptr) {
-        const std::uint64_t p = work_access::place_of(*w);
-        if ((p & place::has_waiters) != 0) take_waiters_locked(*w, [&](item_waiter& iw) { iw.happened(d); });
-        work_access::set_place(*w, id_of_runner_locked(*w, pwq) << place::id_shift);
-        leave_locked(pwq, place::color_of(p), d);
+        const std::uint64_t p = work_access::location_of(*w);
+        if ((p & location::has_waiters) != 0) take_waiters_locked(*w, [&](item_waiter& iw) { iw.happened(d); });
+        work_access::set_location(*w, id_of_runner_locked(*w, pwq) << location::id_shift);
+        leave_locked(pwq, location::color_of(p), d);
     }
     notify_locked(d);
     return w;
@@ -184,7 +184,7 @@ CMWQ_INLINE item_pool::whereabouts item_pool::wait_for(work_base& w, item_waiter
     iw.item = &w;
     if (!running_only && is_listed_locked(w)) {
         iw.enlist(item_waiters_);
-        work_access::set_place(w, work_access::place_of(w) | place::has_waiters);
+        work_access::set_location(w, work_access::location_of(w) | location::has_waiters);
         return whereabouts::pending;
     }
     // The run that goes on may not be the one queued last: that is between its claim and its push.

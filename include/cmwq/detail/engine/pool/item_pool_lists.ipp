@@ -88,16 +88,16 @@ CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept 
 
 CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
-    std::uint64_t p = work_access::place_of(w) | std::uint64_t{pwq.colors.enter()} << place::color_shift;
+    std::uint64_t p = work_access::location_of(w) | std::uint64_t{pwq.colors.enter()} << location::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
-        p |= place::on_worklist;
+        p |= location::on_worklist;
         push_active_locked(pwq, w);
     } else {
-        p |= place::on_inactive;
+        p |= location::on_inactive;
         pwq.inactive.push_back(w);
         pwq.queue->note_backlog();
     }
-    work_access::set_place(w, p);
+    work_access::set_location(w, p);
 }
 
 CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
@@ -117,7 +117,7 @@ CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
 CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
     work_base& w = *pwq.inactive.pop_front();
     push_active_locked(pwq, w);
-    work_access::set_place(w, place::with_list(work_access::place_of(w), place::on_worklist));
+    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
 // The caller publishes and kicks.
@@ -132,8 +132,8 @@ CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, de
 }
 
 CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
-    const std::uint64_t p = work_access::place_of(w);
-    return work_access::pool_id(p) == id_ && (p & place::list_mask) != 0;
+    const std::uint64_t p = work_access::location_of(w);
+    return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
 }
 
 CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
@@ -148,12 +148,12 @@ CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
 CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
     nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
-    const std::uint64_t p = work_access::place_of(w);
-    worker* runner = (p & place::may_be_running) != 0 ? running_.find(w) : nullptr;
+    const std::uint64_t p = work_access::location_of(w);
+    worker* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
     if (runner == nullptr) return true;
     // Never twice at once: it waits for the worker that still runs it.
     runner->scheduled.push_back(w);
-    work_access::set_place(w, place::with_list(p, place::on_worker));
+    work_access::set_location(w, location::with_list(p, location::on_worker));
     return false;
 }
 
@@ -176,10 +176,10 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
 
 CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
-    const std::uint64_t p = work_access::place_of(w);
+    const std::uint64_t p = work_access::location_of(w);
     const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
     self.current_pwq = &pwq;
-    self.current_color = place::color_of(p);
+    self.current_color = location::color_of(p);
     self.function = r.function;
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.description[0] = 0;
@@ -188,7 +188,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
         self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
         running_.add(self);
     }
-    if ((p & place::has_waiters) != 0) {
+    if ((p & location::has_waiters) != 0) {
         take_waiters_locked(w, [&](item_waiter& iw) {
             iw.runner = &self;
             iw.next = self.waiters;
@@ -197,7 +197,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     }
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
-    work_access::set_place(w, id_ << place::id_shift);
+    work_access::set_location(w, id_ << location::id_shift);
     work_access::clear_pending(w); // [PEND-2]
     return r;
 }

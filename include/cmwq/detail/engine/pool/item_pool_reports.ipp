@@ -33,7 +33,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     constexpr std::size_t max_lines = 24;
     struct line {
         unsigned id;
-        bool is_seat, counted;
+        bool is_rescue_record, counted;
         long tid;
         void (*function)(work_base&);
         char queue[64], description[sizeof worker::description];
@@ -64,7 +64,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             if (w->current_pwq == nullptr) continue;
             line& l = lines[n++];
             l.id = w->id;
-            l.is_seat = w->is_seat;
+            l.is_rescue_record = w->is_rescue_record;
             l.counted = w->counted.load(relaxed);
             l.tid = w->probe.tid();
             l.function = w->function;
@@ -83,7 +83,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     for (std::size_t i = 0; i < n; ++i) {
         const line& l = lines[i];
         text += "\n  ";
-        text += l.is_seat ? "rescuer" : "worker " + std::to_string(l.id);
+        text += l.is_rescue_record ? "rescuer" : "worker " + std::to_string(l.id);
         if (l.tid != 0) text += ", thread " + std::to_string(l.tid) + ", " + describe_activity(l.tid);
         text += ": " + describe_function(l.function) + " of " + describe_queue(l.queue);
         if (l.description[0] != 0) text += " (" + std::string(l.description) + ")";

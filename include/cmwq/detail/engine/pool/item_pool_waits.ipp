@@ -30,9 +30,9 @@ CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) no
     if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
     const work_base& w = *iw.item; // pending, and listed here
     pool_workqueue& pwq = *work_access::pwq(w);
-    switch (work_access::place_of(w) & place::list_mask) {
-    case place::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
-    case place::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
+    switch (work_access::location_of(w) & location::list_mask) {
+    case location::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
+    case location::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
     default: return {.before = run_before_worklist_locked(), .queue = pwq.queue};
     }
 }
@@ -44,7 +44,7 @@ CMWQ_INLINE item_pool::awaited_rest item_pool::look_at(const color_waiter& cw) n
     const work_base* const first = pwq.inactive.front(); // the oldest: if it is too young, then all of them are
     return {.pwq = &pwq,
             .generation = pwq.colors.generation_of(cw),
-            .inactive = first != nullptr && pwq.colors.covers(cw, place::color_of(work_access::place_of(*first))),
+            .inactive = first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first))),
             .slots = pwq.slots};
 }
 
@@ -78,7 +78,7 @@ CMWQ_INLINE std::size_t item_pool::held_by(worker& k, held_item* to, std::size_t
     };
     const auto note_all = [&](item_list& list) {
         for (work_base* w = list.front(); w != nullptr; w = list.next(*w)) {
-            note(*work_access::pwq(*w), place::color_of(work_access::place_of(*w)));
+            note(*work_access::pwq(*w), location::color_of(work_access::location_of(*w)));
         }
     };
     note(*k.current_pwq, k.current_color);

@@ -117,7 +117,7 @@ private:
 
     // A: what those read who may come late, when the record serves another pool already: harmless to find the other's.
     atomic<int> width_{1};          // CPUs of the pod, or fewer by the quota
-    atomic<int> reach_{1};          // the same of all CPUs that its threads may use: beyond that nobody lends one
+    atomic<int> max_running_{1};    // the same of all CPUs that its threads may use: beyond that nobody lends one
     atomic<bool> associated_{true}; // its CPU is there, if it has one
     arming armed_;                  // its sentinels are: spares a look at each of them
     const std::unique_ptr<atomic<std::uint64_t>[]> near_; // a bit for each CPU of the runtime

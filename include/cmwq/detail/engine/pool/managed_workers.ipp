@@ -30,7 +30,7 @@ CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watchi
     const scoped_lock g(lock_);
     set_spec_locked(spec); // what it was is freed after the lock
     width_.store(spec_.width, relaxed);
-    reach_.store(env_.cpus.width_of(spec_.cpus), relaxed);
+    max_running_.store(env_.cpus.width_of(spec_.cpus), relaxed);
     limit_.store(spec_.width, relaxed);
     for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
         std::uint64_t words[2] = {};
@@ -113,7 +113,7 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
 // --- counting ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
-    if (w.is_seat) return;               // otherwise also without its CPU: so the count is right when it is back
+    if (w.is_rescue_record) return;      // otherwise also without its CPU: so the count is right when it is back
     if (w.counted.load(relaxed)) return; // others only ever clear it
     nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] first: nobody counts down what was not counted up
     w.counted.store(true, release);      // [COUNT-1]
@@ -199,7 +199,7 @@ CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist)
 }
 
 CMWQ_INLINE bool managed_workers::lend_cpu() noexcept {
-    if (nr_running_.load(relaxed) >= reach_.load(relaxed)) return false;
+    if (nr_running_.load(relaxed) >= max_running_.load(relaxed)) return false;
     start_spare();
     return true;
 }

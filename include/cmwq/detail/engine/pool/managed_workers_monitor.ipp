@@ -62,23 +62,23 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
     bool computing = false;
     counting_.for_each([&](worker& w) {
         if (!w.counted.load(acquire)) { // [HINT]
-            w.stint.run = 0;
+            w.cpu_burst.run = 0;
             return true;
         }
         const std::uint64_t run = w.nr_runs.load(relaxed);
         std::int64_t cpu = 0;
-        if (run != w.stint.run) {
-            w.stint = {.run = run};
+        if (run != w.cpu_burst.run) {
+            w.cpu_burst = {.run = run};
             computing = true;
             return true;
         }
         if (!w.probe.cpu_time(cpu)) return true;
-        computing |= std::exchange(w.stint.seen, cpu) != cpu;
-        if (w.stint.cpu >= 0 && cpu - w.stint.cpu < threshold) return true;
+        computing |= std::exchange(w.cpu_burst.seen, cpu) != cpu;
+        if (w.cpu_burst.cpu >= 0 && cpu - w.cpu_burst.cpu < threshold) return true;
         const long nr_waits = w.probe.nr_waits();
-        if (w.stint.cpu < 0 || nr_waits != w.stint.nr_waits) {
-            w.stint.cpu = cpu;
-            w.stint.nr_waits = nr_waits;
+        if (w.cpu_burst.cpu < 0 || nr_waits != w.cpu_burst.nr_waits) {
+            w.cpu_burst.cpu = cpu;
+            w.cpu_burst.nr_waits = nr_waits;
             return true;
         }
         void (*function)(work_base&) = nullptr;
@@ -89,7 +89,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             const scoped_lock g(lock_, adopt_lock);
             if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // it has just ended
             if (!uncount(w)) return true;
-            w.stint.run = 0;
+            w.cpu_burst.run = 0;
             function = w.function;
             std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
             first_cpu = spec_.pod.next(0); // after the lock the record may be configured for another pool

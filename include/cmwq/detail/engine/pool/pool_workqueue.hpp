@@ -40,11 +40,11 @@ public:
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
     // What queueing reads, and what else is written now and then only.
-    queue_core* const queue;  // I
-    item_pool* const pool;    // I
-    node_slots* const slots;  // I: shared with other pwqs of the queue; null: a limit of its own, max_active
-    std::uint64_t serial = 0; // WQ: in the order of their making
-    worker* seat = nullptr;   // L: of a queue with a rescuer: under which record that runs items here
+    queue_core* const queue;         // I
+    item_pool* const pool;           // I
+    node_slots* const slots;         // I: shared with other pwqs of the queue; null: a limit of its own, max_active
+    std::uint64_t serial = 0;        // WQ: in the order of their making
+    worker* rescue_record = nullptr; // L: of a queue with a rescuer, which runs items here under this record
     rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
     unsigned max_active = 0;              // L: at most so many items on the worklist or running, if it shares no slots
     bool plugged = false;   // L: of an ordered queue, waits for an older pwq to drain: nothing becomes active

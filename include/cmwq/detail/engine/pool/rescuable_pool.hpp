@@ -20,13 +20,13 @@ struct monitor_findings {
 
 /// A pool is short of threads once it could not create one, until it can, and while one is being created, or asked for.
 /// If its items wait all the same, and go on waiting for 10 ms, the service thread calls the rescuers of the queues whose
-/// items are next. Nothing on that way allocates: the record under which a rescuer runs items in a pool, its seat, is made
-/// together with the pwq.
+/// items are next. Nothing on that way allocates: the record under which a rescuer runs items in a pool is made together
+/// with the pwq.
 ///
 /// Letters as in worker.hpp.
 class rescuable_pool : public worker_set {
 public:
-    /// The queue of `pwq` has a rescuer: makes the seat for it. Before anything is queued there. Throws std::bad_alloc.
+    /// The queue of `pwq` has a rescuer: makes the record for it. Before anything is queued there. Throws std::bad_alloc.
     void make_rescuable(pool_workqueue& pwq) CMWQ_EXCLUDES(lock_);
     /// The rescuer goes, or the pwq.
     void end_rescuable(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
@@ -57,7 +57,7 @@ protected:
     /// Whether fewer workers run than the pool needs.
     [[nodiscard]] virtual bool lacks_running_workers() const noexcept = 0;
     /// Runs an item on a rescuer's thread. Not noexcept.
-    virtual void run_rescued_locked(worker& seat, work_base& w, deferred& d) CMWQ_REQUIRES(lock_) = 0;
+    virtual void run_rescued_locked(worker& record, work_base& w, deferred& d) CMWQ_REQUIRES(lock_) = 0;
 
 private:
     [[nodiscard]] bool lacks_workers() const noexcept {
@@ -65,12 +65,12 @@ private:
                (has_rescuable_.load(relaxed) && (creating_since_.load(relaxed) != 0 || wanted_.load(relaxed)));
     }
     [[nodiscard]] bool needs_rescue_locked() const noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] work_base* take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_for_rescue_locked(worker& record, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void report_rescue_locked(queue_core& q) noexcept CMWQ_REQUIRES(lock_);
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
 
     intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer
-    intrusive_list<worker, idle_tag> seats_ CMWQ_GUARDED_BY(lock_);               // L: seats without a pwq
+    intrusive_list<worker, idle_tag> free_rescue_records_ CMWQ_GUARDED_BY(lock_); // L: those without a pwq
     atomic<std::uint64_t> nr_rescued_{0};                                         // A
 };
 

@@ -13,28 +13,28 @@ namespace cmwq::inline CMWQ_NS::detail {
 CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
     {
         const scoped_lock g(lock_);
-        pwq.seat = seats_.pop_front();
-        if (pwq.seat != nullptr) {
+        pwq.rescue_record = free_rescue_records_.pop_front();
+        if (pwq.rescue_record != nullptr) {
             rescuable_.push_back(pwq);
             has_rescuable_.store(true, relaxed);
         }
     }
     pwq.rescued_in = this;
-    if (pwq.seat != nullptr) return;
-    auto seat = std::make_unique<worker>(*this, 0, true);
+    if (pwq.rescue_record != nullptr) return;
+    auto record = std::make_unique<worker>(*this, 0, true);
     const scoped_lock g(lock_);
-    pwq.seat = seat.release();
-    add_record_locked(*pwq.seat);
+    pwq.rescue_record = record.release();
+    add_record_locked(*pwq.rescue_record);
     rescuable_.push_back(pwq);
     has_rescuable_.store(true, relaxed);
 }
 
 CMWQ_INLINE void rescuable_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
-    if (pwq.seat == nullptr) return;
+    if (pwq.rescue_record == nullptr) return;
     rescuable_.remove(pwq);
     has_rescuable_.store(!rescuable_.empty(), relaxed);
-    seats_.push_front(*pwq.seat);
-    pwq.seat = nullptr;
+    free_rescue_records_.push_front(*pwq.rescue_record);
+    pwq.rescue_record = nullptr;
 }
 
 CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
@@ -85,15 +85,15 @@ CMWQ_INLINE bool rescuable_pool::needs_rescue_locked() const noexcept {
 }
 
 // The next item of `pwq` on the worklist. Those of other queues before it were looked at already: they stay.
-CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& seat, pool_workqueue& pwq) noexcept {
-    if (work_base* again = seat.scheduled.pop_front(); again != nullptr) return again;
-    work_base* w = seat.cursor != nullptr ? worklist_.next(*seat.cursor) : worklist_.front();
+CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& record, pool_workqueue& pwq) noexcept {
+    if (work_base* again = record.scheduled.pop_front(); again != nullptr) return again;
+    work_base* w = record.cursor != nullptr ? worklist_.next(*record.cursor) : worklist_.front();
     while (w != nullptr && pwq.nr_waiting != 0) {
         work_base* const next = worklist_.next(*w);
         if (work_access::pwq(*w) == &pwq) {
             if (unlist_to_run_locked(*w)) return w;
         } else {
-            seat.cursor = w;
+            record.cursor = w;
         }
         w = next;
     }
@@ -108,7 +108,7 @@ CMWQ_INLINE void rescuable_pool::report_rescue_locked(queue_core& q) noexcept {
 
 CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // in one pool, while others wait
-    worker& self = *pwq.seat;
+    worker& self = *pwq.rescue_record;
     self.probe.open_own(false);
     self.binding = env_.cpus.binding() + 1; // another one than it is: it binds itself before its first item
     self.rebind_at = 0;

@@ -35,8 +35,8 @@ private:
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
-    void run_rescued_locked(worker& seat, work_base& w, deferred& d) override CMWQ_REQUIRES(lock_) {
-        run_locked(seat, w, d);
+    void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(lock_) {
+        run_locked(record, w, d);
     }
 
     [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;

@@ -134,7 +134,7 @@ struct one_way_out {
 template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is there to take over when this item blocks, or is being created, or cannot be.
-    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_seat);
+    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record);
     const auto started = this->begin_run_locked(self, w);
     this->run_begins_locked(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just before

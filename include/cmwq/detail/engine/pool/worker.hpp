@@ -54,17 +54,17 @@ class worker final : public blocking_observer,
                      public list_node<waiting_tag> {
 public:
     worker(item_pool& p, unsigned number, bool of_rescuer = false) noexcept
-        : pool(p), id(number), is_seat(of_rescuer) {}
+        : pool(p), id(number), is_rescue_record(of_rescuer) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
-    item_pool& pool;            // I
-    const unsigned id;          // I: numbered per pool
-    const bool is_seat;         // I: under this record rescuers run items; it never counts
-    worker* next = nullptr;     // I: the pool's list of all records
-    std::size_t busy_place = 0; // L: among those that may count
+    item_pool& pool;             // I
+    const unsigned id;           // I: numbered per pool
+    const bool is_rescue_record; // I: under this record rescuers run items; it never counts
+    worker* next = nullptr;      // I: the pool's list of all records
+    std::size_t busy_index = 0;  // L: among those that may count
 
     thread os_thread;   // started by who makes the worker, joined by the staff thread
     thread_probe probe; // A
@@ -98,8 +98,8 @@ public:
     unsigned binding = 0;                   // S: the runtime's when it bound itself
     registered_wait* waits = nullptr;       // G: what its item waits for inside of the library
     char description[32] = {};              // L: what the item says that it does; NUL-terminated
-    work_base* cursor = nullptr;            // L: of a seat: the items up to here are of other queues; null: look at all
-    worker* next_cursor = nullptr;          // L: the next record with a cursor
+    work_base* cursor = nullptr;   // L: of a rescue record: the items up to here are of other queues; null: look at all
+    worker* next_cursor = nullptr; // L: the next record with a cursor
 
     std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or not to be known
     std::int64_t own_time = 0; // L: nanoseconds that it was idle or waited for the pool's lock, as far as that is over
@@ -111,7 +111,7 @@ public:
         std::int64_t cpu = -1;  // nanoseconds that it had used before; -1: not known
         std::int64_t seen = -1; // nanoseconds that it had used at the last look
         long nr_waits = 0;
-    } stint;
+    } cpu_burst;
 };
 
 /// The worker under whose record the calling thread runs an item; null: it runs none.

@@ -60,7 +60,7 @@ CMWQ_INLINE queue_plan::~queue_plan() {
 template <class F>
 pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept {
     pool_workqueue* pwq = m.of_cpu[index];
-    const std::uint64_t last = work_access::pool_id(work_access::place_of(w));
+    const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
     if (last == 0 || last == pwq->pool->id() || !env.pools.owns(last)) return pwq;
     item_pool& before = env.pools.pool(last);
     if (!before.runs_now(w)) return pwq;
@@ -75,7 +75,7 @@ pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsign
 
 template <class Pool>
 Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
-    const bool was_queued_before = work_access::pool_id(work_access::place_of(w)) != 0;
+    const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
     work_access::set_pwq(w, &pwq);
     Pool& pool = static_cast<Pool&>(*pwq.pool); // read now: the pwq may be gone as soon as the item has been pushed
     pool.push(w, was_queued_before);
@@ -301,7 +301,7 @@ CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<res
 
 CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     if (own_rescuer == nullptr) return;
-    own_rescuer->stop(); // called for what others have run since, it may have been on its way to a seat
+    own_rescuer->stop(); // called for items that others have run since, it may have been on its way to a pool
     for_each_pwq([](pool_workqueue& p) {
         if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
     });

@@ -46,25 +46,25 @@ inline std::string describe_own_run() {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
 }
 
-inline std::string describe_target(const told_wait& w) {
+inline std::string describe_target(const wait_report& w) {
     std::string text = w.for_item() ? describe(w.item) : describe_queue(w.awaited_queue);
     if (w.full_queue.empty()) return text;
     return text + (w.for_item() ? ", which is" : ", some of whose items are") + " pending behind max_active " +
            std::to_string(w.max_active) + " of " + describe_queue(w.full_queue);
 }
 
-inline std::string describe_wait(const told_wait& w) {
+inline std::string describe_wait(const wait_report& w) {
     return describe(w.who) + " of " + describe_queue(w.queue) + " waits in " + w.call + " for " + describe_target(w);
 }
 
 /// A chain of waits that leads back to its beginning: each for the run of the next one.
-inline std::string describe_cycle(const std::vector<told_wait>& cycle) {
+inline std::string describe_cycle(const std::vector<wait_report>& cycle) {
     if (cycle.empty()) return "cmwq: deadlock"; // without memory
-    const told_wait& first = cycle.front();
+    const wait_report& first = cycle.front();
     std::string text = "cmwq: deadlock: " + describe(first.who) + " of " + describe_queue(first.queue) +
                        " would wait in " + first.call + " for " + describe_target(first);
     for (std::size_t i = 1; i < cycle.size(); ++i) {
-        const told_wait& w = cycle[i];
+        const wait_report& w = cycle[i];
         text += cycle[i - 1].for_item() ? ", which runs on " + describe_queue(w.queue) + " and"
                                         : ", whose " + describe(w.who);
         text += std::string(" waits in ") + w.call + " for " + describe_target(w);
@@ -73,9 +73,9 @@ inline std::string describe_cycle(const std::vector<told_wait>& cycle) {
 }
 
 /// Waits that keep each other from ending.
-inline std::string describe_knot(const std::vector<told_wait>& knot) {
+inline std::string describe_knot(const std::vector<wait_report>& knot) {
     std::string text = "cmwq: deadlock: items wait for each other";
-    for (const told_wait& w : knot) {
+    for (const wait_report& w : knot) {
         text += (&w == &knot.front() ? ": " : "; ") + describe_wait(w);
     }
     if (knot.front().nr_more != 0) text += "; and " + std::to_string(knot.front().nr_more) + " more";

@@ -76,7 +76,7 @@ CMWQ_INLINE std::string runtime_core::dump() const {
     for (const unsigned cpu : cpus_.cpus()) print(text, " %3u", cpu);
     text += "]\n";
     std::string limits, waiting; // the latter before the lock: that of the graph comes first
-    for (const told_wait& w : wait_graph::get().waits_of(env_)) {
+    for (const wait_report& w : wait_graph::get().waits_of(env_)) {
         waiting += describe_wait(w);
         print(waiting, ", for %lld ms\n", static_cast<long long>((steady_now() - w.since) / 1'000'000));
     }

@@ -35,7 +35,7 @@ struct cpu_record {
 /// Letters: I set by the constructor
 class pool_table {
 public:
-    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56: work_access::place
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56: work_access::location
 
     /// Throws std::bad_alloc.
     pool_table(const pool_env& env, std::uint64_t first_pool_id);

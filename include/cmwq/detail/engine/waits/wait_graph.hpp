@@ -39,7 +39,7 @@ struct item_name {
 inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
 
 /// What is told of a wait. Functions get their names only when no lock is held any more.
-struct told_wait {
+struct wait_report {
     item_name who;
     std::string queue;         ///< of the one who waits
     const char* call = "";     ///< what it waits in
@@ -123,7 +123,7 @@ public:
     /// has been found twice. Returns when to look again, steady clock; 0: when the next wait is registered.
     static std::int64_t look(const pool_env& env) noexcept;
     /// For dump(): the waits of its items, the oldest first. Throws std::bad_alloc.
-    [[nodiscard]] std::vector<told_wait> waits_of(const pool_env& env) CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::vector<wait_report> waits_of(const pool_env& env) CMWQ_EXCLUDES(lock_);
 
 private:
     friend class registered_wait;
@@ -137,8 +137,8 @@ private:
     void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
     void delist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
     static void ask_for_look_locked(const registered_wait& r) noexcept;
-    [[nodiscard]] static told_wait tell_locked(const registered_wait& r);
-    [[nodiscard]] std::vector<told_wait> tell_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
+    [[nodiscard]] static wait_report report_of_locked(const registered_wait& r);
+    [[nodiscard]] std::vector<wait_report> report_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
     // Calls f(worker&) for the runs that wait themselves and without whose end the wait does not end. Not again for those
     // for which the search has done so.
     template <class F>

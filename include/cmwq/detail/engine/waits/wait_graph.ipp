@@ -41,7 +41,7 @@ CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, 
 CMWQ_INLINE void registered_wait::enter() {
     if (self_ == nullptr) return;
     check_rescue();
-    std::vector<told_wait> cycle;
+    std::vector<wait_report> cycle;
     bool closes = false;
     wait_graph& graph = wait_graph::get_locked();
     graph.is_locked();
@@ -49,7 +49,7 @@ CMWQ_INLINE void registered_wait::enter() {
     if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
         closes = true;
         try {
-            cycle = graph.tell_cycle_locked(*last);
+            cycle = graph.report_cycle_locked(*last);
         } catch (const std::bad_alloc&) {
             cycle.clear(); // said in fewer words
         }
@@ -218,8 +218,8 @@ CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& star
 
 // --- telling ----------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE told_wait wait_graph::tell_locked(const registered_wait& r) {
-    told_wait w;
+CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
+    wait_report w;
     w.who = r.who_;
     w.queue = r.self_->current_pwq->queue->name;
     w.call = r.by_.name;
@@ -229,15 +229,15 @@ CMWQ_INLINE told_wait wait_graph::tell_locked(const registered_wait& r) {
     return w;
 }
 
-CMWQ_INLINE std::vector<told_wait> wait_graph::tell_cycle_locked(registered_wait& last) const {
-    std::vector<told_wait> cycle;
-    for (const registered_wait* r = &last; r != nullptr; r = r->from_) cycle.push_back(tell_locked(*r));
+CMWQ_INLINE std::vector<wait_report> wait_graph::report_cycle_locked(registered_wait& last) const {
+    std::vector<wait_report> cycle;
+    for (const registered_wait* r = &last; r != nullptr; r = r->from_) cycle.push_back(report_of_locked(*r));
     std::ranges::reverse(cycle);
     return cycle;
 }
 
-CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const pool_env& env) {
-    std::vector<told_wait> all;
+CMWQ_INLINE std::vector<wait_report> wait_graph::waits_of(const pool_env& env) {
+    std::vector<wait_report> all;
     lock_.lock();
     if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
         lock_.unlock();
@@ -245,7 +245,7 @@ CMWQ_INLINE std::vector<told_wait> wait_graph::waits_of(const pool_env& env) {
     }
     try {
         for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
-            if (belongs_to(*r, env)) all.push_back(tell_locked(*r));
+            if (belongs_to(*r, env)) all.push_back(report_of_locked(*r));
         }
     } catch (...) {
         lock_.unlock();

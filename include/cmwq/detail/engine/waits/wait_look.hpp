@@ -39,7 +39,7 @@ public:
     /// Finds those that are stuck. No lock is held.
     void solve();
     /// Notes with the waits what has been found, and tells the knots of waits of the runtime of `env` that have been found before, too.
-    [[nodiscard]] std::vector<std::vector<told_wait>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
+    [[nodiscard]] std::vector<std::vector<wait_report>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
     /// After that: when to look at the waits of the runtime of `env` again; 0: none is left.
     [[nodiscard]] std::int64_t next() const noexcept { return next_; }
     /// False: the graph has gone into another one meanwhile, and nothing has come of it.
@@ -78,8 +78,8 @@ private:
     void add_limits();
     void add_generations();
     [[nodiscard]] bool is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept;
-    [[nodiscard]] std::vector<told_wait> tell_locked(const std::vector<node>& members, std::int64_t now,
-                                                     bool& confirmed);
+    [[nodiscard]] std::vector<wait_report> report_of_locked(const std::vector<node>& members, std::int64_t now,
+                                                            bool& confirmed);
 
     wait_graph& graph_;
     std::uint64_t number_ = ~std::uint64_t{0};

@@ -224,8 +224,8 @@ CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t
 }
 
 // Empty: not all of the waits have been found twice, or all have been reported.
-CMWQ_INLINE std::vector<told_wait> wait_look::tell_locked(const std::vector<node>& members, std::int64_t now,
-                                                          bool& confirmed) {
+CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vector<node>& members, std::int64_t now,
+                                                                 bool& confirmed) {
     constexpr std::size_t enough = 64;
     bool reported = true;
     for (const node n : members) {
@@ -234,14 +234,14 @@ CMWQ_INLINE std::vector<told_wait> wait_look::tell_locked(const std::vector<node
         if (!confirmed) return {};
         reported &= seen_[n].wait->reported_;
     }
-    std::vector<told_wait> told;
+    std::vector<wait_report> told;
     for (const node n : members) {
         if (n >= seen_.size() || reported) continue;
         if (told.size() == enough) {
             ++told.front().nr_more;
             continue;
         }
-        told.push_back(wait_graph::tell_locked(*seen_[n].wait));
+        told.push_back(wait_graph::report_of_locked(*seen_[n].wait));
         stuck_.for_each_awaited(n, [&](node m) {
             const std::size_t limit = m - seen_.size();
             if (m < seen_.size() || limit >= limits_.size() || !stuck_.is_stuck(m)) return;
@@ -257,7 +257,7 @@ CMWQ_INLINE std::vector<told_wait> wait_look::tell_locked(const std::vector<node
 
 // A wait is looked at often while it is young, and then again whenever it has lasted twice as long: something else than a
 // wait may have made it stuck, a limit that was lowered for instance. One that is suspected is looked at soon.
-CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const pool_env& env, std::int64_t now) {
+CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_env& env, std::int64_t now) {
     constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
     constexpr std::size_t none = ~std::size_t{0};
     std::vector<std::size_t> knots(seen_.size(), none); // where each one leads
@@ -265,7 +265,7 @@ CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const pool_en
         if (stuck_.is_stuck(n)) knots[n] = stuck_.knot_of(n);
     }
     std::vector<knot_state> states(seen_.size(), knot_state::unknown); // there are fewer knots
-    std::vector<std::vector<told_wait>> told;
+    std::vector<std::vector<wait_report>> told;
     graph_.lock_.lock();
     lasted_ = goes_on_locked();
     if (!lasted_) seen_.clear();
@@ -282,7 +282,7 @@ CMWQ_INLINE std::vector<std::vector<told_wait>> wait_look::publish(const pool_en
             if (!is_confirmed_locked(s, now)) continue;
             if (states[knot] == knot_state::unknown) {
                 bool confirmed = true;
-                told.push_back(tell_locked(stuck_.members(knot), now, confirmed));
+                told.push_back(report_of_locked(stuck_.members(knot), now, confirmed));
                 if (told.back().empty()) told.pop_back();
                 states[knot] = confirmed ? knot_state::told : knot_state::open;
             }
@@ -308,7 +308,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     const std::int64_t due = d.waits_due();
     const std::int64_t now = steady_now();
     if (due == 0 || now < due) return due;
-    std::vector<std::vector<told_wait>> knots;
+    std::vector<std::vector<wait_report>> knots;
     std::int64_t next = now + patience;
     std::size_t nr_steps = 0;
     wait_graph& g = get_locked();

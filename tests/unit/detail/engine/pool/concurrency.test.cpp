@@ -160,7 +160,7 @@ TEST_CASE("concurrency: the predicates agree with each other over all small pool
 namespace {
 
 struct busy {
-    std::size_t busy_place = 0;
+    std::size_t busy_index = 0;
 };
 
 } // namespace
