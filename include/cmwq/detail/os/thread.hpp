@@ -25,11 +25,13 @@ public:
     thread& operator=(const thread&) = delete;
     ~thread() { CMWQ_ASSERT(!joinable_); }
 
-    /// 0, or the errno of pthread_create(). `body(arg)` runs with every signal blocked that is not the thread's own
+    /// 0, or the errno of pthread_create(). `before(context)`, if there is one, and `body(arg)` run with every signal blocked that is not the thread's own
     /// fault, so that the program's handlers keep running on the program's threads.
-    int start(thread_body body, void* arg) noexcept {
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         body_ = body;
         arg_ = arg;
+        before_ = before;
+        context_ = context;
         sigset_t all, old;
         ::sigfillset(&all);
         for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) ::sigdelset(&all, own);
@@ -66,12 +68,15 @@ public:
 private:
     static void* trampoline(void* self) {
         auto* t = static_cast<thread*>(self);
+        if (t->before_ != nullptr) t->before_(t->context_);
         t->body_(t->arg_);
         return nullptr;
     }
 
     thread_body body_ = nullptr;
     void* arg_ = nullptr;
+    thread_body before_ = nullptr; // null: nothing comes before
+    void* context_ = nullptr;
     pthread_t handle_{};
     bool joinable_ = false;
 };

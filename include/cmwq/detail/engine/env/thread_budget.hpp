@@ -24,7 +24,9 @@ public:
 
     /// Starts a thread. 0, or an errno.
     int start(thread& t, thread_body body, void* arg) noexcept {
-        return source_ == nullptr ? t.start(body, arg) : source_->start(t, body, arg);
+        if (source_ == nullptr) return t.start(body, arg);
+        thread_request request(t, body, arg);
+        return source_->start(request);
     }
 
     // --- workers, which `max_threads` limits ----------------------------------------------------------------------------

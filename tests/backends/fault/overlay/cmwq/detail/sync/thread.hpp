@@ -11,11 +11,11 @@ namespace cmwq::inline CMWQ_NS::detail {
 /// Late at its work, or not to be had.
 class thread : public os::thread {
 public:
-    int start(thread_body body, void* arg) noexcept {
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         if (fault::refuses_thread()) return EAGAIN;
         body_ = body;
         arg_ = arg;
-        const int error = os::thread::start(&late, this);
+        const int error = os::thread::start(&late, this, before, context);
         fault::step();
         return error;
     }

@@ -18,12 +18,15 @@ public:
     thread& operator=(const thread&) = delete;
     ~thread() { CMWQ_ASSERT(handle_ == nullptr); }
 
-    int start(thread_body body, void* arg) noexcept {
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         model::world* w = model::world::current();
         if (w == nullptr) model::outside_of_a_run("thread::start()");
         w->point();
         if (const int e = w->start_error()) return e;
-        handle_ = &w->spawn([body, arg] { body(arg); });
+        handle_ = &w->spawn([body, arg, before, context] {
+            if (before != nullptr) before(context);
+            body(arg);
+        });
         w->trace("starts T%u", handle_->id);
         w->mutated();
         w->settle();
