@@ -31,9 +31,12 @@ class topology {
 public:
     /// CPUs that belong together in one scope.
     struct pod {
-        cpuset cpus; ///< its CPUs, at least one
-        int node;    ///< the NUMA node of all its CPUs; -1 if they are of several, and for the scope `system`
+        cpuset cpus;   ///< its CPUs, at least one
+        unsigned node; ///< the NUMA node of all its CPUs; `no_node` if they are of several, and for the scope `system`
     };
+
+    /// The number that stands for no node.
+    static constexpr unsigned no_node = detail::no_node;
 
     /// The default number of cores in a cache shard.
     static constexpr unsigned default_cache_shard_size = 8;
@@ -98,20 +101,20 @@ public:
     [[nodiscard]] unsigned nr_nodes() const noexcept {
         return static_cast<unsigned>(pods(affinity_scope::numa).size());
     }
-    /// Returns the NUMA node of a CPU, or -1 for a CPU that is not here.
-    [[nodiscard]] int node_of(unsigned cpu) const noexcept {
+    /// Returns the NUMA node of a CPU, or `no_node` for a CPU that is not here.
+    [[nodiscard]] unsigned node_of(unsigned cpu) const noexcept {
         const scope_pods& numa = of(affinity_scope::numa);
-        return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : -1;
+        return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : no_node;
     }
     /// Returns the CPUs of a NUMA node; the empty set for a node that has none here. Errors: std::bad_alloc.
-    [[nodiscard]] cpuset cpus_of_node(int node) const {
+    [[nodiscard]] cpuset cpus_of_node(unsigned node) const {
         for (const pod& p : pods(affinity_scope::numa)) {
             if (p.node == node) return p.cpus;
         }
         return {};
     }
     /// Whether the node has CPUs here.
-    [[nodiscard]] bool has_node(int node) const noexcept {
+    [[nodiscard]] bool has_node(unsigned node) const noexcept {
         return std::ranges::any_of(pods(affinity_scope::numa), [&](const pod& p) { return p.node == node; });
     }
 
@@ -164,10 +167,10 @@ private:
         for (std::size_t i = 0; i < places.size(); ++i) {
             const detail::cpu_place& p = places[i];
             s.pod_of[p.cpu] = numbers[i];
-            if (numbers[i] == s.pods.size()) s.pods.push_back({{}, scope == affinity_scope::system ? -1 : p.node});
+            if (numbers[i] == s.pods.size()) s.pods.push_back({{}, scope == affinity_scope::system ? no_node : p.node});
             pod& its = s.pods[numbers[i]];
             its.cpus.insert(p.cpu);
-            if (its.node != p.node) its.node = -1;
+            if (its.node != p.node) its.node = no_node;
         }
         return s;
     }
@@ -199,7 +202,8 @@ private:
         text += "\n  pod_cpus";
         for (std::size_t i = 0; i < pods.size(); ++i) entry(i, pods[i].cpus.to_mask_string());
         text += "\n  pod_node";
-        for (std::size_t i = 0; i < pods.size(); ++i) entry(i, std::to_string(pods[i].node));
+        for (std::size_t i = 0; i < pods.size(); ++i)
+            entry(i, pods[i].node == topology::no_node ? "-1" : std::to_string(pods[i].node));
         text += "\n  cpu_pod ";
         for (const unsigned cpu : t.cpus()) entry(cpu, std::to_string(t.pod_of(scope, cpu)));
         text += '\n';

@@ -303,7 +303,7 @@ public:
 
     /// Makes `w` pending in a pod of this NUMA node, or in the pod of the caller if that is on this node. The node is a
     /// hint. Returns `rejected` if the runtime knows no such node. Otherwise as `queue()`.
-    queue_status queue_on_node(int node, work_base& w) noexcept
+    queue_status queue_on_node(unsigned node, work_base& w) noexcept
         requires has_attrs
     {
         return detail::queue_work_on_node(core(), w, node);

@@ -11,7 +11,6 @@
 #include <hwloc.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -56,16 +55,16 @@ inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
 
 /// The node of each CPU. Several nodes may be near the same CPUs: high-bandwidth memory, or a device's. The CPU's own is
 /// the one that is near the fewest, and of those the one with the lowest number, which is how the kernel counts them.
-inline std::map<unsigned, int> nodes_of_cpus(hwloc_topology_t t) {
-    std::map<unsigned, std::pair<int, int>> nearest; // CPU -> (how many the node is near, number of the node)
+inline std::map<unsigned, unsigned> nodes_of_cpus(hwloc_topology_t t) {
+    std::map<unsigned, std::pair<int, unsigned>> nearest; // CPU -> (how many the node is near, number of the node)
     for (hwloc_obj_t o = nullptr; (o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, o)) != nullptr;) {
-        const std::pair<int, int> candidate(hwloc_bitmap_weight(o->cpuset), static_cast<int>(o->os_index));
+        const std::pair<int, unsigned> candidate(hwloc_bitmap_weight(o->cpuset), o->os_index);
         for (int c = -1; (c = hwloc_bitmap_next(o->cpuset, c)) >= 0;) {
             const auto [it, is_new] = nearest.try_emplace(static_cast<unsigned>(c), candidate);
             if (!is_new && candidate < it->second) it->second = candidate;
         }
     }
-    std::map<unsigned, int> nodes;
+    std::map<unsigned, unsigned> nodes;
     for (const auto& [cpu, node] : nearest) nodes.emplace(cpu, node.second);
     return nodes;
 }
@@ -73,12 +72,12 @@ inline std::map<unsigned, int> nodes_of_cpus(hwloc_topology_t t) {
 /// A CPU that no node claims is of the lowest one, one without a core is a core. CPUs of which no cache is known, or
 /// only a first level one, share what their package and node have in common.
 inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
-    const std::map<unsigned, int> nodes = nodes_of_cpus(t);
-    int lowest = nodes.empty() ? 0 : INT_MAX;
+    const std::map<unsigned, unsigned> nodes = nodes_of_cpus(t);
+    unsigned lowest = nodes.empty() ? 0 : no_node;
     for (const auto& [cpu, node] : nodes) lowest = node < lowest ? node : lowest;
 
     // What stands for a core or a cache: kind and number of an object, and the node where that matters.
-    using thing = std::tuple<int, unsigned, int>;
+    using thing = std::tuple<int, unsigned, unsigned>;
     std::map<thing, unsigned> cores, caches;
     const auto number_in = [](std::map<thing, unsigned>& m, const thing& key) {
         return m.try_emplace(key, static_cast<unsigned>(m.size())).first->second;
@@ -87,7 +86,7 @@ inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
     std::vector<cpu_place> places;
     for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != nullptr;) {
         const auto found = nodes.find(pu->os_index);
-        const int node = found == nodes.end() ? lowest : found->second;
+        const unsigned node = found == nodes.end() ? lowest : found->second;
         hwloc_obj_t core = pu, cache = nullptr, package = nullptr;
         for (hwloc_obj_t o = pu->parent; o != nullptr; o = o->parent) {
             if (o->type == HWLOC_OBJ_CORE) core = o;

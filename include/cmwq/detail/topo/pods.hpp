@@ -13,12 +13,15 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// What a topology says where there is no node, or more than one.
+inline constexpr unsigned no_node = ~0u;
+
 /// Where a CPU is. Cores and caches go by any numbers that are equal where the thing is the same.
 struct cpu_place {
     unsigned cpu;
     unsigned core;
     unsigned llc; ///< the last level cache
-    int node;
+    unsigned node;
 };
 
 /// Into how many shards a cache with that many cores falls: cores / target to the nearest, at least one.

@@ -48,7 +48,7 @@ CMWQ_API topology topology::system(const cpuset& cpus) {
     }
     if (places.empty()) return flat(cpus);
     // Offline now, or gone: on its own, with numbers that nothing else has.
-    const int lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
+    const unsigned lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
     for (const unsigned c : unknown) places.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
     return topology(std::move(places), default_cache_shard_size, false);
 }

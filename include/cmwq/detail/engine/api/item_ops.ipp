@@ -109,9 +109,9 @@ CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) no
     return claim_and(w, [&] { push_bottom_half(q, w, cpu); });
 }
 
-CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept {
+CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept {
     check_copy(q);
-    if (!admits(q, true) || node < 0 || !q.env.cpus.has_node(node)) return queue_status::rejected;
+    if (!admits(q, true) || !q.env.cpus.has_node(node)) return queue_status::rejected;
     return claim_and(w, [&] { q.push_keyed(w, any_cpu, node).notify(); });
 }
 

@@ -46,13 +46,13 @@ public:
     [[nodiscard]] cpuset indices_of(const cpuset& cpus) const;
     /// `index` if its CPU is on that node; otherwise one that is, different ones for different callers. If the runtime has
     /// no CPU on the node, `index`. The topology is loaded.
-    [[nodiscard]] unsigned index_on_node(unsigned index, int node) const noexcept;
+    [[nodiscard]] unsigned index_on_node(unsigned index, unsigned node) const noexcept;
     /// Whether items can be queued on that CPU; any_cpu is one.
     [[nodiscard]] bool has_cpu(int cpu) const noexcept {
         return cpu < 0 || (static_cast<std::size_t>(cpu) < index_of_.size() &&
                            index_of_[static_cast<std::size_t>(cpu)] != no_index);
     }
-    [[nodiscard]] bool has_node(int node) const { return machine().has_node(node); }
+    [[nodiscard]] bool has_node(unsigned node) const { return machine().has_node(node); }
 
     /// The machine with its caches and nodes. Loaded at its first use: programs that only use bound queues never load it.
     /// The first call holds no lock. Throws std::bad_alloc.

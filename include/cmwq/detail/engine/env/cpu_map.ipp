@@ -58,7 +58,7 @@ CMWQ_INLINE cpuset cpu_map::indices_of(const cpuset& cpus) const {
     return indices;
 }
 
-CMWQ_INLINE unsigned cpu_map::index_on_node(unsigned index, int node) const noexcept {
+CMWQ_INLINE unsigned cpu_map::index_on_node(unsigned index, unsigned node) const noexcept {
     const topology& t = machine();
     if (t.node_of(number_of(index)) == node) return index;
     const auto is_there = [&](unsigned i) { return t.node_of(number_of(i)) == node; };

@@ -5,6 +5,7 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/topo/pods.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -12,10 +13,10 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 struct pool_spec {
-    cpuset cpus;   ///< where its threads may run
-    cpuset pod;    ///< the CPUs that it serves: those of `cpus`, or the ones that its threads prefer
-    int node = -1; ///< of the pod; -1: it spans several
-    int nice = 0;  ///< -20 ... 19
+    cpuset cpus;             ///< where its threads may run
+    cpuset pod;              ///< the CPUs that it serves: those of `cpus`, or the ones that its threads prefer
+    unsigned node = no_node; ///< of the pod; `no_node`: it spans several
+    int nice = 0;            ///< -20 ... 19
     sched_class sched = sched_class::normal;
     bool managed = false; ///< as many runnable workers as `width`
     int width = 1;        ///< of a managed one: the CPUs of the pod, or its part of the quota

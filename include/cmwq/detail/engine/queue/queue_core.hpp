@@ -113,8 +113,8 @@ public:
     /// As `push()`, for a queue that is known to be attrs_keyed, of that order, and served by pools of that type.
     template <class Pool, order Order>
     [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu) noexcept;
-    /// As `push()`, for an attrs_keyed queue. `node`: prefer a CPU there; -1: no matter.
-    [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, int node) noexcept;
+    /// As `push()`, for an attrs_keyed queue. `node`: prefer a CPU there, unless it is no_node.
+    [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, unsigned node) noexcept;
 
     // --- limits ---------------------------------------------------------------------------------------------------------
 
@@ -227,10 +227,10 @@ private:
     template <class F>
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
     template <class Pool, order Order>
-    [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, int node) noexcept;
+    [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept;
     template <class Pool>
     static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
-    [[nodiscard]] node_slots& slots_of_node(int node) CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] node_slots& slots_of_node(unsigned node) CMWQ_EXCLUDES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 

@@ -93,10 +93,10 @@ CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu
 }
 
 template <class Pool, order Order>
-pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, int node) noexcept {
+pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept {
     pushed<Pool> result{grace_period::reader(*grace, index)};
     const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
-    if (node >= 0) index = env.cpus.index_on_node(index, node);
+    if (node != no_node) index = env.cpus.index_on_node(index, node);
     pool_workqueue* pwq = m.of_cpu[index];
     // An ordered queue runs nothing in its new pool before all is done in the old one: its order needs no exception.
     if constexpr (Order == order::none) {
@@ -110,10 +110,10 @@ pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, int node) n
 
 template <class Pool, order Order>
 pushed<Pool> queue_core::push_keyed(work_base& w, int cpu) noexcept {
-    return push_keyed_at<Pool, Order>(w, env.cpus.index_of(cpu), -1);
+    return push_keyed_at<Pool, Order>(w, env.cpus.index_of(cpu), no_node);
 }
 
-CMWQ_INLINE pushed<> queue_core::push_keyed(work_base& w, int cpu, int node) noexcept {
+CMWQ_INLINE pushed<> queue_core::push_keyed(work_base& w, int cpu, unsigned node) noexcept {
     const unsigned index = env.cpus.index_of(cpu);
     return fifo ? push_keyed_at<item_pool, order::fifo>(w, index, node)
                 : push_keyed_at<item_pool, order::none>(w, index, node);
@@ -125,13 +125,13 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
     case pool_kind::dispatcher: return {{}, &push_bottom_half(w, cpu)};
     case pool_kind::attrs_keyed: break;
     }
-    return push_keyed(w, cpu, -1);
+    return push_keyed(w, cpu, no_node);
 }
 
 // --- limits -----------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE node_slots& queue_core::slots_of_node(int node) {
-    if (node < 0) return spanning_slots_;
+CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
+    if (node == no_node) return spanning_slots_;
     const scoped_lock g(lock_);
     const auto n = static_cast<std::size_t>(node);
     while (slots_of_nodes_.size() <= n) slots_of_nodes_.push_back(std::make_unique<node_slots>());
@@ -217,7 +217,7 @@ CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
             env.pools.shared().put(pool);
         } else {
             try {
-                node_slots& slots = slots_of_node(fifo ? -1 : pool.spec().node);
+                node_slots& slots = slots_of_node(fifo ? no_node : pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
                 auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots);
                 if (own_rescuer != nullptr) pool.make_rescuable(*fresh);

@@ -58,7 +58,7 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
             }
             pool_choice& into = merged.back();
             into.spec.pod = into.spec.pod | c.spec.pod;
-            if (into.spec.node != c.spec.node) into.spec.node = -1;
+            if (into.spec.node != c.spec.node) into.spec.node = topology::no_node;
             into.indices.insert(into.indices.end(), c.indices.begin(), c.indices.end());
         }
         choices = std::move(merged);
@@ -104,7 +104,8 @@ CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, b
     }
     const topology& machine = env_.cpus.machine();
     for (const unsigned cpu : cpus) {
-        const auto node = static_cast<std::size_t>(std::max(0, machine.node_of(cpu)));
+        const unsigned found = machine.node_of(cpu);
+        const std::size_t node = found == topology::no_node ? 0 : found;
         if (plan.cpus_of_node.size() <= node) plan.cpus_of_node.resize(node + 1);
         ++plan.cpus_of_node[node];
     }
@@ -119,7 +120,7 @@ CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, b
         c.spec.cpus = a.strict() ? c.spec.pod : cpus;
         c.spec.node = machine.node_of(c.spec.pod.next(0));
         for (const unsigned cpu : c.spec.pod) {
-            if (machine.node_of(cpu) != c.spec.node) c.spec.node = -1;
+            if (machine.node_of(cpu) != c.spec.node) c.spec.node = topology::no_node;
             c.indices.push_back(env_.cpus.index_of(static_cast<int>(cpu)));
         }
         choices.push_back(std::move(c));
