@@ -17,7 +17,7 @@ void listen(const cmwq::event& e, cmwq::clock_source& c, cmwq::thread_source& t)
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>
 
-#include <type_traits>
+#include <memory>
 
 namespace {
 
@@ -34,5 +34,5 @@ TEST_CASE("fwd: the declarations agree with the definitions") {
     const cmwq::workqueue<> q{*rt, "q"};
     const cmwq::workqueue<cmwq::elastic> r{*rt, "r"};
     CHECK(count(q, r) == 0);
-    static_assert(std::is_function_v<decltype(listen)>);
+    static_cast<void>(&listen);
 }

@@ -110,7 +110,7 @@ TEST_CASE("pods: every random machine has valid pods") {
                 for (unsigned k = up_to(random() % 4 == 0 ? 60 : 12); k > 0; --k, ++core) {
                     const unsigned id = core * 7 % 1009; // no order in the numbers of cores
                     for (unsigned t = up_to(random() % 3 == 0 ? 4 : 1); t > 0; --t) {
-                        places.push_back({0, id, llc, static_cast<int>(node) * 2});
+                        places.push_back({0, id, llc, node * 2});
                     }
                 }
             }
