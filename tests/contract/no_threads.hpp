@@ -3,6 +3,7 @@
 // The promises that hold in a process in which the system makes no further thread.
 #pragma once
 
+#include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <iostream>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -70,6 +72,22 @@ int check_without_threads(Tighten tighten, Lift lift) {
     helped.flush();
     f.expect(32, runs == many + 1, "it does not go on");
     return f.wrong();
+}
+
+/// The body's result in the child if it cannot prepare the process, for want of a right.
+inline constexpr int not_permitted = 64;
+
+/// Runs the body in a child, for at most 60 s, and checks that it returns zero. If it returns `not_permitted`, says why
+/// the case is skipped.
+template <class Body>
+void check_in_child_or_skip(Body body, const char* why_skipped) {
+    const outcome o = in_child(body, 60);
+    INFO(o.stderr_text);
+    if (o.exited_with(not_permitted)) {
+        std::cout << "skipped: " << why_skipped << '\n';
+        return;
+    }
+    CHECK(o.exited_with(0));
 }
 
 } // namespace cmwq_test
