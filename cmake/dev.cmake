@@ -25,6 +25,10 @@ endif()
 add_library(cmwq_dev INTERFACE)
 target_compile_features(cmwq_dev INTERFACE cxx_std_20)
 target_compile_options(cmwq_dev INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+# std::counting_semaphore of libstdc++ 11 and 12 may sleep although it could be acquired (GCC bug 104928): a thread that
+# fails to acquire it waits for the value that it has read before, and a release from zero to that value wakes nobody then.
+# POSIX semaphores take its place in our own programs.
+target_compile_definitions(cmwq_dev INTERFACE _GLIBCXX_USE_POSIX_SEMAPHORE=1)
 if(CMWQ_SANITIZE)
   set(cmwq_sanitizer_flags -fsanitize=${CMWQ_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_compile_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})

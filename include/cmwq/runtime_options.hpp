@@ -172,8 +172,8 @@ struct runtime_options {
     /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
-    /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block unannounced. Without it the
-    /// monitor notices them, in milliseconds instead of microseconds.
+    /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block without announcing it. Without
+    /// it the monitor notices them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
     /// Receives every `event`. The runtime calls it on one of its threads, or on a thread that runs its bottom halves,

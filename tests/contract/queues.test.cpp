@@ -3,6 +3,7 @@
 // The promises of every queue: limits, order, flush, drain, its destructor.
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "stress.hpp"
@@ -77,7 +78,10 @@ TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue b
     // while other workers go on.
     constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
     constexpr int meanwhile = one_by_one ? 0 : 2000;
-    cmwq::runtime rt{{.cpus = {first_cpu()}}};
+    // Nor does an item start here beside one that is overdue, or keeps its CPU for long, or seems to be blocked.
+    const cmwq_test::without_naps no_naps;
+    const cmwq_test::without_clock_jumps no_jumps;
+    cmwq::runtime rt{{.cpus = {first_cpu()}, .cpu_hog_threshold = {}, .overdue_after = {}}};
     cmwq::workqueue<P> busy{rt, at_most<P>(limit, "busy")}, other{rt, "other"};
     std::atomic<int> started{0};
     std::atomic<bool> go{false};

@@ -125,7 +125,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
         cmwq::options<P> o;
         o.attrs.nice(6);
         cmwq::workqueue<P>{rt, std::move(o)}.flush();
-        // What may be freed has been freed.
+        // The runtime has freed all it may free.
         CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
     cmwq::detail::thread_probe me;

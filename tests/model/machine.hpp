@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the searches over the engine have in common: the options of a search, and a runtime on a small machine, made and
-// warmed up before the search begins, so that the executions go to the protocol that a test is about.
+// Shared by the searches over the engine: the options of a search, and a runtime on a small machine, made and warmed
+// up before the search begins, so that the executions go to the protocol that a test is about.
 #pragma once
 
 #include <cmwq/cmwq.hpp>
