@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <semaphore>
@@ -51,7 +52,7 @@ public:
     }
     [[nodiscard]] unsigned completed() const noexcept { return completed_.load(); }
     [[nodiscard]] bool wait_for_all(double seconds) {
-        return all_.try_acquire_for(std::chrono::duration<double>(seconds));
+        return all_.try_acquire_for(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
     }
 
 private:
