@@ -37,7 +37,7 @@ public:
 
     [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept override CMWQ_EXCLUDES(lock_);
 
-    // --- the service thread as monitor ----------------------------------------------------------------------------------
+    // --- the service thread as monitor -------------------------------------------------------------------------------
 
     /// Looks for blocked workers, hogs, and items that are overdue. `passed`: since the last call, as far as the process
     /// could run.

@@ -14,7 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- the thread -------------------------------------------------------------------------------------------------------
+// --- the thread ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
     if (const int error = q.env.threads.start(thread_, &rescuer::thread_main, this); error != 0) {

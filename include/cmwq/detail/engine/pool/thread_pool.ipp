@@ -28,7 +28,7 @@ pool_stats thread_pool<Workers>::stats() const noexcept {
     return s;
 }
 
-// --- the thread of a worker -------------------------------------------------------------------------------------------
+// --- the thread of a worker ------------------------------------------------------------------------------------------
 
 template <class Workers>
 void thread_pool<Workers>::serve(worker& self) {
@@ -159,7 +159,7 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     this->run_ended_locked(self);
 }
 
-// --- where the thread is ----------------------------------------------------------------------------------------------
+// --- where the thread is ---------------------------------------------------------------------------------------------
 
 // Where the scheduler has woken a thread that may run outside of its pod is a matter of chance. It comes back before its
 // first item as long as the pod has a CPU for it, by the number of those who are at work: its mask is narrowed to the pod,

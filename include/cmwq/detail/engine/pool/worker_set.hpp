@@ -34,7 +34,7 @@ public:
     /// Itself, if blocked workers are replaced; otherwise null.
     [[nodiscard]] virtual managed_workers* as_managed() noexcept { return nullptr; }
 
-    // --- the staff thread -----------------------------------------------------------------------------------------------
+    // --- the staff thread --------------------------------------------------------------------------------------------
 
     /// Whether a worker has been asked for since the last call.
     [[nodiscard]] bool take_request() noexcept {
@@ -60,7 +60,7 @@ public:
         return nr_live_ == 0 && !creating_;
     }
 
-    // --- ~runtime(), behind `end_threads()` -----------------------------------------------------------------------------
+    // --- ~runtime(), behind `end_threads()` --------------------------------------------------------------------------
 
     /// They leave the idle class, where that is allowed.
     void let_threads_end() noexcept CMWQ_EXCLUDES(lock_);
@@ -77,7 +77,7 @@ protected:
     /// to another one. `spec` is exchanged for the former one, to be freed without the lock.
     void set_spec_locked(pool_spec& spec) noexcept CMWQ_REQUIRES(lock_);
 
-    // --- what differs between managed and unmanaged workers, off the path of an item ------------------------------------
+    // --- what differs between managed and unmanaged workers, off the path of an item ---------------------------------
 
     [[nodiscard]] virtual pool_snapshot current_snapshot_locked() const noexcept CMWQ_REQUIRES(lock_) = 0;
     /// Something waits behind running workers: a detector is to notice if they block.
@@ -87,7 +87,7 @@ protected:
     /// The body of a worker's thread. Not noexcept: it runs items.
     virtual void serve(worker& self) = 0;
 
-    // --- for the loop of a worker ---------------------------------------------------------------------------------------
+    // --- for the loop of a worker ------------------------------------------------------------------------------------
 
     bool create_worker_locked() noexcept CMWQ_REQUIRES(lock_);
     void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);

@@ -29,7 +29,7 @@ CMWQ_INLINE pool_summary worker_set::summary() const noexcept {
     return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
 }
 
-// --- creating workers -------------------------------------------------------------------------------------------------
+// --- creating workers ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_workers) noexcept {
     auto room = run_table::make_room(nr_workers); // what it is exchanged for goes after the lock
@@ -188,7 +188,7 @@ CMWQ_INLINE bool worker_set::thread_is_gone(worker& w) noexcept {
     return true;
 }
 
-// --- idle workers -----------------------------------------------------------------------------------------------------
+// --- idle workers ----------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
