@@ -17,7 +17,7 @@ class bottom_half_pool;
 /// CPU, by a timer, or beyond a budget. The staff thread creates it on first use; it is parked while nothing is
 /// pending.
 ///
-/// Letters: I set before publication · A atomic · ST used by the staff thread only
+/// Letters: I set before publication · A atomic · ST used by the staff thread and ~runtime()
 class bh_thread {
 public:
     bh_thread(const pool_env& env, unsigned cpu, bottom_half_pool& normal, bottom_half_pool& high)
@@ -29,10 +29,10 @@ public:
     /// locks.
     void notify() noexcept;
 
-    // The next functions are for the staff thread.
+    /// Whether the staff thread must create the thread. Any thread may call it.
     [[nodiscard]] bool wanted() const noexcept { return wanted_.load(seq_cst); } // [ARM-2]
-    /// Creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an error the thread is still
-    /// wanted.
+    /// For the staff thread: creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an
+    /// error the thread is still wanted.
     int start_if_wanted() noexcept;
     /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
     void tell_to_end() noexcept;

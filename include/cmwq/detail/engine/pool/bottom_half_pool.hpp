@@ -37,8 +37,6 @@ private:
 /// responsible.
 ///
 /// Thread safety: as item_pool. Letters as in worker.hpp.
-///
-/// Letters as in worker.hpp.
 class bottom_half_pool final : public item_pool {
 public:
     /// `higher_priority`: the pool whose items run before those of this pool, or null. Throws std::bad_alloc.

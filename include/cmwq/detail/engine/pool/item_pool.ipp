@@ -45,8 +45,8 @@ CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
     return false;
 }
 
-// Records of workers are never removed, so a pool may have thousands whose threads have ended. If there are many records
-// and few busy workers, a search in the table of runs, under the lock, is faster than the scan of all records.
+// Records of workers are never removed, so a pool may have thousands whose threads have ended. If there are many
+// records and few busy workers, a search in the table of runs, under the lock, is faster than the scan of all records.
 CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
@@ -210,7 +210,7 @@ CMWQ_INLINE void item_pool::forget(worker& self) noexcept {
     forget_item_locked(self);
 }
 
-// --- queues ----------------------------------------------------------------------------------------------------------
+// --- pwqs ------------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE bool item_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
     deferred d;

@@ -52,6 +52,7 @@ CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
     publish_pending_locked();
 }
 
+// Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
 CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
@@ -89,6 +90,7 @@ CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept 
     if (++nr_activated_ >= limit / 8) drain_inbox_locked();
 }
 
+// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
 CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     std::uint64_t p = work_access::location_of(w) | std::uint64_t{pwq.colors.enter()} << location::color_shift;
@@ -134,6 +136,7 @@ CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, de
     if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
 }
 
+// Whether the item is on a list of this pool.
 CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
     const std::uint64_t p = work_access::location_of(w);
     return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;

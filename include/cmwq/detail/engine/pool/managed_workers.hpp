@@ -92,13 +92,13 @@ protected:
     void work_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void work_ends_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void run_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
-    void run_ended_locked(worker& self) noexcept CMWQ_REQUIRES(lock_) {
-        count(self);
-    } // even if a detector uncounted it
+    void run_ended_locked(worker& self) noexcept CMWQ_REQUIRES(lock_) { count(self); } // even if it was uncounted
     void lock_after_run(worker& self) noexcept CMWQ_ACQUIRE(lock_);
     void idle_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     /// Items are pending behind running workers: arms the sentinels and the monitor.
     void detectors_needed() noexcept;
+    /// Items are pending: wakes an idle worker or requests one, or leaves the items to running workers and the
+    /// detectors.
     void wake_a_worker() noexcept;
 
     [[nodiscard]] pool_snapshot current_snapshot_locked() const noexcept final CMWQ_REQUIRES(lock_) {

@@ -143,6 +143,7 @@ CMWQ_INLINE void managed_workers::arm_far_watchers() const noexcept {
     for_each_watcher(watchers::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
 }
 
+// Whether a sentinel of the pod watches the pool.
 CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
     bool works = false;
     for_each_watcher(watchers::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });

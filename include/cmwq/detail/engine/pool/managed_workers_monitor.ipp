@@ -14,6 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+// Whether no item of the pool has ended since the last call.
 CMWQ_INLINE bool managed_workers::stalled_since_last_time() noexcept {
     const std::uint64_t seen = nr_completed();
     return std::exchange(completed_seen_, seen) == seen;
@@ -45,6 +46,7 @@ CMWQ_INLINE pool_stats managed_workers::stats() const noexcept {
     return s;
 }
 
+// Uncounts the workers whose may_block region has lasted for `threshold` nanoseconds.
 CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexcept {
     if (!pending()) return;
     const std::int64_t now = steady_now();
@@ -102,7 +104,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 }
 
 // Starts an overdue item. Items that pause often are never hogs, and their pauses may be too short for a detector.
-// While one of them is always running, no other item would start as long as they live.
+// As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const std::uint64_t started = nr_started_.load(relaxed);
     if (patience == 0 || !is_associated() || started != started_before_ || !pending()) {

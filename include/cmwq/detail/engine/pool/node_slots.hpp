@@ -22,9 +22,6 @@ struct slot_tag;
 /// Any thread may call every member. The caller holds the pool lock of the pwq concerned, or no lock; the lock of this
 /// class is the innermost.
 /// Letters: N lock_ · A atomic
-///
-/// Whoever calls holds the pool lock of the pwq concerned, or none; the lock here is the innermost.
-/// Letters: N lock_ · A atomic
 class node_slots {
 public:
     node_slots() noexcept = default;
