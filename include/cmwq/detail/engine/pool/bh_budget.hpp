@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// bh_budget: what a thread may spend on bottom halves at a time.
+// bh_budget: limits the bottom halves that a thread runs in one call.
 #pragma once
 
 #include <cmwq/detail/sync/clock.hpp>
@@ -9,24 +9,26 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// What a thread spends on bottom halves at a time. `softirq`: a thread that came to queue an item; ten rounds, each of
-/// what was pending at its beginning, or two milliseconds, counted from the end of the first item, so that a single item
-/// needs no clock. `turn`: the thread of the CPU, which has nothing else to do; one round, so that the other priority
-/// gets its turn.
+/// Limits the bottom halves that a thread runs in one call. Used by one thread.
+/// - `softirq`: for a thread that has queued an item. Ten rounds, or two milliseconds. A round is the set of items that
+///   were pending at its beginning. The time counts from the end of the first item, so that a single item reads no
+///   clock.
+/// - `turn`: for the CPU's bottom-half thread, which has no other work. One round, so that the pools of both priorities
+///   alternate.
 class bh_budget {
 public:
     enum class limit : bool { turn, softirq };
     explicit bh_budget(limit l) noexcept : limit_(l) {}
 
-    /// False: no further round.
+    /// Call before each round. False: the budget allows no further round.
     [[nodiscard]] bool begin_round() noexcept {
         if (rounds_++ == (limit_ == limit::turn ? 1 : max_rounds)) over_ = true;
         return !over_;
     }
-    /// The pool of high priority goes before each item of the normal one. True: a turn of its own is all that it gets
-    /// there.
+    /// The pool of high priority is drained before each item of the normal pool. True: for that it gets a `turn` budget
+    /// of its own. False: it shares this budget.
     [[nodiscard]] bool takes_turns() const noexcept { return limit_ == limit::turn; }
-    /// An item has ended, and more is pending. False: that was the last one.
+    /// Call after an item has ended while more items are pending. False: the budget allows no further item.
     [[nodiscard]] bool go_on() noexcept {
         if (limit_ == limit::turn) return !over_;
         const std::int64_t now = steady_now();
@@ -42,7 +44,7 @@ private:
     const limit limit_;
     bool over_ = false;
     unsigned rounds_ = 0;
-    std::int64_t end_ = 0; // steady clock; 0: not known yet
+    std::int64_t end_ = 0; // steady clock; 0: the first item has not ended yet
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

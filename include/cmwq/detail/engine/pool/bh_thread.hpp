@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// bh_thread: the thread of a CPU that runs left-over bottom halves.
+// bh_thread: the thread of a CPU that runs remaining bottom halves.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -13,10 +13,11 @@ namespace cmwq::inline CMWQ_NS::detail {
 struct pool_env;
 class bottom_half_pool;
 
-/// The thread of a CPU that runs the bottom halves which nobody else may: queued from another CPU, by a timer, or
-/// beyond a budget. Made when it is needed first; parked while it is not.
+/// The bottom-half thread of a CPU. It runs the bottom halves that no other thread may run: those queued from another
+/// CPU, by a timer, or beyond a budget. The staff thread creates it on first use; it is parked while nothing is
+/// pending.
 ///
-/// Letters: I set before publication · A atomic · ST the staff thread
+/// Letters: I set before publication · A atomic · ST used by the staff thread and ~runtime()
 class bh_thread {
 public:
     bh_thread(const pool_env& env, unsigned cpu, bottom_half_pool& normal, bottom_half_pool& high)
@@ -24,14 +25,16 @@ public:
     bh_thread(const bh_thread&) = delete;
     bh_thread& operator=(const bh_thread&) = delete;
 
-    /// Any thread, also under locks: something has been made pending in one of its pools.
+    /// Reports that something has become pending in one of the two pools. Any thread may call it, also while it holds
+    /// locks.
     void notify() noexcept;
 
-    // The staff thread.
+    /// Whether the staff thread must create the thread. Any thread may call it.
     [[nodiscard]] bool wanted() const noexcept { return wanted_.load(seq_cst); } // [ARM-2]
-    /// Makes the thread, if it is wanted and not there. 0 or errno; then it is still wanted.
+    /// For the staff thread: creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an
+    /// error the thread is still wanted.
     int start_if_wanted() noexcept;
-    /// ~runtime(): first all are told, then all are waited for.
+    /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
     void tell_to_end() noexcept;
     void join() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
@@ -48,7 +51,7 @@ private:
     thread thread_;            // ST
     parker sleep_;             // A
     atomic<bool> exists_{false};
-    atomic<bool> wanted_{false}; // A: somebody kicked it before it was there
+    atomic<bool> wanted_{false}; // A: notify() was called before the thread existed
     atomic<bool> stop_{false};
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of bh_thread: start, end and loop of the bottom-half thread of a CPU.
 #pragma once
 
 #include <cmwq/detail/engine/env/pool_env.hpp>
@@ -12,9 +14,10 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 CMWQ_INLINE void bh_thread::notify() noexcept {
-    sleep_.unpark();                   // a permit, also for a thread that does not exist yet
+    sleep_.unpark();                   // the permit stays, even if the thread does not exist yet
     if (exists_.load(acquire)) return; // [ALONE]
-    // [ALONE] Each asks: the first one may have been stopped before it notified the staff thread.
+    // [ALONE] Every caller wakes the staff thread: the caller that has set `wanted_` may be preempted before it does
+    // so.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     env_.requests.wake_staff();
 }
@@ -51,13 +54,13 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
     while (!stop_.load(acquire)) { // [STOP]
         sleep_.park();
-        // Its CPU may have gone, and come back.
+        // The CPU may have gone and come back: then the kernel has changed the mask of this thread.
         if (env_.cpus.binds_threads() && (current_cpu() != cpu_ || binding != env_.cpus.binding())) {
             binding = env_.cpus.binding();
             static_cast<void>(bind_this_thread(cpus_));
         }
-        // One round of each in turn. A drain that leaves something behind kicks this thread: the permit leads to the
-        // next ones.
+        // One round of each pool. If a drain leaves items behind, it notifies this thread; the permit starts the next
+        // rounds.
         run_bottom_halves(high_, bh_budget::limit::turn);
         run_bottom_halves(normal_, bh_budget::limit::turn);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// bottom_half_pool: items without threads. The thread that queues an item runs it, or the bottom-half thread of the CPU.
+// bottom_half_pool: a pool without threads. The thread that queues an item runs it, or else the bottom-half thread of
+// the CPU.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bh_budget.hpp>
@@ -11,7 +12,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 inline constexpr unsigned nr_bh_priorities = 2; // bottom-half pools of a CPU: normal and high
 
-/// In builds with assertions: whether the calling thread has waited for something since this was made.
+/// Detects, in builds with assertions, whether the calling thread has waited for something since the construction:
+/// compares the number of its voluntary context switches. Without assertions waited() is always false.
 class wait_watch {
 public:
 #if CMWQ_ASSERTS
@@ -26,39 +28,44 @@ private:
 #endif
 };
 
-/// While anything is pending, one of these sees to it: the thread that drains the pool; if none does, a producer that is
-/// about to try, a thread that holds it back by a guard, or the bottom-half thread, which has been notified. A thread that
-/// only looks at the pool, to flush or to cancel, does not.
+/// A pool whose items run in the thread that queues them. The thread that sets `draining_` runs all pending items,
+/// under the pool's only worker record.
 ///
-/// Letters as in worker.hpp.
+/// While anything is pending, one of these threads is responsible for it: the thread that drains the pool; if no thread
+/// does, a producer that has pushed and not tried to drain yet, a thread that holds the pool back by a guard, or the
+/// bottom-half thread, which has been notified. A thread that takes the lock only to flush or to cancel is not
+/// responsible.
+///
+/// Thread safety: as item_pool. Letters as in worker.hpp.
 class bottom_half_pool final : public item_pool {
 public:
-    /// `higher_priority`: the pool whose items go before those of this one, or null. Throws std::bad_alloc.
+    /// `higher_priority`: the pool whose items run before those of this pool, or null. Throws std::bad_alloc.
     bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
                      bottom_half_pool* higher_priority);
 
-    /// Runs what is pending, in order, unless another thread does. The calling thread runs no item of a bottom half, except
-    /// of the pool that lets this one go first.
+    /// Runs the pending items, in order, unless another thread drains the pool. The calling thread must not be draining
+    /// another bottom-half pool, except the normal pool whose `higher_priority` is this one.
     void run(bh_budget& budget) noexcept CMWQ_EXCLUDES(lock_);
-    /// The caller has pushed and does not run it: the bottom-half thread does.
+    /// The caller has pushed an item and does not run it: notifies the bottom-half thread, which runs it.
     void notify() noexcept override;
 
 private:
     void drain_all_locked(worker& self, bh_budget& budget, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
-    // Every producer sees to its item by itself.
+    // Empty: every producer runs its item or notifies the bottom-half thread.
     void notify_locked(deferred& /*d*/) noexcept override CMWQ_REQUIRES(lock_) {}
     void released_locked(deferred& d) noexcept override CMWQ_REQUIRES(lock_) {
-        // A bottom half that came late was held back when its own thread looked for it.
+        // An item that came during hold_back() was inactive when its producer drained the pool: another thread must run
+        // it.
         if (!worklist_.empty()) d.notify(*this);
     }
     [[nodiscard]] worker* run_before_worklist_locked() noexcept override CMWQ_REQUIRES(lock_) {
         return busy_.front()->current_pwq == nullptr ? nullptr : busy_.front();
     }
 
-    bh_thread& thread_;                       // I: runs what is left over
-    bottom_half_pool* const higher_priority_; // I: the pool that goes before this one; null: none
-    atomic<bool> draining_{false};            // A: a thread runs what is pending; becomes true under L only
+    bh_thread& thread_;                       // I: runs the items that a drain leaves behind
+    bottom_half_pool* const higher_priority_; // I: the pool that is drained before this one; null: none
+    atomic<bool> draining_{false};            // A: a thread drains the pool; becomes true under L only
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

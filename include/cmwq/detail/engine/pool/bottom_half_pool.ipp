@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of bottom_half_pool: how a thread drains the pool.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
@@ -12,26 +14,26 @@ namespace cmwq::inline CMWQ_NS::detail {
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
                                                bottom_half_pool* higher_priority)
     : item_pool(env, id, cpu, kind::bottom_half), thread_(thread), higher_priority_(higher_priority) {
-    auto* record = new worker(*this, 0); // the thread that drains runs items under this record
+    auto* record = new worker(*this, 0); // the draining thread runs items under this record
     const scoped_lock g(lock_);
     add_record_locked(*record);
-    busy_.push_back(*record); // for good: runs are looked for there
+    busy_.push_back(*record); // permanently: searches for runs walk this list
 }
 
 CMWQ_INLINE void bottom_half_pool::notify() noexcept {
     if (!draining_.load(seq_cst)) thread_.notify(); // [BH-1]
-    else env_.requests.arm_monitor();               // the thread that drains sees it, if it ever gets there
+    else env_.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
 }
 
 CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
     thread_slots& slots = this_thread_slots();
     const std::uint64_t id = id_;
-    // [BH-1] pushed, then the look whether somebody drains; pairs [BH-2], who gives that up and then looks at the inbox.
-    // All seq_cst: one of the two sees the other.
+    // [BH-1] This thread has pushed, then it reads `draining_`; pairs [BH-2], where the draining thread resets
+    // `draining_` and then reads the inbox. All are seq_cst: at least one of the two threads sees the other's write.
     if (!draining_.load(seq_cst)) {
         deferred d;
         const scoped_lock g(lock_);
-        if (!draining_.load(relaxed)) { // becomes true under the lock only
+        if (!draining_.load(relaxed)) { // becomes true under the lock only: no other thread can drain now
             draining_.store(true, relaxed);
             worker& self = *all_.load(relaxed);
             blocking_observer* const observer = std::exchange(slots.observer, &self);
@@ -41,13 +43,13 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
             slots.current_worker = self.interrupted;
         }
     } else {
-        env_.requests.arm_monitor(); // the thread that drains sees it, if it ever gets there
+        env_.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
     }
-    forget_raised(slots, id); // all that this thread has pushed is done, or another one sees to it
+    forget_raised(slots, id); // all items of this thread have run, or another thread is responsible for them
 }
 
-// Gives `draining_` back under the lock, together with the look behind it: others take from the inbox only under the
-// lock, so what the look does not find there was on the worklist before.
+// Resets `draining_` and checks the inbox in one critical section. Other threads take from the inbox only under the
+// lock, so every item that the check does not find in the inbox was on the worklist before.
 CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& budget, deferred& d) noexcept {
     std::size_t round = 0;
     for (;;) {
@@ -79,7 +81,7 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
         if ((!worklist_.empty() || !inbox_.empty()) && !budget.go_on()) break;
     }
     draining_.store(false, seq_cst); // [BH-2]
-    thread_.notify();                // after the store, or it might find somebody draining, and go back to sleep
+    thread_.notify();                // after the store: otherwise it could find `draining_` set and park again
 }
 
 CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
@@ -88,7 +90,8 @@ CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferr
     lock_.unlock();
     d.perform();
     const wait_watch watch;
-    // noexcept: below it is somebody else's stack, with handlers perhaps.
+    // This function is noexcept because the frames below it belong to an arbitrary caller, which may have exception
+    // handlers.
     if (!call_with_handler(self, started)) started.function(started.item);
     if (watch.waited()) env_.events.bottom_half_blocked(q, number());
     lock_.lock();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves of the calling thread: which it runs now, and which it holds back.
+// Bottom halves of the calling thread: which pools it drains now, and which pools it has raised and drains later. A
+// pool is raised by a thread if the thread has pushed items there that it may not run yet.
 #pragma once
 
 #include <cmwq/detail/base/thread_slots.hpp>
@@ -15,26 +16,27 @@ namespace cmwq::inline CMWQ_NS::detail {
 class bottom_half_pool;
 class queue_core;
 
-// For the calling thread, which is inside of no bottom half and no guard: runs what is pending in a bottom-half pool,
-// unless somebody does, and then what its items have raised in other ones.
+// Drains a bottom-half pool, unless another thread drains it, and then the other pools that its items have raised. The
+// calling thread must not be inside a bottom half or a guard.
 void run_bottom_halves(bottom_half_pool& pool, bh_budget::limit l) noexcept;
 
-// The calling thread has pushed to this bottom-half pool, and sees to it that the item is run. No lock is held.
+// The calling thread has pushed to this pool: drains it, raises it if the thread is inside a bottom half or a guard, or
+// notifies the bottom-half thread if it has raised too many pools. The caller holds no lock.
 void raise_bottom_half(bottom_half_pool& pool) noexcept;
 
-// The calling thread is going to wait: what it has raised, and may not run, goes to the threads that are there for it.
+// Call before the calling thread waits: notifies the bottom-half threads of all pools that it has raised.
 void hand_over_bottom_halves() noexcept;
 
-// Says whose item it is that announces to block, and ends the program.
+// Reports that an item of this queue announces to block, and ends the program.
 [[noreturn]] void bottom_half_blocks(const queue_core& q) noexcept;
 
-// The calling thread has run, or handed over, what it has raised in that pool.
+// Removes the pool from those that the calling thread has raised.
 void forget_raised(thread_slots& slots, std::uint64_t pool_id) noexcept;
 
-// Runs what the calling thread has raised.
+// Drains the pools that the calling thread has raised, within the budget.
 void run_raised(thread_slots& slots, bh_budget& budget) noexcept;
 
-/// The worker whose item the calling thread runs, if that is a bottom half.
+/// The worker record under which the calling thread runs a bottom half; null: it runs none.
 inline const worker* bottom_half_here() noexcept {
     const worker* const self = this_thread_slots().current_worker;
     return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;

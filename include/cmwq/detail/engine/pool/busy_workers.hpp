@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// busy_workers: those that are in their work loop, for readers without a lock.
+// busy_workers: the workers in their work loop, for readers without a lock.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -11,8 +11,9 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// An array without gaps. One at a time changes it; any number walk it meanwhile, and wait for nobody. `Worker` has a
-/// `std::size_t busy_index`, which belongs to this, and lives as long as this does.
+/// An array without gaps. One thread at a time changes it; any number of threads walk it concurrently, and none of them
+/// waits. `Worker` has a `std::size_t busy_index`, which only this class uses, and must not be destroyed before this
+/// object.
 template <class Worker>
 class busy_workers {
 public:
@@ -23,14 +24,14 @@ public:
         for (auto& b : blocks_) delete[] b.load(relaxed);
     }
 
-    /// Room for so many; one at a time, and before they are added. False: there is no memory.
+    /// Allocates space for n workers. One caller at a time, before the workers are added. False: out of memory.
     [[nodiscard]] bool reserve(std::size_t n) noexcept {
         if (n == 0) return true;
         for (std::size_t b = 0; b <= block_of(n - 1); ++b) {
             if (blocks_[b].load(relaxed) != nullptr) continue;
             auto* const fresh = new (std::nothrow) atomic<Worker*>[size_of(b)] {};
             if (fresh == nullptr) return false;
-            blocks_[b].store(fresh, relaxed); // [BUSY-1] published with the size that makes use of it
+            blocks_[b].store(fresh, relaxed); // [BUSY-1] published by the size that covers this block
         }
         return true;
     }
@@ -45,14 +46,15 @@ public:
     void remove(Worker& w) noexcept {
         const std::size_t last = size_.load(relaxed) - 1;
         Worker& moved = *at(last).load(relaxed);
-        // [BUSY-2] Down first, then the array gets shorter: a walk from the end down finds it in one place at least.
+        // [BUSY-2] First the last worker moves down, then the array gets shorter: a walk from the end down finds that
+        // worker in at least one place.
         moved.busy_index = w.busy_index;
         at(w.busy_index).store(&moved, release); // [BUSY-2]
         size_.store(last, release);              // [BUSY-2]
     }
 
-    /// Calls f(Worker&), which returns whether to go on, for each one that is in all the time; for some that have just
-    /// come or gone; and, rarely, for one twice.
+    /// Calls f(Worker&), which returns whether to continue, for each worker that is in the array during the whole walk,
+    /// for some that are added or removed during the walk, and, rarely, twice for the same worker.
     template <class F>
     void for_each(F&& f) const {
         for (std::size_t i = size_.load(acquire); i-- > 0;) { // [BUSY-1]
@@ -61,7 +63,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t first_size = 16, nr_blocks = 24; // each is twice as long as the one before
+    static constexpr std::size_t first_size = 16, nr_blocks = 24; // each block is twice as long as the previous one
 
     static constexpr std::size_t block_of(std::size_t i) noexcept {
         return static_cast<std::size_t>(std::bit_width(i / first_size + 1)) - 1;

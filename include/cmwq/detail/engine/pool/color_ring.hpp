@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// color_ring: tells a flush when the items that were queued before it have left.
+// color_ring: wakes a flush when the items that were queued before it have left.
 #pragma once
 
 #include <cmwq/detail/engine/item/deferred.hpp>
@@ -12,44 +12,48 @@ namespace cmwq::inline CMWQ_NS::detail {
 class item_pool;
 class pool_workqueue;
 
-/// A flush that waits for one pwq. Lives on the flusher's stack. Letters: I set before it is registered · L pool lock
+/// A flush that waits for one pwq. It is on the stack of the flushing thread.
+/// Letters: I set before it is registered · L pool lock
 struct color_waiter {
     waiter* who = nullptr;         // I
-    pool_workqueue* pwq = nullptr; // I: there as long as `waits` says so
-    item_pool* pool = nullptr;     // I: its pool
+    pool_workqueue* pwq = nullptr; // I: exists while `waits` is true
+    item_pool* pool = nullptr;     // I: the pool of `pwq`
     unsigned color = 0;            // L
-    bool waits = false;            // L: registered, and what it waits for has not happened
+    bool waits = false;            // L: registered, and the items have not left yet
     color_waiter* next = nullptr;  // L
 };
 
-/// Counts items by color, so that a flush can tell what was queued before it from what came later.
+/// Counts items by color, so that a flush can distinguish items queued before it from items queued later. Not
+/// thread-safe: the lock of the pool guards it.
 ///
-/// Items get the color that is open at the time; a flush closes it and waits until that color and all older ones
-/// count zero. Colors are a ring of 16; the closed ones are oldest … open - 1. When all others are in use, flushers
-/// share the next close: they wait for a little more than they must, never for less.
+/// Items get the color that is open at the time. A flush closes the open color and waits until that color and all older
+/// ones count zero. Colors are a ring of 16; the closed ones are oldest … open - 1. If no color is free for the next
+/// close, flushers wait for one and share that close: they may wait for more items than necessary, never for fewer.
 class color_ring {
 public:
     static constexpr unsigned nr_colors = 16;
 
+    /// An item is accepted. Returns its color.
     unsigned enter() noexcept {
         ++count_[open_];
         ++nr_entered_;
         return open_;
     }
 
+    /// An item has run or was cancelled. `d` wakes the flushes that this ends.
     void leave(unsigned color, deferred& d) noexcept {
         CMWQ_ASSERT(count_[color] > 0);
         ++nr_left_;
         if (--count_[color] == 0 && color == oldest_ && color != open_) retire(d);
     }
 
-    /// Registers `w` to be told when everything that has entered has left. False: nothing is under way.
+    /// Registers `w`, to be woken when all items that have entered so far have left. False: they have left already.
     bool close(color_waiter& w) noexcept {
         if (nr_entered_ == nr_left_) return false;
         w.who->expect();
         w.next = nullptr;
         w.waits = true;
-        if (count_[open_] == 0) { // nothing since the last close: wait for that one
+        if (count_[open_] == 0) { // no item since the last close: wait for that color
             w.color = (open_ + nr_colors - 1) % nr_colors;
             append(closed_, w);
         } else if (next(open_) != oldest_) {
@@ -63,18 +67,18 @@ public:
         return true;
     }
 
-    /// A number instead of a color that counts items or is waited for: it stays the same, and grows with each close.
-    /// A waiter waits for items of the same number, or of a smaller one.
+    /// A number for a color that counts items or is waited for. Unlike the color it is not reused, and it grows with
+    /// each close. A waiter waits for items of the same or a smaller number.
     [[nodiscard]] std::uint64_t generation_of(unsigned color) const noexcept {
-        return color == undecided ? generation_ : generation_ - age(color); // it will share the next close
+        return color == undecided ? generation_ : generation_ - age(color); // such a waiter will share the next close
     }
     [[nodiscard]] std::uint64_t generation_of(const color_waiter& w) const noexcept { return generation_of(w.color); }
-    /// Whether `w`, which waits, waits for items of that color, of which there are some.
+    /// Whether the flush `w`, which waits, covers the items of that color. The color counts at least one item.
     [[nodiscard]] bool covers(const color_waiter& w, unsigned color) const noexcept {
         return generation_of(color) <= generation_of(w);
     }
 
-    /// `w`, which waits, does not wait any more.
+    /// Removes `w`, which waits.
     void forget(color_waiter& w) noexcept {
         queue& q = w.color == undecided ? overflow_ : closed_;
         color_waiter* before = nullptr;
@@ -93,10 +97,10 @@ private:
         color_waiter* last = nullptr;
     };
 
-    static constexpr unsigned undecided = nr_colors; // of those who wait for a color to be free
+    static constexpr unsigned undecided = nr_colors; // of waiters for which no color is free yet
 
     static unsigned next(unsigned c) noexcept { return (c + 1) % nr_colors; }
-    // How many closes ago the color was the open one.
+    // The number of closes since the color was open.
     [[nodiscard]] unsigned age(unsigned c) const noexcept { return (open_ + nr_colors - c) % nr_colors; }
 
     void open_next() noexcept {
@@ -109,12 +113,12 @@ private:
         q.last = &w;
     }
 
-    // The oldest color is empty: tell everybody who waits for it, and for those behind it that are empty too.
+    // The oldest color counts zero: wakes its waiters, and those of the next colors that count zero as well.
     void retire(deferred& d) noexcept {
         while (oldest_ != open_ && count_[oldest_] == 0) {
             while (closed_.first != nullptr && closed_.first->color == oldest_) {
                 color_waiter* w = closed_.first;
-                closed_.first = w->next; // the node is gone once its owner knows
+                closed_.first = w->next; // the waiter may be destroyed once it is woken
                 if (closed_.first == nullptr) closed_.last = nullptr;
                 w->waits = false;
                 d.happened(*w->who);
@@ -124,6 +128,7 @@ private:
         }
     }
 
+    // A color is free again: all waiters in overflow_ share one close.
     void share_close() noexcept {
         for (color_waiter* w = overflow_.first; w != nullptr; w = w->next) w->color = open_;
         if (closed_.last == nullptr) closed_ = overflow_;

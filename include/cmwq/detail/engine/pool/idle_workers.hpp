@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// idle_workers: the workers of a pool that have nothing to do, in the order in which they are woken.
+// idle_workers: the idle workers of a pool, in the order in which they are woken.
 #pragma once
 
 #include <cmwq/detail/ds/intrusive_list.hpp>
@@ -10,16 +10,18 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Two stacks: those who went idle inside of the pod, and those who did elsewhere. Of each the most recently idle one is
-/// taken first, because its stack is the warmest, and those inside before all others. At the bottom of one of the two is
-/// the one that has been idle for longest, or one that has never run anything. Not thread safe; the pool lock guards it.
+/// Two stacks: the workers that went idle inside the pod, and those that went idle elsewhere. From each stack the most
+/// recently idle worker is taken first, because its stack memory is most likely in the cache. Workers inside the pod
+/// are taken before all others. New workers that have never run anything are at the bottom of the second stack. Not
+/// thread-safe; the pool lock guards it.
 class idle_workers {
 public:
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     [[nodiscard]] std::size_t size() const noexcept { return inside_.size() + outside_.size(); }
-    /// Who is woken next; null: nobody is idle.
+    /// The worker to wake next; null: no worker is idle.
     [[nodiscard]] worker* front() noexcept { return inside_.empty() ? outside_.front() : inside_.front(); }
-    /// Who has been idle for longest; null: nobody is idle.
+    /// The worker to end first: of the bottom workers of the two stacks, the one that has been idle longer. Null: no
+    /// worker is idle.
     [[nodiscard]] worker* coldest() noexcept {
         worker* const a = inside_.back();
         worker* const b = outside_.back();
@@ -32,7 +34,7 @@ public:
         w.idle_outside = true;
         outside_.push_front(w);
     }
-    /// A thread that was just made and has never run anything: who has is warmer.
+    /// Adds a new worker, which has never run anything: all other workers have warmer caches.
     void push_fresh(worker& w) noexcept {
         w.idle_outside = true;
         outside_.push_back(w);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// item_pool: how items come in, wait, are waited for and are taken away. The lists themselves: item_pool_lists.ipp.
+// Bodies of item_pool: pushing items, waiting for them, removing them, and the state of pwqs. The work on the lists
+// themselves is in item_pool_lists.ipp.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -30,11 +31,11 @@ CMWQ_INLINE void item_pool::add_record_locked(worker& w) noexcept {
     all_.store(&w, release); // [REC-1]
 }
 
-// --- producers --------------------------------------------------------------------------------------------------------
+// --- producers -------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void item_pool::push(work_base& w, bool was_queued_before) noexcept {
     work_access::set_location(w, id_ << location::id_shift | (was_queued_before ? location::may_be_running : 0));
-    static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be gone
+    static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be destroyed
 }
 
 CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
@@ -44,15 +45,15 @@ CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
     return false;
 }
 
-// Records of workers stay, those of thousands that were blocked once included. Where most have ended, who runs something
-// is found faster on the list of those that are busy.
+// Records of workers are never removed, so a pool may have thousands whose threads have ended. If there are many
+// records and few busy workers, a search in the table of runs, under the lock, is faster than the scan of all records.
 CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
         if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
-        const scoped_lock g(lock_); // under which `current` is written
+        const scoped_lock g(lock_); // `current` is written under this lock
         return running_.find(w) != nullptr;
     }
     return false;
@@ -71,19 +72,20 @@ CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_core& 
     const scoped_lock g(lock_);
     const worker* runner = running_.find(w);
     if (runner == nullptr || runner->current_pwq->queue != &q) return false;
-    work_access::set_pwq(w, runner->current_pwq); // the run keeps it
+    work_access::set_pwq(w, runner->current_pwq); // the run keeps this pwq alive
     work_access::set_location(w, id_ << location::id_shift | location::may_be_running);
-    drain_locked(d); // what came before it
+    drain_locked(d); // items that were pushed before `w` are accepted before it
     accept_locked(w);
     publish_pending_locked();
     notify_locked(d);
     return true;
 }
 
-// --- waiting and taking away ------------------------------------------------------------------------------------------
+// --- waiting and removing --------------------------------------------------------------------------------------------
 
-// Where a run of `w`, which is taken away here, goes on: whoever waits for it looks there. An ordered queue keeps items
-// back that an older pool of it may still be running; for all others that is this pool.
+// Returns the id of the pool that runs `w`, for the location of `w` after its removal: a thread that waits for the run
+// searches in that pool. An ordered queue plugs a pwq while an older pool may still run its items, so for a plugged pwq
+// all pools are searched. In all other cases it is this pool.
 CMWQ_INLINE std::uint64_t item_pool::id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept {
     std::uint64_t id = id_;
     if (!pwq.plugged) return id;
@@ -120,7 +122,7 @@ CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
 CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    pwq.held_back = true; // first: what is still in the inbox joins the others
+    pwq.held_back = true; // set first, so that items still in the inbox become inactive
     drain_locked(d);
     if (pwq.slots != nullptr) pwq.slots->forget(pwq);
     item_list later;
@@ -187,7 +189,7 @@ CMWQ_INLINE item_pool::whereabouts item_pool::wait_for(work_base& w, item_waiter
         work_access::set_location(w, work_access::location_of(w) | location::has_waiters);
         return whereabouts::pending;
     }
-    // The run that goes on may not be the one queued last: that is between its claim and its push.
+    // The running instance may not be the one queued last: that one is between its claim and its push.
     if (!running_only && work_access::pending(w)) return whereabouts::in_transit;
     worker* runner = running_.find(w);
     if (runner == nullptr) return whereabouts::not_here;
@@ -208,7 +210,7 @@ CMWQ_INLINE void item_pool::forget(worker& self) noexcept {
     forget_item_locked(self);
 }
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- pwqs ------------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE bool item_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
     deferred d;
@@ -248,7 +250,7 @@ CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE bool item_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // it may have a grant that comes too late
+    drain_locked(d); // the pwq may have a grant that comes too late
     notify_locked(d);
     return pwq.detached && pwq.drained();
 }
@@ -256,7 +258,7 @@ CMWQ_INLINE bool item_pool::may_be_freed(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE void item_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    pwq.frozen = frozen; // first: what is still in the inbox waits for the thaw
+    pwq.frozen = frozen; // set first, so that items still in the inbox become inactive
     drain_locked(d);
     if (frozen && pwq.slots != nullptr) pwq.slots->forget(pwq);
     activate_locked(pwq);
@@ -274,7 +276,7 @@ CMWQ_INLINE void item_pool::unplug(pool_workqueue& pwq) noexcept {
     const scoped_lock g(lock_);
     drain_locked(d);
     pwq.plugged = false;
-    activate_locked(pwq); // and, with more behind the first, be noted as waiting for the next slot
+    activate_locked(pwq); // if more items are inactive than slots are free, the pwq is registered for the next slot
     publish_pending_locked();
     notify_locked(d);
 }

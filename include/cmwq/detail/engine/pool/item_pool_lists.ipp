@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// item_pool: its lists, under its lock. How items come in, become active, run and leave.
+// Bodies of item_pool that work on its lists, under its lock: how items are accepted, become active, run and leave.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -10,12 +10,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// After this every item whose push has completed is on a list of this pool. A caller that is not a counted worker kicks
-// the pool before it unlocks: for an instant the items were neither in the inbox nor in nr_pending_.
+// Moves the items of the inbox to the worklist or to inactive lists, and serves the grants. After this every item whose
+// push has completed is on a list of this pool. A caller that is not a counted worker calls notify_locked() before it
+// unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_, so other threads could not see
+// them.
 CMWQ_INLINE void item_pool::drain_locked(deferred& d) noexcept {
     drain_inbox_locked();
-    // Afterwards, because a slot lets an item start that has waited for its queue's limit: it goes behind all that has
-    // come in until now.
+    // The grants come second, because the item that uses a granted slot has waited for its queue's limit: it goes
+    // behind all items that have come in until now.
     if (!grants_.empty()) drain_grants_locked(d);
 }
 
@@ -31,18 +33,18 @@ CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
     publish_pending_locked();
 }
 
-// Each of these pwqs comes with a slot.
+// Serves the grants: each of these pwqs comes with a slot.
 CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
     while (pool_workqueue* p = grants_.take_all()) {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
             p->slots->grant_received(*p);
-            if (p->inactive.empty() || p->frozen || p->held_back) { // what waited was cancelled, or has to wait
+            if (p->inactive.empty() || p->frozen || p->held_back) { // its items were cancelled, or must wait
                 give_back_slot(*p, d);
             } else {
                 ++p->nr_active;
                 activate_first_locked(*p);
-                activate_locked(*p); // or wait for the next slot, behind the others
+                activate_locked(*p); // or registers the pwq for the next slot, behind the others
             }
             p = next;
         }
@@ -50,6 +52,7 @@ CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
     publish_pending_locked();
 }
 
+// Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
 CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
@@ -57,15 +60,16 @@ CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
     return true;
 }
 
-// A slot that goes to this pool again is in grants_ then.
+// If this pool is granted the slot again, the grant is in grants_ after the call.
 CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
     if (item_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.notify(*p);
 }
 
-// An active item is not any more. The caller publishes and kicks, or goes on by itself.
+// An item of `pwq` is no longer active. The caller then calls publish_pending_locked() and notify_locked(), or takes
+// pending items itself.
 //
-// The next one of its queue goes behind what has come in: a queue with a long backlog never has more of the worklist than
-// its active items, and an item of another queue starts behind those.
+// The next item of the queue goes behind all items that have come in. So a queue with a long backlog never occupies
+// more of the worklist than its active items, and an item of another queue starts behind those.
 CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (--pwq.nr_active == 0 && pwq.frozen) env_.requests.request_freeze_check();
     if (pwq.slots != nullptr) {
@@ -80,12 +84,13 @@ CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) 
     }
 }
 
-// The inbox is its producers' cache line. So it is not drained before each item that becomes active, but after an eighth
-// of those that may be.
+// The cache line of the inbox belongs to the producers. So the inbox is not drained before each item that becomes
+// active, but once for each eighth of the limit.
 CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept {
     if (++nr_activated_ >= limit / 8) drain_inbox_locked();
 }
 
+// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
 CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     std::uint64_t p = work_access::location_of(w) | std::uint64_t{pwq.colors.enter()} << location::color_shift;
@@ -113,24 +118,25 @@ CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
     worklist_.remove(w);
 }
 
-// The caller has taken a slot for it.
+// Makes the first inactive item active. The caller has taken a slot for it.
 CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
     work_base& w = *pwq.inactive.pop_front();
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
-// The caller publishes and kicks.
+// Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
 CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
 }
 
-// The last thing that happens to an instance.
+// The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
 CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
     pwq.colors.leave(color, d);
     if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
 }
 
+// Whether the item is on a list of this pool.
 CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
     const std::uint64_t p = work_access::location_of(w);
     return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
@@ -144,21 +150,22 @@ CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
     return nullptr;
 }
 
-// Takes it off the worklist. True: the caller runs it. False: a worker does that later.
+// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
+// runs it afterwards.
 CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
-    nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // fewer: nobody needs to hear of it
+    nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // relaxed: a lower number wakes no thread
     const std::uint64_t p = work_access::location_of(w);
     worker* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
     if (runner == nullptr) return true;
-    // Never twice at once: it waits for the worker that still runs it.
+    // An item never runs twice at the same time: this instance waits for the worker that still runs the item.
     runner->scheduled.push_back(w);
     work_access::set_location(w, location::with_list(p, location::on_worker));
     return false;
 }
 
-// Calls f(item_waiter&) for those who wait for the pending instance of `w`. They are on the list no more, and may be
-// gone after f.
+// Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
+// be destroyed after f.
 template <class F>
 void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
     for (item_waiter** link = &item_waiters_; *link != nullptr;) {
@@ -172,7 +179,7 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
     }
 }
 
-// --- runs -------------------------------------------------------------------------------------------------------------
+// --- runs ------------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
@@ -185,7 +192,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     self.description[0] = 0;
     self.own_item = &w;
     if (!r.owns_itself) {
-        self.current.store(&w, relaxed); // [RUN-1] released by clear_pending below
+        self.current.store(&w, relaxed); // [RUN-1] relaxed: clear_pending() below releases it
         running_.add(self);
     }
     if ((p & location::has_waiters) != 0) {
@@ -227,7 +234,7 @@ CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
     leave_locked(pwq, self.current_color, d);
 }
 
-// The item of that run, or its address, is not the worker's any more.
+// Resets the worker's pointers to its item, which may be destroyed or reused from here on.
 CMWQ_INLINE void item_pool::forget_item_locked(worker& self) noexcept {
     self.own_item = nullptr;
     if (self.current.load(relaxed) == nullptr) return;

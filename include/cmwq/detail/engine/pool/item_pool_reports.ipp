@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// item_pool: what it shows to the watchdog.
+// Bodies of item_pool for the watchdog and the diagnosis thread: stalls, and queues that stay at their limit.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -25,7 +25,7 @@ CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit)
     }
     stalled_for_ += passed;
     if (stalled_for_ < limit) return false;
-    stalled_for_ = 0; // and again, after as much time
+    stalled_for_ = 0; // reported again after the same time
     return true;
 }
 
@@ -38,7 +38,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         void (*function)(work_base&);
         char queue[64], description[sizeof worker::description];
     };
-    line lines[max_lines + 1]; // one for the first item that waits
+    line lines[max_lines + 1]; // the last one is for the first pending item
     std::size_t n = 0, busy = 0, waiting = 0;
     staffing now;
     const auto name_queue = [](line& l, const queue_core& q) {
@@ -49,8 +49,8 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         deferred d;
         if (!lock_for_service())
             return "a worker of low priority, of the pool of " + cpus + ", holds the lock of the pool and gets no CPU";
-        const scoped_lock g(lock_, adopt_lock); // copies only: what is said about them may take its time
-        drain_locked(d);                        // what nobody has taken in waits, too
+        const scoped_lock g(lock_, adopt_lock); // only copies: formatting takes time and is done without the lock
+        drain_locked(d);                        // items in the inbox are pending, too
         notify_locked(d);
         busy = busy_.size();
         now = staffing_locked();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// item_pool: what it shows to the graph of waits.
+// Bodies of item_pool for the graph of waits.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -28,7 +28,7 @@ CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) no
     const scoped_lock g(lock_);
     if (!iw.waits) return {};
     if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
-    const work_base& w = *iw.item; // pending, and listed here
+    const work_base& w = *iw.item; // pending, and on a list of this pool
     pool_workqueue& pwq = *work_access::pwq(w);
     switch (work_access::location_of(w) & location::list_mask) {
     case location::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
@@ -41,7 +41,7 @@ CMWQ_INLINE item_pool::awaited_rest item_pool::look_at(const color_waiter& cw) n
     const scoped_lock g(lock_);
     if (!cw.waits) return {};
     pool_workqueue& pwq = *cw.pwq;
-    const work_base* const first = pwq.inactive.front(); // the oldest: if it is too young, then all of them are
+    const work_base* const first = pwq.inactive.front(); // the oldest one: if it is too young, all of them are
     return {.pwq = &pwq,
             .generation = pwq.colors.generation_of(cw),
             .inactive = first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first))),
@@ -90,7 +90,7 @@ CMWQ_INLINE std::size_t item_pool::held_by(worker& k, held_item* to, std::size_t
 CMWQ_INLINE item_pool::active_items item_pool::count_active(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // a slot that was granted just now makes something active
+    drain_locked(d); // a slot that was granted just now makes an item active
     notify_locked(d);
     return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
 }

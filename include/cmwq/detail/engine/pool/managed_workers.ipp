@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// managed_workers: counting the workers that run, and replacing those that block.
+// Bodies of managed_workers: counting the running workers, and replacing blocked ones.
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
@@ -28,7 +28,7 @@ CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watchi
     if (near.empty()) near = watching;
     const cpuset far = watching - near;
     const scoped_lock g(lock_);
-    set_spec_locked(spec); // what it was is freed after the lock
+    set_spec_locked(spec); // `spec` now has the former attributes, which are freed without the lock
     width_.store(spec_.width, relaxed);
     max_running_.store(env_.cpus.width_of(spec_.cpus), relaxed);
     limit_.store(spec_.width, relaxed);
@@ -54,7 +54,7 @@ void managed_workers::for_each_watcher(watchers which, F&& f) const {
     }
 }
 
-// --- for the loop of a worker -----------------------------------------------------------------------------------------
+// --- for the loop of a worker ----------------------------------------------------------------------------------------
 
 CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
     return {.pending = static_cast<unsigned>(worklist_.size()),
@@ -84,8 +84,8 @@ CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
     if (self.cpu_intensive) uncount(self);
 }
 
-// Waiting for the lock is no block of the item's. If learn_limit() took it for one, many workers would be kept because
-// many workers are in each other's way.
+// Waiting for the pool lock must not count as blocking in an item. Otherwise learn_limit() would keep many workers for
+// the only reason that they contend for the lock.
 CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
     self.finishing.store(true, relaxed);
     if (!lock_.try_lock()) {
@@ -100,38 +100,38 @@ CMWQ_INLINE void managed_workers::idle_begins_locked(worker& self) noexcept { se
 
 CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
     const int width = width_.load(relaxed);
-    // [IDLE-1] push, then look at nr_running; pairs [IDLE-2], which counts down and then looks at the inbox. All four are
-    // seq_cst, so one of the two sees the other.
+    // [IDLE-1] The producer has pushed, then it reads nr_running_; pairs [IDLE-2], where a worker counts itself down
+    // and then reads the inbox. All four are seq_cst: at least one of the two threads sees the other's write.
     if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
-        detectors_needed(); // it waits behind running workers, which may block, or behind many blocked ones
+        detectors_needed(); // the item waits behind running workers, which may block, or behind many blocked ones
         return;
     }
     if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
     else ask_for_worker();
 }
 
-// --- counting ---------------------------------------------------------------------------------------------------------
+// --- counting --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
-    if (w.is_rescue_record) return;      // otherwise also without its CPU: so the count is right when it is back
-    if (w.counted.load(relaxed)) return; // others only ever clear it
-    nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] first: nobody counts down what was not counted up
+    if (w.is_rescue_record) return;      // counts also without its CPU, so that the count is right when the CPU is back
+    if (w.counted.load(relaxed)) return; // other threads only clear it
+    nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] before the flag: no thread counts down what was not counted up
     w.counted.store(true, release);      // [COUNT-1]
 }
 
-// [COUNT-1] The thread that wins the flag counts down. [IDLE-2] It owes a look at what is pending.
+// [COUNT-1] The thread that resets the flag counts down. [IDLE-2] It must then check whether items are pending.
 CMWQ_INLINE bool managed_workers::uncount(worker& w) noexcept {
     if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
     nr_running_.fetch_sub(1, seq_cst);
     return true;
 }
 
-// --- detectors --------------------------------------------------------------------------------------------------------
+// --- detectors -------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::detectors_needed() noexcept {
-    if (!is_associated()) return; // nobody waits for a block to be noticed
-    // [ARM-3] as [ARM-1], for all sentinels of the pod at once. Those of other CPUs, which only could help, are not the
-    // caller's business, who may be queueing: they can be many.
+    if (!is_associated()) return; // no detector is needed: every item gets a worker
+    // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
+    // many; the caller may be a producer, so it does not arm them.
     if (const arming::ticket t = armed_.arm(); t != arming::none) {
         for_each_watcher(watchers::near, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
         armed_.answer(t);
@@ -143,6 +143,7 @@ CMWQ_INLINE void managed_workers::arm_far_watchers() const noexcept {
     for_each_watcher(watchers::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
 }
 
+// Whether a sentinel of the pod watches the pool.
 CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
     bool works = false;
     for_each_watcher(watchers::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });
@@ -154,7 +155,7 @@ CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
     while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
 }
 
-// A CPU idles although something is pending: one more worker than were active is the least that it needs.
+// A CPU is idle although items are pending: raises the limit to at least one more worker than are active.
 CMWQ_INLINE bool managed_workers::start_spare() noexcept {
     raise_limit(nr_busy_.load(relaxed) + 1);
     worker* idle = next_idle_.load(seq_cst); // [IDLE-1]
@@ -173,10 +174,10 @@ CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
     associated_.store(with_its_cpu, seq_cst); // [CPU-1]
     if (!pending()) return;
     drain_locked(d);
-    notify_locked(d); // what waited behind a running worker waits no more
+    notify_locked(d); // items that waited behind a running worker need not wait any more
 }
 
-// --- detectors --------------------------------------------------------------------------------------------------------
+// --- detectors -------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist) noexcept {
     if (!pending()) return finding::nothing_pending;
@@ -186,12 +187,13 @@ CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist)
         int running = 0;
         counting_.for_each([&](worker& w) {
             if (!w.counted.load(acquire)) return true; // [HINT]
-            // Who waits for the lock of the pool will run in a moment. Only a hint, so relaxed; the probe comes first.
+            // A worker that waits for the lock of the pool will run in a moment. Only a hint, so the load of
+            // `finishing` is relaxed; it comes after the probe.
             if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
             if (uncount(w)) found.fetch_add(1, relaxed);
             return true;
         });
-        // [UNIFORM] Enough of them run, or somebody has just started.
+        // [UNIFORM] Enough workers run, or a worker has just started.
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
         if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
     }
@@ -210,7 +212,7 @@ CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
     if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
     if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
-    else detectors_needed(); // the sentinel sees whether the CPU stays idle
+    else detectors_needed(); // the sentinel checks whether the CPU stays idle
 }
 
 CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// managed_workers: what the monitor does for them at each tick.
+// Bodies of managed_workers for the monitor, which calls look_after() at each tick.
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
@@ -14,6 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+// Whether no item of the pool has ended since the last call.
 CMWQ_INLINE bool managed_workers::stalled_since_last_time() noexcept {
     const std::uint64_t seen = nr_completed();
     return std::exchange(completed_seen_, seen) == seen;
@@ -29,7 +30,7 @@ CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) no
     case finding::running: arm_far_watchers(); [[fallthrough]];
     case finding::all_blocked: found.pending = true; break;
     case finding::replaced: found.pending = found.eventful = true; break;
-    case finding::no_spare: found.pending = true; break; // it has asked for one
+    case finding::no_spare: found.pending = true; break; // a worker has been requested
     }
     learn_limit();
     return found;
@@ -45,6 +46,7 @@ CMWQ_INLINE pool_stats managed_workers::stats() const noexcept {
     return s;
 }
 
+// Uncounts the workers whose may_block region has lasted for `threshold` nanoseconds.
 CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexcept {
     if (!pending()) return;
     const std::int64_t now = steady_now();
@@ -55,8 +57,9 @@ CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexc
     });
 }
 
-// A run is seen by two looks at least before its CPU time is counted; if it waits for something, from there on anew. Also
-// where nothing waits behind it, as long as the monitor is awake: it stays so while a run computes that may become a hog.
+// Reports runs that use the CPU for too long without waiting. The monitor must see a run in at least two checks before
+// it counts the run's CPU time; if the run waits for something, the count starts again. The check does not depend on
+// pending items, as long as the monitor is awake; the monitor stays awake while a run computes that may become a hog.
 CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !is_associated()) return false;
     bool computing = false;
@@ -85,14 +88,14 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
         char queue[64];
         unsigned first_cpu = 0;
         {
-            if (!lock_for_service()) return true; // seen again at the next look
+            if (!lock_for_service()) return true; // found again at the next check
             const scoped_lock g(lock_, adopt_lock);
-            if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // it has just ended
+            if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
             if (!uncount(w)) return true;
             w.cpu_burst.run = 0;
             function = w.function;
             std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
-            first_cpu = spec_.pod.next(0); // after the lock the record may be configured for another pool
+            first_cpu = spec_.pod.next(0); // without the lock the record may be configured for another pool
         }
         env_.events.cpu_hog(function, queue, first_cpu);
         return true;
@@ -100,8 +103,8 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
     return computing;
 }
 
-// Items that pause often are never hogs, and their pauses may be too short for a detector: while one of them or another is
-// always running, nothing else would start, for as long as they live.
+// Starts an overdue item. Items that pause often are never hogs, and their pauses may be too short for a detector.
+// As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const std::uint64_t started = nr_started_.load(relaxed);
     if (patience == 0 || !is_associated() || started != started_before_ || !pending()) {
@@ -111,15 +114,15 @@ CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int
     }
     waiting_for_ += passed;
     if (waiting_for_ < patience) return;
-    waiting_for_ = 0;              // one at a time: the next one after as much time again
-    overdue_.store(true, relaxed); // [PARK-1] carries it, or the look of the service thread
+    waiting_for_ = 0;              // one at a time: the next one after the same time
+    overdue_.store(true, relaxed); // [PARK-1] the permit publishes it, or the check of the service thread finds it
     nr_overdue_.fetch_add(1, relaxed);
     if (worker* const idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.unpark(); // [UNIFORM]
     else ask_for_worker();
 }
 
-// Little's law: what keeps a CPU busy is one worker plus as many as are blocked while one computes. The scheduler keeps
-// accounts of each thread: time on the CPU, time waiting for one; the rest it was blocked.
+// Little's law: a CPU is kept busy by one worker, plus as many as are blocked while one computes. The scheduler
+// accounts for each thread: time on the CPU and time waiting for a CPU. In the rest of the time the thread was blocked.
 CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     constexpr int sample_size = 64;
     const int width = width_.load(relaxed);
@@ -135,7 +138,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     bool roams = false;
     {
         if (!lock_for_service()) return;
-        // The record of a pool that has ended may just be configured for the next one.
+        // The record of a pool that has ended may be about to be configured for another pool.
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
@@ -145,19 +148,20 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     for (int i = 0; i < n; ++i) {
         worker& w = *sample[i].by;
         const std::int64_t own = sample[i].own - std::exchange(w.last_own, sample[i].own);
-        // This thread may lose its CPU between the two: then one window seems longer by that, and the next one shorter. So
-        // what a window says is summed up with its sign.
+        // This thread may be preempted between the two calls: then one window seems longer by that time, and the next
+        // one shorter. So the differences are summed with their signs.
         const std::int64_t now = steady_now();
         thread_times t{};
         if (!w.probe.times(t)) continue;
-        // A gap in the samples means that it was idle for long, or that nobody looked: that tells nothing. Short idle times
-        // are no blocks: they would keep a limit up that is too high for the items that there are.
+        // A gap in the samples means that the worker was idle for long, or was not sampled: such a window is not
+        // used. Short idle times are not blocking: counted as such they would keep a limit up that is too high for the
+        // load.
         constexpr std::int64_t longest_window = 25'000'000;
         if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
             const auto queued = static_cast<double>(t.wait - w.last_times.wait);
             const auto rest = static_cast<double>(now - w.sampled_at - own) - used - queued;
-            if (used >= 0) { // less than before: it is another thread now
+            if (used >= 0) { // otherwise another thread uses the record now
                 cpu += used;
                 waited += queued;
                 blocked += rest;
@@ -166,22 +170,22 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         w.last_times = t;
         w.sampled_at = now;
     }
-    // Short windows are noisy: a moving sum, in which the last few windows count.
+    // Short windows are noisy: these are moving sums over the last few windows.
     sum_cpu_ = sum_cpu_ * 0.7 + cpu;
     sum_blocked_ = sum_blocked_ * 0.7 + blocked;
     sum_waited_ = sum_waited_ * 0.7 + waited;
-    if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // nothing computes: nothing to learn from
-    // A margin of the order of the square root, because blocks do not come evenly.
+    if (sum_cpu_ <= 0 || sum_cpu_ * 100 < sum_blocked_) return; // almost no CPU time: no basis for a limit
+    // The square root is a margin, because blocks are not evenly distributed.
     const double others = width * std::max(sum_blocked_, 0.0) / sum_cpu_;
-    // Not <cmath>, which would be a twentieth of all that <cmwq/cmwq.hpp> includes.
+    // Builtins instead of <cmath>: that header would be a twentieth of everything that <cmwq/cmwq.hpp> includes.
     int target = others < 0.02 * width
                      ? width
                      : width + static_cast<int>(__builtin_lround(others + 0.75 * __builtin_sqrt(others)));
-    // CPUs outside of the pod may have joined in. As long as nobody has to wait for one, they are not too many.
+    // Workers may run on CPUs outside the pod. As long as they hardly have to wait for a CPU, the limit does not fall.
     if (roams && sum_waited_ * 20 < sum_cpu_) target = std::max(target, limit_.load(relaxed));
     int seen = limit_.load(relaxed);
     while (seen != target) {
-        // One up, and only if all that there may be are active; down by halves.
+        // Up by one, and only if as many workers are active as allowed; down by halves.
         if (seen < target && nr_busy_.load(relaxed) < seen) return;
         const int next = seen < target ? seen + 1 : seen - (seen - target + 1) / 2;
         if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// node_slots: how many items of a queue may be active in the pools of one NUMA node, and who waits for a slot.
+// node_slots: limits how many items of a queue are active in the pools of one NUMA node, and keeps the pwqs that wait
+// for a slot.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -14,10 +15,12 @@ class item_pool;
 struct slot_tag;
 
 /// A queue has one of these for each NUMA node, and one for the pools that span nodes. A pwq that needs a slot and gets
-/// none is appended to a list; a slot that comes free goes to the one that has waited longest, which lies in the inbox
-/// of grants of its pool until a worker looks there. So nobody ever needs two pool locks, and pwqs get slots by turns.
+/// none is appended to a list. A slot that becomes free is granted to the pwq that has waited longest: that pwq is
+/// pushed to the grant inbox of its pool, which the next thread that takes the pool lock drains. So no thread ever
+/// needs two pool locks, and pwqs get slots in turn.
 ///
-/// Whoever calls holds the pool lock of the pwq concerned, or none; the lock here is the innermost.
+/// Any thread may call every member. The caller holds the pool lock of the pwq concerned, or no lock; the lock of this
+/// class is the innermost.
 /// Letters: N lock_ · A atomic
 class node_slots {
 public:
@@ -25,20 +28,23 @@ public:
     node_slots(const node_slots&) = delete;
     node_slots& operator=(const node_slots&) = delete;
 
-    /// A slot for `p`, which nobody has granted one yet. False: it waits for one.
+    /// Takes a slot for `p`, to which none has been granted. False: `p` waits for one.
     [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// Returns a slot. It may have gone to another pwq: then its pool is to be told, as after a push.
+    /// Gives a slot back. If the slot was granted to another pwq, returns the pool of that pwq, and the caller must
+    /// notify it as after a push.
     [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
-        // [NODE-1] counted down, then the look at who waits; pairs [NODE-2], noted as waiting, then the look at the
-        // count. All seq_cst: the slot is seen by the one, or the waiter by the other.
+        // [NODE-1] This thread counts down, then it reads the number of waiting pwqs; pairs [NODE-2], where a pwq is
+        // noted as waiting, and then the thread reads the count. All are seq_cst: either this thread sees the waiting
+        // pwq, or the other thread sees the free slot.
         nr_.fetch_sub(1, seq_cst);
         return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant(); // [NODE-1]
     }
-    /// If a slot is free and somebody waits: as above. Call until it returns null after the limit has risen.
+    /// Grants a free slot to a waiting pwq, if there are both; returns as give_back(). After the limit has been raised,
+    /// call it until it returns null.
     [[nodiscard]] item_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
-    /// `p` was taken out of the inbox of grants: it may wait again.
+    /// `p` was taken from the inbox of grants: it may wait again.
     void grant_received(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// `p` has nothing inactive any more: it does not wait.
+    /// `p` no longer needs a slot: stops its waiting.
     void forget(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
 
     void set_max(unsigned n) noexcept { max_.store(n, seq_cst); } // [LOCK]

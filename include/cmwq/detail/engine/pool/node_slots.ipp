@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of node_slots.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -10,7 +12,7 @@ CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     using state = pool_workqueue::slot_state;
     if (nr_waiting_.load(seq_cst) == 0 && try_take()) return true; // [HINT]
     const scoped_lock g(lock_);
-    if (p.slot != state::none) return false; // its turn comes
+    if (p.slot != state::none) return false; // it waits already, or a grant is on its way
     nr_waiting_.fetch_add(1, seq_cst);       // [NODE-2]
     waiting_.push_back(p);
     p.slot = state::waiting;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of pool_registry: finding, creating, ending and reusing shared pools.
 #pragma once
 
 #include <cmwq/detail/engine/pool/pool_registry.hpp>
@@ -53,7 +55,8 @@ CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&
         stop_watching(pool);
         throw;
     }
-    // In its last life it may have ended before its sentinels fell asleep, and now none of them is armed for it.
+    // The previous pool of this record may have ended while its flag was set, and none of the new pool's sentinels is
+    // armed.
     pool.disarmed();
 }
 
@@ -72,7 +75,7 @@ CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
 }
 
 CMWQ_INLINE unsigned pool_registry::users_of(const rescuable_pool& pool, pool_spec& spec) const {
-    const scoped_lock g(lock_); // without a user the record may serve another pool as soon as this is dropped
+    const scoped_lock g(lock_); // without a user, the record may serve another pool once the lock is released
     const unsigned users = records_[pool.number()].users;
     if (users != 0) spec = pool.spec();
     return users;
@@ -93,7 +96,7 @@ CMWQ_INLINE void pool_registry::end_unused() noexcept {
         r->next = ending_;
         ending_ = r;
     }
-    free_ended(); // those that never had a thread
+    free_ended(); // frees at once the pools that never had a thread
 }
 
 CMWQ_INLINE void pool_registry::free_ended() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// rescuable_pool: a pool whose items rescuers run where it needs a worker and cannot have one.
+// rescuable_pool: a pool whose items are run by rescuers when it needs a worker and cannot create one.
 #pragma once
 
 #include <cmwq/detail/engine/pool/worker_set.hpp>
@@ -11,38 +11,41 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class rescuer;
 
-/// What the monitor has found in a pool.
+/// The result of one check of a pool by the monitor.
 struct monitor_findings {
-    bool pending = false;   ///< something waits
-    bool eventful = false;  ///< it had to do what a sentinel should have done
+    bool pending = false;   ///< items are pending
+    bool eventful = false;  ///< the monitor had to do what a sentinel or a producer should have done
     bool computing = false; ///< a run may become a CPU hog
 };
 
-/// A pool is short of threads once it could not create one, until it can, and while one is being created, or asked for.
-/// If its items wait all the same, and go on waiting for 10 ms, the service thread calls the rescuers of the queues whose
-/// items are next. Nothing on that way allocates: the record under which a rescuer runs items in a pool is made together
-/// with the pwq.
+/// A pool whose items rescuers can run. The pool lacks workers after a failed attempt to create one, or after
+/// give_up_worker() took its last idle one, until an attempt succeeds; and also while a worker is requested or being
+/// created if some of its pwqs have a rescuer. If items are pending meanwhile, and still are after 10 ms, the service
+/// thread calls the rescuers of the queues that have items on the worklist. Nothing on that path allocates: the record
+/// under which a rescuer runs items in a pool is created together with the pwq.
 ///
-/// Letters as in worker.hpp.
+/// Thread safety: as item_pool. Letters as in worker.hpp.
 class rescuable_pool : public worker_set {
 public:
-    /// The queue of `pwq` has a rescuer: makes the record for it. Before anything is queued there. Throws std::bad_alloc.
+    /// The queue of `pwq` has a rescuer: provides the record for it. Called before an item is queued there. Throws
+    /// std::bad_alloc.
     void make_rescuable(pool_workqueue& pwq) CMWQ_EXCLUDES(lock_);
-    /// The rescuer goes, or the pwq.
+    /// The rescuer or the pwq is about to be destroyed: takes the record back.
     void end_rescuable(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// The service thread: calls the rescuers whose items wait, if workers have been missing for long. Steady clock.
+    /// For the service thread: calls the rescuers whose items are pending, if workers have been missing for long.
+    /// `now`: steady clock.
     void call_rescuers(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
-    /// A rescuer's thread: runs items of that pwq as long as there are no workers for them.
+    /// For the thread of a rescuer: runs items of that pwq as long as the pool has no workers for them.
     void rescue(pool_workqueue& pwq, rescuer& by) CMWQ_EXCLUDES(lock_);
 
     [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept override CMWQ_EXCLUDES(lock_);
 
-    // --- the service thread as monitor ----------------------------------------------------------------------------------
+    // --- the service thread as monitor -------------------------------------------------------------------------------
 
-    /// Looks for blocked workers, hogs, and items that are overdue. `passed`: since the last call, as far as the process
-    /// could run.
+    /// Checks for blocked workers, CPU hogs, and overdue items. `passed`: nanoseconds since the last call, without
+    /// times in which the process could not run.
     virtual monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(lock_) = 0;
-    /// The busy spell is over, and the next one may be of another kind.
+    /// Nothing has been pending for several ticks: forgets what was learned about the load.
     virtual void forget_load() noexcept = 0;
 
     [[nodiscard]] pool_stats stats() const noexcept override {
@@ -60,6 +63,7 @@ protected:
     virtual void run_rescued_locked(worker& record, work_base& w, deferred& d) CMWQ_REQUIRES(lock_) = 0;
 
 private:
+    /// Whether the pool may need a rescuer. Without the lock only a hint.
     [[nodiscard]] bool lacks_workers() const noexcept {
         return short_of_threads_.load(relaxed) ||
                (has_rescuable_.load(relaxed) && (creating_since_.load(relaxed) != 0 || wanted_.load(relaxed)));
@@ -70,7 +74,7 @@ private:
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
 
     intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer
-    intrusive_list<worker, idle_tag> free_rescue_records_ CMWQ_GUARDED_BY(lock_); // L: those without a pwq
+    intrusive_list<worker, idle_tag> free_rescue_records_ CMWQ_GUARDED_BY(lock_); // L: records that no pwq uses
     atomic<std::uint64_t> nr_rescued_{0};                                         // A
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of rescuable_pool: calling the rescuers, and running items on their threads.
 #pragma once
 
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
@@ -45,7 +47,7 @@ CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE bool rescuable_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // it may have a grant that comes too late
+    drain_locked(d); // the pwq may have a grant that comes too late
     notify_locked(d);
     if (!pwq.detached || !pwq.drained() || pwq.mayday) return false;
     end_rescuable_locked(pwq);
@@ -54,20 +56,22 @@ CMWQ_INLINE bool rescuable_pool::may_be_freed(pool_workqueue& pwq) noexcept {
 
 CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
     constexpr std::int64_t patience = 10'000'000;
-    if (!lacks_workers()) return; // only a hint: this is the thread that looks again
+    if (!lacks_workers()) return; // only a hint: the service thread checks again at the next tick
     deferred d;
     if (!lock_for_service()) return;
     const scoped_lock g(lock_, adopt_lock);
     drain_locked(d);
     if (!needs_rescue_locked()) {
         short_since_ = 0;
-        // Enough run, but a pool that has learned to want more would ask for a worker: at once, and again each time that
-        // this comes after a failure to make one. They are watched instead, and who blocks is replaced at a tick.
+        // Enough workers run, but a pool whose learned limit is higher would request a worker, now and at each tick
+        // after a failed attempt to create one. Instead the detectors watch the running workers, and the monitor
+        // replaces blocked ones at a tick.
         if (short_of_threads_.load(relaxed) && idle_.empty() && !worklist_.empty()) watch_for_blocks();
         else notify_locked(d);
         return;
     }
-    // Who makes one may be in the middle of it for long. And who was to do so may be so for another pool.
+    // The thread that creates a worker for this pool may take long. The staff thread, which should create it, may take
+    // long with a worker of another pool.
     if (const std::int64_t since = creating_since_.load(relaxed); short_since_ == 0)
         short_since_ = since != 0 ? since : now;
     if (now - short_since_ < patience) return;
@@ -78,13 +82,13 @@ CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
     }
 }
 
-// Something waits, nobody is there to take it, and nobody runs who will take it soon.
+// Whether items are pending, no idle worker can take them, and too few workers run that could take them soon.
 CMWQ_INLINE bool rescuable_pool::needs_rescue_locked() const noexcept {
     if (!lacks_workers() || !idle_.empty() || worklist_.empty()) return false;
     return lacks_running_workers();
 }
 
-// The next item of `pwq` on the worklist. Those of other queues before it were looked at already: they stay.
+// Takes the next item of `pwq` from the worklist. Items of other queues before the cursor have been skipped already.
 CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& record, pool_workqueue& pwq) noexcept {
     if (work_base* again = record.scheduled.pop_front(); again != nullptr) return again;
     work_base* w = record.cursor != nullptr ? worklist_.next(*record.cursor) : worklist_.front();
@@ -100,6 +104,7 @@ CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& record, po
     return nullptr;
 }
 
+// Reports that a rescuer runs items of the queue. Releases the lock meanwhile.
 CMWQ_INLINE void rescuable_pool::report_rescue_locked(queue_core& q) noexcept {
     lock_.unlock();
     env_.events.rescued(q);
@@ -107,10 +112,10 @@ CMWQ_INLINE void rescuable_pool::report_rescue_locked(queue_core& q) noexcept {
 }
 
 CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
-    constexpr int batch = 16; // in one pool, while others wait
+    constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
     self.probe.open_own(false);
-    self.binding = env_.cpus.binding() + 1; // another one than it is: it binds itself before its first item
+    self.binding = env_.cpus.binding() + 1; // not current: the thread binds itself before its first item
     self.rebind_at = 0;
     this_thread_slots() = {.observer = &self, .current_worker = &self};
     bool again = false;
@@ -124,7 +129,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
         nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
         for (int n = 0;; ++n) {
             drain_locked(d);
-            if (self.scheduled.empty()) { // what waits for this run can be run by nobody else
+            if (self.scheduled.empty()) { // only this run's record can run the items that wait behind its run
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
             }
@@ -145,9 +150,9 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
         publish_pending_locked();
         notify_locked(d);
         if (again) {
-            by.call(pwq); // behind the others
+            by.call(pwq); // behind the other pools
         } else {
-            pwq.mayday = false; // from here on it may go
+            pwq.mayday = false; // from here on the pwq may be freed
             if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
         }
     }

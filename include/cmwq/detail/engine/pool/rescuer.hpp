@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// rescuer: the thread that a queue has made in advance. Where a pool needs a worker and cannot have one, it runs the
-// items of its queue there, one at a time.
+// rescuer: a thread that a queue creates in advance. When a pool needs a worker and cannot create one, the rescuer runs
+// the items of its queue there, one at a time.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -15,33 +15,38 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class queue_core;
 
-/// Letters: I set before publication · M lock_, behind the pool locks · A atomic
+/// The rescuer of a queue: the thread, the pwqs that have called it, and the CPUs on which it waits. Any thread may
+/// call follow() and is_awaited(); call() is called under a pool lock.
+///
+/// Letters: I set before publication · M lock_, taken inside pool locks · A atomic
 class rescuer {
 public:
-    /// Throws std::system_error if the thread cannot be made.
+    /// Creates the thread. Throws std::system_error if that fails.
     explicit rescuer(queue_core& q);
     ~rescuer() { stop(); }
     rescuer(const rescuer&) = delete;
     rescuer& operator=(const rescuer&) = delete;
 
-    /// A pool, whose lock is held, is short of threads, and items of `pwq` are next there. `pwq.mayday` has been set:
-    /// until the rescuer resets it, the pwq stays.
+    /// A pool is short of threads, and items of `pwq` are on its worklist. The caller holds the lock of the pool and
+    /// has set `pwq.mayday`: the pwq is not freed until the rescuer resets that flag.
     void call(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// Whether other pools wait for it.
+    /// Whether pwqs of other pools wait for the rescuer.
     [[nodiscard]] bool is_awaited() noexcept CMWQ_EXCLUDES(lock_);
-    /// The queue may use these CPUs from here on: the thread moves there now, or after the items that it runs elsewhere.
-    /// They are exchanged for others: nothing is allocated.
+    /// Sets the CPUs on which the thread waits. It moves there at once, or after the items that it runs elsewhere.
+    /// `cpus` is exchanged for other CPUs, so nothing is allocated.
     void follow(cpuset& cpus) noexcept CMWQ_EXCLUDES(lock_);
-    /// Its queue has drained for good. Answers the calls that have been made, for nothing as a rule, then ends the thread
-    /// and joins it.
+    /// The queue has drained and is about to be destroyed: serves the remaining calls, which normally find no item,
+    /// then ends the thread and joins it.
     void stop() noexcept;
-    /// In a forked child: there is no such thread.
+    /// For a forked child, where the thread does not exist.
     void forget_thread() noexcept { thread_.forget(); }
 
 private:
     static void thread_main(void* self);
-    void serve(); // not noexcept: it runs items
+    void serve(); // not noexcept: serve() runs items
+    /// The pwq that has waited longest for the rescuer; null: none waits.
     [[nodiscard]] pool_workqueue* next() noexcept CMWQ_EXCLUDES(lock_);
+    /// Moves the thread back to the CPUs on which it waits.
     void go_home() noexcept CMWQ_EXCLUDES(lock_);
 
     queue_core& queue_; // I
@@ -50,10 +55,10 @@ private:
     atomic<bool> stop_{false};
     ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
-    cpuset next_home_ CMWQ_GUARDED_BY(lock_); // if `moves_`
+    cpuset next_home_ CMWQ_GUARDED_BY(lock_); // valid if `moves_`
     bool moves_ CMWQ_GUARDED_BY(lock_) = false;
-    cpuset home_;             // the thread's own: where it waits; empty: not known yet
-    bool is_at_home_ = false; // the thread's own
+    cpuset home_;             // used by the thread only: the CPUs on which it waits; empty: not known yet
+    bool is_at_home_ = false; // used by the thread only
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

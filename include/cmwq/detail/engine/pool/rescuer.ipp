@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of rescuer: its calls, and the loop of its thread.
 #pragma once
 
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
@@ -14,7 +16,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- the thread -------------------------------------------------------------------------------------------------------
+// --- the thread ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
     if (const int error = q.env.threads.start(thread_, &rescuer::thread_main, this); error != 0) {
@@ -56,7 +58,7 @@ CMWQ_INLINE void rescuer::follow(cpuset& cpus) noexcept {
     sleep_.unpark();
 }
 
-// Where it has run items it was bound to the CPUs of their pools.
+// To run items the thread was bound to the CPUs of their pools.
 CMWQ_INLINE void rescuer::go_home() noexcept {
     {
         const scoped_lock g(lock_);
@@ -66,7 +68,7 @@ CMWQ_INLINE void rescuer::go_home() noexcept {
         }
     }
     if (is_at_home_ || home_.empty() || !queue_.env.cpus.binds_threads()) return;
-    is_at_home_ = true; // if that fails its CPUs have just gone, and it hears of it
+    is_at_home_ = true; // if the call fails, these CPUs have just gone, and follow() will be called
     static_cast<void>(bind_this_thread(home_));
 }
 
@@ -78,7 +80,7 @@ CMWQ_INLINE void rescuer::serve() {
     queue_.env.events.thread_refusals_of(apply_to_this_thread(a), a);
     for (;;) {
         const bool last = stop_.load(acquire); // [STOP]
-        // Also those that workers have seen to meanwhile: it is the end of its stay that gives a pwq free.
+        // Also the pwqs whose items workers have run meanwhile: only the end of rescue() allows a pwq to be freed.
         while (pool_workqueue* pwq = next()) {
             pwq->rescued_in->rescue(*pwq, *this);
             is_at_home_ = false;

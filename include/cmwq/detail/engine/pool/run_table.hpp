@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// run_table: which worker of a pool runs an item, in constant time however many are blocked in theirs.
+// run_table: finds the worker of a pool that runs an item, in constant time even if many workers are blocked.
 #pragma once
 
 #include <cmwq/detail/engine/pool/worker.hpp>
@@ -14,8 +14,9 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// A hash table of the workers whose `current` is set, by that. Everything under the lock of the pool, which grows it
-/// with the number of its workers: the memory comes from outside of the lock. Without memory it only gets slower.
+/// A hash table of the workers whose `current` is set, with `current` as key. Not thread-safe: the lock of the pool
+/// guards it. The pool enlarges it with the number of its workers, and allocates the memory without the lock. If there
+/// is no memory the table only gets slower.
 class run_table {
 public:
     using buckets = std::unique_ptr<worker*[]>;
@@ -29,27 +30,27 @@ public:
         while (k != nullptr && k->current.load(relaxed) != &w) k = k->next_in_bucket;
         return k;
     }
-    /// `k` has begun a run: `current` is set.
+    /// Adds `k`, which has begun a run and has set `current`.
     void add(worker& k) noexcept {
         worker** const bucket = bucket_of(k.current.load(relaxed));
         k.next_in_bucket = *bucket;
         *bucket = &k;
     }
-    /// The run has ended: before `current` is reset.
+    /// Removes `k`, whose run has ended. Called before `current` is reset.
     void remove(worker& k) noexcept {
         worker** link = bucket_of(k.current.load(relaxed));
         while (*link != &k) link = &(*link)->next_in_bucket;
         *link = k.next_in_bucket;
     }
 
-    /// Whether so many workers deserve a larger table than there is.
+    /// Whether the table is too small for that number of workers.
     [[nodiscard]] bool is_small_for(std::size_t nr_workers) const noexcept { return nr_workers > 2 * size_; }
-    /// For about so many workers; null: there is no memory. No lock is held.
+    /// Allocates buckets for about that number of workers; null: no memory. The caller holds no lock.
     [[nodiscard]] static std::pair<buckets, std::size_t> make_room(std::size_t nr_workers) noexcept {
         const std::size_t size = std::bit_ceil(nr_workers) * 2;
         return {buckets(new (std::nothrow) worker* [size] {}), size};
     }
-    /// Takes the room, and gives back what it had, to be freed without the lock.
+    /// Moves the table to `room`, and leaves the former buckets there, to be freed without the lock.
     void move_to(std::pair<buckets, std::size_t>& room) noexcept {
         if (room.first == nullptr || room.second <= size_) return;
         worker** const old = table();
@@ -69,7 +70,7 @@ private:
     [[nodiscard]] worker** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
     [[nodiscard]] worker** bucket_of(const work_base* w) const noexcept {
         const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(w));
-        const std::uint64_t mixed = address * 0x9e3779b97f4a7c15u; // its upper bits depend on all of the address
+        const std::uint64_t mixed = address * 0x9e3779b97f4a7c15u; // the upper bits depend on the whole address
         return &table()[mixed >> (64 - std::countr_zero(size_))];
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// sentinel: the idle-class thread of a CPU. The scheduler runs it when nothing else there wants the CPU, that is, when
-// the last runnable worker has blocked; then it wakes a spare one.
+// sentinel: the idle-class thread of a CPU. The scheduler runs it when nothing else on the CPU is runnable, that is,
+// when the last runnable worker has blocked. It then wakes a spare worker.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -17,8 +17,12 @@ namespace cmwq::inline CMWQ_NS::detail {
 struct pool_env;
 class managed_workers;
 
-/// It is in the idle class while it watches. When the runtime has been quiet for a moment the service thread takes it out
-/// of that class, where that is allowed: a thread in it must be given a CPU to die, and so must its process.
+/// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to
+/// check them.
+///
+/// It is in the idle class while it watches. When nothing has been pending for a while, the service thread takes it out
+/// of that class, where that is allowed: a thread of the idle class cannot end before it gets a CPU, and neither can
+/// its process.
 ///
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {
@@ -28,26 +32,28 @@ public:
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
 
-    /// From here on it looks after that pool, too, whose workers may run on its CPU. Throws std::bad_alloc. One thread
-    /// at a time. `in_pod`: the pool is there for this CPU; otherwise its workers only may run here. A pool that nobody
-    /// watches any more may be looked at a last time; its record does not go.
+    /// Adds a pool to those that the sentinel watches. Throws std::bad_alloc. One caller at a time. `in_pod`: the CPU
+    /// belongs to the pool's pod; otherwise the pool's workers may run on the CPU, but it is not in the pod.
     void watch(managed_workers& pool, bool in_pod);
+    /// Removes a pool. The sentinel may check the pool once more after that; records of pools are never freed.
     void stop_watching(managed_workers& pool) noexcept;
 
-    /// Any thread: something is pending behind a running worker of this CPU. One load while it is armed.
+    /// Any thread: items are pending behind a running worker of this CPU. Costs one load while the sentinel is armed.
     void arm() noexcept {
         if (armed_.arm() != arming::none) sleep_.remind();
     }
 
-    /// The staff thread: starts the thread. 0 or errno.
+    /// For the staff thread: starts the thread. Returns 0 or an errno.
     int start() noexcept;
-    /// Whether there is a thread that watches.
+    /// Whether the thread watches its CPU.
     [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
     [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
-    /// ~runtime(): first all are told, then all are waited for.
+    /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
     void tell_to_end() noexcept;
-    /// The service thread: nothing is pending for long.
+    /// For the service thread: nothing has been pending for a while. Takes the thread out of the idle class, until
+    /// items are pending again.
     void leave_idle_class() noexcept;
+    /// For ~runtime(): takes the thread out of the idle class, so that it can end on a busy CPU.
     void let_it_end() noexcept { thread_.leave_idle_class(); }
     void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
@@ -59,7 +65,7 @@ private:
         watched* next = nullptr;                // I
         bool insist = false;                    // S
         std::uint64_t completed = 0;            // S
-        int idle_looks = 0;                     // S: how often in a row the CPU was idle beside a busy pod
+        int idle_looks = 0;                     // S: checks in a row that found this CPU idle and the pod busy
     };
 
     static void thread_main(void* self);
@@ -73,11 +79,11 @@ private:
     const unsigned cpu_;                // I
     const cpuset cpus_;                 // I
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
-    thread thread_;                     // the staff thread's
-    unsigned binding_ = 0;              // S: the runtime's when it bound itself
-    bool may_leave_ = true;             // the service thread's: as far as it knows
-    atomic<long> tid_{0};               // A: 0: it is not in the idle class, or has no thread
-    atomic<bool> lifted_{false};        // A: it has left the idle class
+    thread thread_;                     // used by the staff thread and ~runtime()
+    unsigned binding_ = 0;              // S: cpu_map::binding() when the thread bound itself last
+    bool may_leave_ = true;             // used by the service thread only: false after an attempt failed
+    atomic<long> tid_{0};               // A: 0: the thread has not entered the idle class
+    atomic<bool> lifted_{false};        // A: the service thread has taken the thread out of the idle class
     parker sleep_;
     arming armed_;
     atomic<bool> works_{false};

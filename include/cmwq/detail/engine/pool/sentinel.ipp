@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of sentinel: the list of watched pools, and the loop of the thread.
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
@@ -22,21 +24,21 @@ CMWQ_INLINE void sentinel::watch(managed_workers& pool, bool in_pod) {
     if (w == nullptr) {
         w = new watched;
         w->next = watched_.load(relaxed);
-        watched_.store(w, release); // [WATCH-1] pairs the acquire of the sentinel
+        watched_.store(w, release); // [WATCH-1] pairs with the acquire loads of the sentinel
     }
     w->in_pod.store(in_pod, relaxed);
     w->pool.store(&pool, release); // [WATCH-1]
 }
 
 CMWQ_INLINE void sentinel::stop_watching(managed_workers& pool) noexcept {
-    // [WATCH-1] Acquire: others add to the list just now, under a lock that this caller does not hold.
+    // [WATCH-1] Acquire: another thread may add to the list now, under a lock that this caller does not hold.
     for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
         if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
     }
 }
 
 CMWQ_INLINE int sentinel::start() noexcept {
-    // Until it says otherwise: on a busy CPU it may be long before an idle-class thread says anything.
+    // True until the thread resets it: on a busy CPU an idle-class thread may not run for long.
     works_.store(true, relaxed);
     const int error = env_.threads.start(thread_, &sentinel::thread_main, this);
     if (error != 0) works_.store(false, relaxed);
@@ -60,7 +62,8 @@ CMWQ_INLINE void sentinel::watch_cpu() noexcept {
     const thread_refusals refused = apply_to_this_thread(a);
     if (refused.sched != 0) env_.events.no_sentinel(cpu_, refused.sched);
     else env_.events.thread_refusals_of(refused, a);
-    // At normal priority it would compete with the workers and learn nothing; the monitor does its part.
+    // At normal priority the sentinel would compete with the workers and could not notice an idle CPU. The monitor
+    // takes its place.
     if (refused.sched != 0 || refused.cpus != 0) {
         works_.store(false, relaxed);
         return;
@@ -78,11 +81,13 @@ CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
     const long tid = tid_.load(acquire); // [TID-1]
     if (tid == 0 || !may_leave_ || lifted_.load(relaxed)) return;
     may_leave_ = detail::leave_idle_class(tid) == 0;
-    // After it: whenever it is out of that class, it gets to see this, and goes back if it is needed.
+    // After the system call: whenever the sentinel is out of the idle class it will see this flag, and it enters the
+    // class again if items are pending.
     if (may_leave_) lifted_.store(true, relaxed);
 }
 
-// Its CPU may have gone and come back: it watches that one. While there is none it looks after its pools from another.
+// Binds the thread again if its CPU has gone and come back. While the CPU is missing, the sentinel watches its pools
+// from another CPU.
 CMWQ_INLINE void sentinel::rebind_if_moved() noexcept {
     const unsigned binding = env_.cpus.binding();
     if (binding == binding_ && (current_cpu() == cpu_ || !works())) return;
@@ -90,11 +95,12 @@ CMWQ_INLINE void sentinel::rebind_if_moved() noexcept {
     works_.store(bind_this_thread(cpus_) == 0, relaxed);
 }
 
-// Runs whenever the CPU has nothing better to do, until nothing is pending there.
+// Checks the pools whenever the CPU runs nothing else, until nothing is pending in them.
 CMWQ_INLINE void sentinel::guard_cpu() noexcept {
-    // How often it may find the same answer before it naps. A worker that is found running has just been woken, or this
-    // is the sliver that the scheduler gives to idle-class threads: giving way costs nothing and keeps the sentinel on
-    // its toes. It must not spin on a CPU that idles for another reason.
+    // The number of checks with the same result before the sentinel naps. A worker that is found running has just been
+    // woken, or the sentinel has run in the small share of a busy CPU that the scheduler gives to idle-class threads.
+    // Yielding costs nothing then, and keeps the sentinel ready. But it must not spin on a CPU that is idle for another
+    // reason.
     constexpr int patience = 16;
     constexpr std::int64_t moment = 100'000, shortest_nap = 1'000'000, longest_nap = 16'000'000;
     std::int64_t nap_length = shortest_nap;
@@ -102,7 +108,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     while (!stop_.load(acquire)) { // [STOP]
         rebind_if_moved();
         bool pending = false, no_spare = false, hold = false, in_vain = true;
-        int nr_running = 0;                                                          // in the pools that share a quota
+        int nr_running = 0; // in the pools that share the quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             const managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool != nullptr && !pool->is_per_cpu()) nr_running += pool->nr_running();
@@ -116,31 +122,32 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             no_spare |= f == finding::no_spare;
             hold |= f == finding::all_blocked;
             w->insist = f == finding::all_blocked;
-            // The pod is busy, and this CPU, which its workers may use as well, is not.
+            // The pod is busy, but this CPU, which the pool's workers may use as well, is idle.
             const bool could_help = f == finding::running && !w->in_pod.load(relaxed);
             w->idle_looks = could_help ? w->idle_looks + 1 : 0;
             if (w->idle_looks > patience) {
                 const bool lent = env_.cpus.quota_admits(nr_running) && pool->lend_cpu();
-                w->idle_looks = lent ? 0 : patience; // otherwise as soon as it may
+                w->idle_looks = lent ? 0 : patience; // if not lent, tries again at the next check
                 if (lent) {
                     in_vain = false;
                     ++nr_running;
                 }
             }
-            // A worker of a bound pool that is found running is about to leave this CPU; those of others may be anywhere.
+            // In a bound pool, a worker that is found running uses this CPU, and may block soon. In other pools it may
+            // be on another CPU.
             const bool elsewhere = f == finding::running && !pool->is_per_cpu();
             if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) in_vain = false;
         }
         if (!in_vain) nap_length = shortest_nap;
         if (pending && lifted_.load(relaxed)) {
-            if (enter_idle_class() != 0) works_.store(false, relaxed); // somebody has forbidden it meanwhile
-            lifted_.store(false, relaxed); // after it, so that the service thread can lift it again
+            if (enter_idle_class() != 0) works_.store(false, relaxed); // it is no longer permitted
+            lifted_.store(false, relaxed); // after the call, so that the service thread can take it out again
         }
         if (!pending) {
             if (disarm()) return;
         } else if (hold) {
             nap(moment);
-            // Not if somebody came back and finished meanwhile: the CPU has not been idle all the time.
+            // Resets `insist` if an item of the pool has ended meanwhile: then the CPU has not been idle all the time.
             for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
                 managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
@@ -148,8 +155,9 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
             nap(nap_length);
             fruitless = 0;
-            // An idle CPU beside pools in which as many run as may, or for which no worker can be made: looking is all that it
-            // does, and is charged for.
+            // The CPU is idle, but the pools already run as many workers as they may, or no worker can be created. The
+            // checks find nothing to do, and their CPU time is charged to the process: so each nap is twice as long as
+            // the one before.
             nap_length = std::min(nap_length * 2, longest_nap);
         } else {
             yield_this_thread();
@@ -157,7 +165,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     }
 }
 
-// False: something has been made pending meanwhile.
+// False: items have become pending meanwhile, and the sentinel stays armed.
 CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
@@ -167,8 +175,9 @@ CMWQ_INLINE bool sentinel::disarm() noexcept {
         return found;
     };
     armed_.disarm(); // [ARM-2]
-    // [ARM-3] Its own flag first: whoever finds a pool's flag unset after this arms this sentinel again; who finds it
-    // set has made pending before what is seen below.
+    // [ARM-3] First the sentinel's own flag, then those of its pools. A producer that finds a pool's flag unset after
+    // this arms the sentinel again. A producer that finds it set has made its items pending before the check below,
+    // which sees them.
     any([](managed_workers& pool) { return pool.disarmed(), false; });
     if (!any([](managed_workers& pool) { return pool.pending(); })) return true;
     armed_.stay_armed();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// thread_pool: what a worker's thread does. `Workers` says when another worker is needed.
+// thread_pool: the loop of a worker's thread. `Workers` decides when another worker is needed.
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
@@ -8,7 +8,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Letters as in worker.hpp.
+/// A pool with worker threads: `managed_pool` or `unmanaged_pool`. `Workers` is the base, managed_workers or
+/// unmanaged_workers. Thread safety: as item_pool. Letters as in worker.hpp.
 template <class Workers>
 class thread_pool final : public Workers {
 public:
@@ -31,7 +32,7 @@ private:
     using worker_set::idle_;
     using worker_set::spec_;
 
-    // Not noexcept: they run items.
+    // Not noexcept: the next four functions run items.
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
@@ -43,8 +44,8 @@ private:
     [[nodiscard]] bool come_home(worker& self) noexcept;
     void rebind_if_moved(worker& self) noexcept;
 
-    bool roams_ = false; // I: while the pool has users; its threads may run outside of the pod
-    int pod_size_ = 1;   // I: likewise; CPUs
+    bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod
+    int pod_size_ = 1;   // I: likewise; number of CPUs in the pod
     std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of thread_pool: the loop of a worker, and the CPUs on which it runs.
 #pragma once
 
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
@@ -15,7 +17,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 template <class Workers>
 template <class... Watching>
 void thread_pool<Workers>::configure(pool_spec spec, const Watching&... watching) {
-    roams_ = env_.cpus.binds_threads() && spec.pod != spec.cpus; // no thread uses them before the first item
+    roams_ = env_.cpus.binds_threads() && spec.pod != spec.cpus; // no thread reads these members before the first item
     pod_size_ = static_cast<int>(spec.pod.size());
     Workers::configure(std::move(spec), watching...);
 }
@@ -28,7 +30,7 @@ pool_stats thread_pool<Workers>::stats() const noexcept {
     return s;
 }
 
-// --- the thread of a worker -------------------------------------------------------------------------------------------
+// --- the thread of a worker ------------------------------------------------------------------------------------------
 
 template <class Workers>
 void thread_pool<Workers>::serve(worker& self) {
@@ -54,9 +56,9 @@ void thread_pool<Workers>::serve(worker& self) {
             work_locked(self, d);
             this->idle_begins_locked(self);
             this->enter_idle_locked(self, false);
-            continue; // [IDLE-2]: the looks at the inbox and at nr_running come after next_idle_ was published
+            continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
-        // Something waits behind workers that are counted as running, and nobody but this thread may know it.
+        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it.
         const bool behind = !worklist_.empty();
         lock_.unlock();
         d.perform();
@@ -69,17 +71,17 @@ void thread_pool<Workers>::serve(worker& self) {
     self.probe.close_own();
     if (keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
-    env_.requests.thread_leaves(self); // objects that are thread_local may still run code of the program's
+    env_.requests.thread_leaves(self); // destructors of thread_local objects may still run code of the program
 }
 
 template <class Workers>
 thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
     thread_attributes a{.own = env_.threads.own()};
-    self.binding = env_.cpus.binding(); // before it binds itself: a change meanwhile is seen
+    self.binding = env_.cpus.binding(); // before the thread binds itself: so a change meanwhile is noticed
     if (env_.cpus.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;
     a.nice = spec_.nice;
-    // The threads of shared pools may have any nice value: the number of their pool says more.
+    // The threads of shared pools may have any nice value, so their names contain the number of the pool instead.
     const char* const form = this->is_per_cpu() ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
     const char* const suffix = !this->is_per_cpu()                ? ""
                                : spec_.nice < 0                   ? "H"
@@ -93,12 +95,13 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
 
 template <class Workers>
 void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
-    // One spare always: without it nobody could take over when this worker blocks. If none can be created now, running is
-    // still better than not running; the staff thread goes on trying.
+    // There is always one spare: otherwise no worker could take over when this one blocks. If none can be created now,
+    // this worker runs the items nevertheless; the staff thread keeps trying.
     while (!may_start_working(this->snapshot_locked())) {
         if (this->creating_) break;
         if (this->create_worker_locked()) continue;
-        // Producers of items that wait behind this one have found it idle, and have notified nobody else.
+        // Producers of the items that wait behind this worker may have found it idle, and then have notified no other
+        // thread.
         env_.requests.arm_monitor();
         break;
     }
@@ -109,14 +112,15 @@ void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
         work_base* w = this->take_locked(self);
         if (w == nullptr) break;
         run_locked(self, *w, d);
-        if (worklist_.empty()) drain_locked(d); // not for each item: the inbox is its producers' cache line
+        if (worklist_.empty()) drain_locked(d); // not for each item: its cache line belongs to the producers
     } while (!self.scheduled.empty() || keep_working(this->snapshot_locked()));
     busy_.remove(self);
     this->nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     this->work_ends_locked(self);
 }
 
-/// A work function returns, or the program ends: pthread_exit() would take a worker along that others wait for.
+/// A work function must return or end the program. If it ends the thread by pthread_exit(), the destructor ends the
+/// program: the pool cannot lose a worker for which other threads wait.
 struct one_way_out {
     bool reached = false;
     one_way_out() noexcept = default;
@@ -129,17 +133,19 @@ struct one_way_out {
     }
 };
 
-// Runs one item, without the lock. The item is not touched once its function has been entered: it may be gone, or be in
-// use by somebody else.
+// Runs one item, without the lock. Once its function has been entered the item is not accessed any more: it may be
+// destroyed, or in use by another thread.
 template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
-    // The invariant of the pool: a worker is there to take over when this item blocks, or is being created, or cannot be.
+    // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
+    // none can be created.
     CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record);
     const auto started = this->begin_run_locked(self, w);
     this->run_begins_locked(self);
-    // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just before
-    // that published the next one to wake. A slot that was granted to this pool likewise. So nobody else knows of them.
-    // Where enough run already, this worker takes it next, or the detectors see to it.
+    // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just
+    // before this worker published the next one to wake. The same holds for the thread that granted a slot to this
+    // pool. Then no other thread knows of these items. If enough workers run already, this worker takes the item next,
+    // or the detectors find it.
     if (worklist_.empty() && this->wants_more_running()) drain_locked(d);
     const bool more = this->anything_listed_locked();
     if (more && need_more_worker(this->snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
@@ -148,8 +154,8 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     if (more) this->detectors_needed();
     rebind_if_moved(self);
     if (!item_pool::call_with_handler(self, started)) {
-        // From here down to the start of the thread nobody has a handler, and nothing is noexcept, which would be one:
-        // `throw` itself ends the program, with all that was on the stack still there.
+        // From this frame down to the start of the thread there is no exception handler and no noexcept function. So an
+        // exception ends the program at `throw`, before the stack is unwound.
         one_way_out end;
         started.function(started.item);
         end.reached = true;
@@ -159,27 +165,27 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     this->run_ended_locked(self);
 }
 
-// --- where the thread is ----------------------------------------------------------------------------------------------
+// --- where the thread is ---------------------------------------------------------------------------------------------
 
-// Where the scheduler has woken a thread that may run outside of its pod is a matter of chance. It comes back before its
-// first item as long as the pod has a CPU for it, by the number of those who are at work: its mask is narrowed to the pod,
-// which moves it, and widened, so that the scheduler may take it elsewhere later. No lock is held, and what waits may be
-// taken by another worker meanwhile. True: it has come back.
+// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It
+// moves back before its first item if the pod has a CPU for it, judged by the number of workers at work. For that its
+// mask is narrowed to the pod, which moves the thread, and widened again, so that the scheduler may move it elsewhere
+// later. No lock is held, so another worker may take the pending items meanwhile. True: it has moved back.
 template <class Workers>
 bool thread_pool<Workers>::come_home(worker& self) noexcept {
     if (!roams_ || spec_.pod.contains(current_cpu()) || !this->pending()) return false;
-    if (this->nr_at_work() >= pod_size_) return false;  // relaxed: a hint
-    if (bind_this_thread(spec_.pod) != 0) return false; // its CPUs have just gone
+    if (this->nr_at_work() >= pod_size_) return false;  // only a hint, so the load is relaxed
+    if (bind_this_thread(spec_.pod) != 0) return false; // the CPUs of the pod have just gone
     if (bind_this_thread(spec_.cpus) != 0) {
-        self.binding = env_.cpus.binding() + 1; // another one than it is: rebind_if_moved() tries again
+        self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
         self.rebind_at = 0;
     }
     return true;
 }
 
-// Threads do not stay where they were bound. The kernel moves those of a CPU that goes away, and does not move them back;
-// before Linux 6.2 it also forgets what they were bound to when a cpuset changes. And it is the workers that find out
-// about such changes in a runtime that nobody monitors. While CPUs are missing that costs each a look at the clock.
+// Binds the thread again if it is not where it was bound. The kernel moves the threads of a CPU that goes away, and
+// does not move them back; before Linux 6.2 it also forgets their masks when a cpuset changes. While the monitor
+// sleeps, only the workers can notice such changes. While CPUs are missing, each check reads the clock.
 template <class Workers>
 void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
     if (!env_.cpus.binds_threads()) return;

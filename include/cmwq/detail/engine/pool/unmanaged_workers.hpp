@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// unmanaged_workers: as many workers run as there are items. Unbound and ordered queues have them.
+// unmanaged_workers: the pool runs as many workers as there are items. Unbound and ordered queues use it.
 #pragma once
 
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Nobody counts which workers run: a worker that blocks keeps no item from starting.
+/// A pool that does not count its running workers: a worker that blocks keeps no item from starting. Thread safety: as
+/// item_pool.
 class unmanaged_workers : public rescuable_pool {
 public:
     void configure(pool_spec spec) CMWQ_EXCLUDES(lock_) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of unmanaged_workers.
 #pragma once
 
 #include <cmwq/detail/engine/pool/unmanaged_workers.hpp>
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// A producer may have been stopped between its push and its notification.
+// Wakes a worker if items are pending: their producer may have been preempted between its push and its notification.
 CMWQ_INLINE monitor_findings unmanaged_workers::look_after(std::int64_t /*passed*/) noexcept {
     if (!pending()) return {};
     worker* const idle = next_idle_.load(seq_cst); // [UNIFORM]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// worker: a thread of a pool, and what others may know about what it runs.
+// worker: the record of a pool's thread and of the item that it runs.
 #pragma once
 
 #include <cmwq/blocking_region.hpp>
@@ -21,16 +21,17 @@ struct busy_tag;
 class worker;
 class registered_wait;
 
-/// Somebody who waits for one run of an item. Lives on that thread's stack. Everything under the lock of the pool.
+/// A thread that waits for one run of an item. It is on the stack of that thread. The lock of the pool guards all
+/// members.
 struct item_waiter {
-    /// From here on it is told.
+    /// Adds the waiter to `list`. From here on the end of the run wakes it.
     void enlist(item_waiter*& list) noexcept {
         who.expect();
         waits = true;
         next = list;
         list = this;
     }
-    /// The run has ended, or will not come. The waiter may be gone after `d` has been performed.
+    /// The run has ended, or the instance was cancelled. The waiter may be destroyed once `d` has been performed.
     void happened(deferred& d) noexcept {
         waits = false;
         d.happened(who);
@@ -38,16 +39,16 @@ struct item_waiter {
 
     waiter who;
     const work_base* item = nullptr;
-    worker* runner = nullptr; ///< who runs it; null: it is pending
-    bool waits = false;       ///< registered, and what it waits for has not happened
+    worker* runner = nullptr; ///< the worker that runs the item; null: the item is pending
+    bool waits = false;       ///< registered, and the run has not ended yet
     item_waiter* next = nullptr;
 };
 
-/// The record of a worker lives as long as its pool, so that lock-free readers may follow any pointer to one; when its
-/// thread ends it serves the next thread.
+/// The record of a worker. It lives as long as its pool, so that lock-free readers may follow any pointer to it; when
+/// its thread has ended it serves another thread.
 ///
-/// Letters: I set before publication · L pool lock · S the worker itself · K written by the worker under L, read by
-/// itself or under L · A atomic, with its own protocol · G the lock of the graph of waits
+/// Letters: I set before publication · L pool lock · S used by the worker itself · K written by the worker under L,
+/// read by the worker or under L · A atomic, with its own protocol · G the lock of the graph of waits
 class worker final : public blocking_observer,
                      public list_node<idle_tag>,
                      public list_node<busy_tag>,
@@ -61,60 +62,62 @@ public:
     void end_blocking() noexcept override;
 
     item_pool& pool;             // I
-    const unsigned id;           // I: numbered per pool
-    const bool is_rescue_record; // I: under this record rescuers run items; it never counts
-    worker* next = nullptr;      // I: the pool's list of all records
-    std::size_t busy_index = 0;  // L: among those that may count
+    const unsigned id;           // I: numbers the workers of a pool
+    const bool is_rescue_record; // I: rescuers run items under this record; it is never counted
+    worker* next = nullptr;      // I: next in the pool's list of all records
+    std::size_t busy_index = 0;  // L: index in busy_workers
 
-    thread os_thread;   // started by who makes the worker, joined by the staff thread
+    thread os_thread;   // started by the thread that creates the worker, joined by the staff thread
     thread_probe probe; // A
     parker sleep;       // A
 
-    // A: counts in the pool's nr_running. Set by the worker only; cleared by whoever finds it blocked.
+    // A: the worker is counted in the pool's nr_running_. Only the worker sets it; the thread that finds the worker
+    // blocked clears it.
     atomic<bool> counted{false};
-    // A: the item whose function runs; an address to compare with. [RUN-1] set before PENDING is cleared, so whoever
-    // claims the item next sees it; [RUN-2] reset with release after the function, so that whoever does not see it
-    // any more sees what the run did. Null for an item that owns itself: nobody looks for one, and when its function is
-    // done its address may already be that of another item.
+    // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
+    // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
+    // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
+    // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
-    atomic<std::uint64_t> nr_runs{0};        // A: written under L; which run this is
-    atomic<bool> finishing{false};           // A: its function has returned; if it sleeps, then for the pool's lock
-    atomic<std::int64_t> may_block_since{0}; // A: steady nanoseconds; 0: not inside a may_block region
+    atomic<std::uint64_t> nr_runs{0};        // A: the number of the current run; written under L
+    atomic<bool> finishing{false};           // A: the function has returned; the thread may wait for the pool's lock
+    atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
 
-    work_base* own_item = nullptr;          // S: the same for its own run; null once that item is gone
-    worker* next_in_bucket = nullptr;       // L: of run_table
+    work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the worker runs none
+    worker* next_in_bucket = nullptr;       // L: link of run_table
     pool_workqueue* current_pwq = nullptr;  // K
     unsigned current_color = 0;             // K
-    void (*function)(work_base&) = nullptr; // K: of the current item, or of the last one
-    bool cpu_intensive = false;             // K: the current item is
-    item_list scheduled;                    // L: instances of the current item, queued while it runs
-    item_waiter* waiters = nullptr;         // L: who waits for the end of the current run
-    bool idle = false;                      // L: on the idle list
-    bool retiring = false;                  // L: told to end, or has no thread
+    void (*function)(work_base&) = nullptr; // K: the function of the current item, or of the last one
+    bool cpu_intensive = false;             // K: whether the queue of the current item is cpu_intensive
+    item_list scheduled;                    // L: instances of the current item that were queued while it runs
+    item_waiter* waiters = nullptr;         // L: waiters for the end of the current run
+    bool idle = false;                      // L: in idle_workers
+    bool retiring = false;                  // L: asked to end, or without a thread
     std::int64_t idle_since = 0;            // L: runtime clock
-    bool idle_outside = false;              // L: on which of the stacks of the idle ones
-    worker* interrupted = nullptr;          // K: bottom half: the record that the thread runs an item under otherwise
-    std::int64_t rebind_at = 0;             // S: away from its CPUs: when it tries again to get there; steady clock
-    unsigned binding = 0;                   // S: the runtime's when it bound itself
-    registered_wait* waits = nullptr;       // G: what its item waits for inside of the library
-    char description[32] = {};              // L: what the item says that it does; NUL-terminated
-    work_base* cursor = nullptr;   // L: of a rescue record: the items up to here are of other queues; null: look at all
-    worker* next_cursor = nullptr; // L: the next record with a cursor
+    bool idle_outside = false;              // L: in the stack of the workers that went idle outside the pod
+    worker* interrupted = nullptr;          // K: bottom half: the record of the item that the thread runs already
+    std::int64_t rebind_at = 0;       // S: if not on its CPUs: when the thread may bind itself again; steady clock
+    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
+    registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
+    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
+    // L: of a rescue record: the last item of another queue that it has skipped on the worklist; null: none
+    work_base* cursor = nullptr;
+    worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
 
-    std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or not to be known
-    std::int64_t own_time = 0; // L: nanoseconds that it was idle or waited for the pool's lock, as far as that is over
-    thread_times last_times{}; // monitor only
-    std::int64_t last_own = 0; // monitor only: own_time at the last sample
+    std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or the pool does not measure it
+    std::int64_t own_time = 0;   // L: nanoseconds of completed times in which it was idle or waited for the pool's lock
+    thread_times last_times{};   // monitor only
+    std::int64_t last_own = 0;   // monitor only: own_time at the last sample
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
-    struct {                     // monitor only: since its last wait, as far as that is known
+    struct {                     // monitor only: CPU time of the current run since its last wait, as far as known
         std::uint64_t run = 0;
-        std::int64_t cpu = -1;  // nanoseconds that it had used before; -1: not known
-        std::int64_t seen = -1; // nanoseconds that it had used at the last look
+        std::int64_t cpu = -1;  // nanoseconds that the thread had used before; -1: not known
+        std::int64_t seen = -1; // nanoseconds that the thread had used at the last check
         long nr_waits = 0;
     } cpu_burst;
 };
 
-/// The worker under whose record the calling thread runs an item; null: it runs none.
+/// The worker record under which the calling thread runs an item; null: it runs none.
 inline worker* own_run() noexcept {
     worker* const self = this_thread_slots().current_worker;
     return self != nullptr && self->current_pwq != nullptr ? self : nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of worker: the calls of a blocking_region in an item.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of worker_set: creating, waking, idling and ending workers.
 #pragma once
 
 #include <cmwq/detail/engine/pool/worker_set.hpp>
@@ -29,20 +31,20 @@ CMWQ_INLINE pool_summary worker_set::summary() const noexcept {
     return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
 }
 
-// --- creating workers -------------------------------------------------------------------------------------------------
+// --- creating workers ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_workers) noexcept {
-    auto room = run_table::make_room(nr_workers); // what it is exchanged for goes after the lock
+    auto room = run_table::make_room(nr_workers); // the former table is freed after the lock is released
     const scoped_lock g(lock_);
     running_.move_to(room);
 }
 
-// Drops the lock while the thread is created. False: that cannot be done.
+// Creates a worker and makes it idle. Releases the lock while the thread is created. False: no worker could be created.
 CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     if (stopping_) return false;
     creating_ = true;
     creating_since_.store(steady_now(), relaxed);
-    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // which sees if it takes long
+    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
     worker* w = retired_.pop_front();
     const unsigned number = w != nullptr ? w->id : nr_records_++;
     if (w != nullptr) w->retiring = false;
@@ -56,7 +58,7 @@ CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     if (fresh && admitted && reserve_record(number + 1)) w = new (std::nothrow) worker(*this, number);
     if (w != nullptr && admitted) error = env_.threads.start(w->os_thread, &worker_set::thread_main, w);
     const bool created = admitted && error == 0;
-    if (created) env_.threads.thread_started(); // only threads that exist are counted
+    if (created) env_.threads.thread_started(); // counts only threads that were created
     else if (admitted) env_.threads.dismiss_worker();
 
     lock_.lock();
@@ -65,11 +67,11 @@ CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     if (created) {
         ++nr_live_;
         short_of_threads_.store(false, relaxed);
-        short_since_ = 0; // the next shortage is another one
+        short_since_ = 0; // the next shortage is a new one
         retry_pause_ = 0;
         retry_at_.store(0, relaxed);
         if (fresh) add_record_locked(*w);
-        enter_idle_locked(*w, true); // its thread may be parked already: whoever needs it wakes it
+        enter_idle_locked(*w, true); // its thread may be parked already; a thread that needs the worker wakes it
         if (stopping_) {             // the pool has begun to end meanwhile
             retire_locked(*w);
             w->sleep.unpark();
@@ -87,8 +89,8 @@ CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     return false;
 }
 
-// What is refused may stay so for hours: the pauses between attempts grow, but a thread that is possible again is soon
-// there.
+// A refusal may last for hours, so the pauses between attempts grow. They stay short enough to create a worker soon
+// after it is possible again.
 CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) noexcept {
     constexpr std::int64_t first_pause = 1'000'000, longest_pause = 100'000'000;
     retry_pause_ = std::clamp(2 * retry_pause_, first_pause, longest_pause);
@@ -111,22 +113,22 @@ CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
 
 CMWQ_INLINE void worker_set::ask_for_worker() noexcept {
     if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
-        env_.requests.arm_monitor(); // which asks at a tick after that
+        env_.requests.arm_monitor(); // the monitor requests one at a tick after that
         return;
     }
-    // [ASK-1] seq_cst: something was made pending, then the look at the flag; pairs take_request(), behind which the staff
-    // thread looks at what is pending. It is told in either case: the thread that has set the flag may have been stopped
-    // before it got to that.
+    // [ASK-1] seq_cst: this thread has made items pending, then it reads the flag; pairs with take_request(), after
+    // which the staff thread checks what is pending. The staff thread is woken in either case: the thread that has set
+    // the flag may be preempted before it wakes it.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     env_.requests.wake_staff();
-    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // which sees if that takes long
+    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
 }
 
 CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
     deferred d;
     if (!lock_for_service()) {
         wanted_.store(true, seq_cst); // [UNIFORM]
-        env_.requests.arm_monitor();  // which asks again at a tick
+        env_.requests.arm_monitor();  // the monitor requests one again at a tick
         return true;
     }
     const scoped_lock g(lock_, adopt_lock);
@@ -139,24 +141,25 @@ CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
         return true;
     }
     if (need_to_create_worker(s) && !create_worker_locked()) {
-        env_.requests.arm_monitor(); // which tries again at a tick
+        env_.requests.arm_monitor(); // the monitor tries again at a tick
         return false;
     }
     if (!idle_.empty()) {
-        short_since_ = 0; // the next shortage is another one
+        short_since_ = 0; // the next shortage is a new one
         d.wake(idle_.front()->sleep);
     }
     return true;
 }
 
-// At the limit of threads an idle pool gives up a worker, so that a busy pool can have one.
+// If the limit of threads is reached, an idle pool gives up a worker so that a busy pool can create one.
 CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
     worker* w = nullptr;
     {
         deferred d;
         if (!lock_for_service()) return false;
         const scoped_lock g(lock_, adopt_lock);
-        // Before any look at the inbox: a notification would ask for a worker, and two pools would do so by turns for ever.
+        // Before the inbox is drained: a notification would request a worker, and two pools would take it from each
+        // other forever.
         if (idle_.empty() || stopping_) return false;
         drain_locked(d);
         notify_locked(d);
@@ -164,16 +167,17 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
         w = idle_.coldest();
         retire_locked(*w);
-        if (idle_.empty()) short_of_threads_.store(true, relaxed); // until it creates one
-        drain_locked(d); // a producer that has read next_idle_ before may wake the worker that goes
+        if (idle_.empty()) short_of_threads_.store(true, relaxed); // until this pool creates a worker
+        drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
         notify_locked(d);
     }
     w->sleep.unpark();
     return true;
 }
 
-// A retired worker takes no item any more and does not count. Nobody waits for it: its end is up to the scheduler, and to
-// destructors of thread_local objects. The caller drains and notifies, if items can still come, and wakes the worker.
+// Asks an idle worker to end. From here on it takes no item and does not count. The caller does not wait for the end of
+// its thread, which depends on the scheduler and on destructors of thread_local objects. If items can still come, the
+// caller drains and notifies; then it wakes the worker.
 CMWQ_INLINE void worker_set::retire_locked(worker& w) noexcept {
     leave_idle_locked(w);
     w.retiring = true;
@@ -188,7 +192,7 @@ CMWQ_INLINE bool worker_set::thread_is_gone(worker& w) noexcept {
     return true;
 }
 
-// --- idle workers -----------------------------------------------------------------------------------------------------
+// --- idle workers ----------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
@@ -228,17 +232,17 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
                 return due;
             }
             retire_locked(*coldest);
-            drain_locked(d); // a producer that has read next_idle_ before may wake the worker that goes
+            drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
             notify_locked(d);
         }
-        coldest->sleep.unpark(); // its record may serve another thread by now, which is woken for nothing
+        coldest->sleep.unpark(); // the record may serve another thread by now; waking that one is harmless
     }
 }
 
 CMWQ_INLINE void worker_set::end_threads() noexcept {
     {
         const scoped_lock g(lock_);
-        stopping_ = true; // those that are not idle yet see it when they are
+        stopping_ = true; // workers that are not idle yet see it when they are
         short_since_ = 0;
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         while (worker* w = idle_.front()) retire_locked(*w);
@@ -249,7 +253,8 @@ CMWQ_INLINE void worker_set::end_threads() noexcept {
 }
 
 CMWQ_INLINE void worker_set::let_threads_end() noexcept {
-    // Nobody begins to make a worker any more; one that is being made is added before `creating_` ends.
+    // No thread begins to create a worker any more. A worker that is being created is added before `creating_` is
+    // reset.
     for (backoff b;; b.pause()) {
         const scoped_lock g(lock_);
         if (!creating_) break;
