@@ -19,8 +19,8 @@ concept duration_like = requires(const D& d) {
     static_cast<long double>(d.count());
 };
 
-/// Any duration in nanoseconds. Rounds up, so that no timer fires early. Negative ones give 0, long ones about 73
-/// years.
+/// Any duration in nanoseconds. Rounds up, so that no timer fires early. Negative durations give 0, very long ones
+/// about 73 years.
 template <duration_like D>
 std::int64_t to_ns(const D& d) noexcept {
     constexpr std::int64_t far = std::int64_t{1} << 61; // 73 years
