@@ -39,6 +39,7 @@ namespace internal {
 using chance = std::atomic<std::uint64_t>;
 using counter = std::atomic<std::uint64_t>;
 
+/// The configuration and the counters of the process. Any thread may use it.
 struct state {
     std::atomic<std::uint64_t> seed{0};
     std::atomic<unsigned> generation{0}; // of the seed: threads restart their sequences when it changes
@@ -51,6 +52,7 @@ struct state {
 
 inline constinit state the_state;
 
+/// The random number generator of a thread.
 struct dice {
     std::uint64_t state = 0;
     unsigned generation = 0;
@@ -87,7 +89,7 @@ inline bool hits(const chance& c, counter& count) noexcept {
 
 } // namespace internal
 
-// --- for tests --------------------------------------------------------------------------------------------------------
+// --- for tests -------------------------------------------------------------------------------------------------------
 
 /// Sets the faults of all threads from here on. The clock keeps its jumps.
 inline void configure(const options& o) noexcept {
@@ -129,7 +131,7 @@ inline counts injected() noexcept {
             get(s.weak_failures), get(s.refused_threads), get(s.clock_jumps)};
 }
 
-// --- for the backend --------------------------------------------------------------------------------------------------
+// --- for the backend -------------------------------------------------------------------------------------------------
 
 /// A random number in [0, n).
 inline std::uint64_t below(std::uint64_t n) noexcept { return (internal::next() >> 32) * n >> 32; }

@@ -392,7 +392,7 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     }
 
-    // ---- schedule strings: name@bounds/choices, with z13 for thirteen zeros ------------------------------------------
+    // ---- schedule strings: name@bounds/choices, with z13 for thirteen zeros -----------------------------------------
 
     [[nodiscard]] std::string schedule() const {
         std::string s = o_.name + "@p" + std::to_string(bounds_preemptions_) + "s" + std::to_string(bounds_stale_) +

@@ -14,6 +14,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail::model {
 
+/// The options of a search.
 struct options {
     std::string name = "unnamed";   ///< the begin of schedule strings, by which a replay finds its search; without '@'
     unsigned preemptions = 2;       ///< switches away from a thread that could continue, per execution
@@ -32,6 +33,7 @@ struct options {
     surroundings around = {};
 };
 
+/// The result of a search.
 struct result {
     bool failed = false;
     std::string message;

@@ -15,7 +15,7 @@ class worker;
 /// Only its thread uses it.
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
-    worker* current_worker = nullptr;      ///< the record under which this thread runs items; null: none
+    worker* current_worker = nullptr;      ///< the record of a worker that this thread uses; null: none
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a
     // runtime may be gone when the thread runs them.

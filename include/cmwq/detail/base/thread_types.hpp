@@ -23,6 +23,7 @@ struct own_priority {
     int nice = 0;
 };
 
+/// The attributes that a new thread applies to itself: apply_to_this_thread().
 struct thread_attributes {
     char name[16] = "cmwq";                  ///< NUL-terminated, as the system shows it
     const cpuset* cpus = nullptr;            ///< bind to these CPUs; null: do not bind

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Includes all bodies of the engine. Templates and classes are complete in this order.
+// Includes all bodies of the engine, in a fixed order.
 #pragma once
 
 #include <cmwq/detail/engine/api/attrs.ipp>

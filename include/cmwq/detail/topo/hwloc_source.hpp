@@ -28,6 +28,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// Destroys a machine of hwloc, for std::unique_ptr.
 struct hwloc_deleter {
     void operator()(hwloc_topology_t t) const noexcept { hwloc_topology_destroy(t); }
 };

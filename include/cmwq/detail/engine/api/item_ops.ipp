@@ -20,7 +20,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- queueing ---------------------------------------------------------------------------------------------------------
+// --- queueing --------------------------------------------------------------------------------------------------------
 
 /// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
 CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
@@ -34,7 +34,7 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-// Runs the bottom half in this thread, now or as soon as that is allowed, unless another CPU is named.
+// Raises the bottom half in this thread, unless another CPU is named.
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
@@ -122,7 +122,7 @@ CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std:
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
-// --- taking away ------------------------------------------------------------------------------------------------------
+// --- taking away -----------------------------------------------------------------------------------------------------
 
 /// If the runtime was not found, either it is gone, or an unknown copy of the library has made it. Ends the program in
 /// the second case.
@@ -327,14 +327,14 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
     }
 }
 
-// --- this thread: bottom halves ---------------------------------------------------------------------------------------
+// --- this thread: bottom halves --------------------------------------------------------------------------------------
 
 CMWQ_API void run_held_back_bottom_halves() noexcept {
     bh_budget budget(bh_budget::limit::softirq);
     run_raised(this_thread_slots(), budget);
 }
 
-// --- this thread ------------------------------------------------------------------------------------------------------
+// --- this thread -----------------------------------------------------------------------------------------------------
 
 CMWQ_API work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;

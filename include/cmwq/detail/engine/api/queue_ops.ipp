@@ -21,7 +21,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- queues ----------------------------------------------------------------------------------------------------------
 
 // Refuses calls that wait for a queue, in items of that queue and in all bottom halves.
 CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {

@@ -66,7 +66,7 @@ public:
     /// Whether the quota leaves CPU time for one more worker while `nr_running` run.
     [[nodiscard]] bool quota_admits(int nr_running) const noexcept { return nr_running < quota_; }
 
-    // --- where threads run ----------------------------------------------------------------------------------------------
+    // --- where threads run -------------------------------------------------------------------------------------------
 
     /// Whether threads are bound to CPUs. False on a simulated machine.
     [[nodiscard]] bool binds_threads() const noexcept { return binds_threads_; }

@@ -59,14 +59,14 @@ public:
     /// objects may follow.
     void thread_leaves(worker& w) noexcept;
 
-    // --- the service thread ---------------------------------------------------------------------------------------------
+    // --- the service thread ------------------------------------------------------------------------------------------
 
     [[nodiscard]] arming& monitor() noexcept { return monitor_; }
     [[nodiscard]] bool take_freeze_check() noexcept { return freeze_check_.exchange(false, acq_rel); } // [LOCK]
     /// Sleeps until a request, or the deadline; steady clock, 0: none.
     void sleep_as_service(std::int64_t deadline) noexcept { sleep(service_sleep_, deadline); }
 
-    // --- the staff thread -----------------------------------------------------------------------------------------------
+    // --- the staff thread --------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
     [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]

@@ -29,7 +29,7 @@ public:
         return source_->start(request);
     }
 
-    // --- workers, limited by `max_threads` ------------------------------------------------------------------------------
+    // --- workers, limited by `max_threads` ---------------------------------------------------------------------------
 
     [[nodiscard]] unsigned max_workers() const noexcept { return max_workers_; }
     [[nodiscard]] bool is_exhausted() const noexcept {
@@ -47,14 +47,14 @@ public:
         dismiss_worker();
     }
 
-    // --- threads that run items, also those without a limit -------------------------------------------------------------
+    // --- threads that run items, also those without a limit ----------------------------------------------------------
 
     void thread_started() noexcept;
     void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
     [[nodiscard]] unsigned nr_threads() const noexcept { return nr_threads_.load(relaxed); }
     [[nodiscard]] unsigned peak_threads() const noexcept { return peak_threads_.load(relaxed); }
 
-    // --- descriptors ----------------------------------------------------------------------------------------------------
+    // --- descriptors -------------------------------------------------------------------------------------------------
 
     /// Reserves `n` descriptors, by which other threads read the state of a worker without opening files. All workers
     /// of a runtime draw on one modest share of the descriptors of the process; first come, first served. False: too

@@ -104,7 +104,7 @@ public:
 
     [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
 
-    // --- the path of an item --------------------------------------------------------------------------------------------
+    // --- the path of an item -----------------------------------------------------------------------------------------
 
     /// Chooses the pool and pushes an item whose PENDING the caller owns. The caller notifies the pool as soon as it
     /// holds no lock. `cpu`: a CPU number, or any_cpu.
@@ -119,7 +119,7 @@ public:
     /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
     [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, unsigned node) noexcept;
 
-    // --- limits ---------------------------------------------------------------------------------------------------------
+    // --- limits ------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] unsigned max_active() const noexcept { return max_active_.load(relaxed); }
     [[nodiscard]] unsigned min_active() const noexcept { return min_active_.load(relaxed); }
@@ -128,13 +128,13 @@ public:
     /// Throws std::invalid_argument, and changes nothing then.
     void set_min_active(unsigned n) CMWQ_EXCLUDES(lock_);
 
-    // --- freezing: under the runtime's configuration lock ---------------------------------------------------------------
+    // --- freezing: under the runtime's configuration lock ------------------------------------------------------------
 
     void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock_);
     /// Whether the queue has active items: on a worklist, or running.
     [[nodiscard]] bool is_active() const noexcept CMWQ_EXCLUDES(lock_);
 
-    // --- rescue and shut-down -------------------------------------------------------------------------------------------
+    // --- rescue and shut-down ----------------------------------------------------------------------------------------
 
     /// Called before the queue is attached. Throws std::system_error, std::bad_alloc.
     void make_rescuer();
@@ -167,7 +167,7 @@ public:
         return (reported_.fetch_or(bit, relaxed) & bit) == 0;
     }
 
-    // --- pwqs -----------------------------------------------------------------------------------------------------------
+    // --- pwqs --------------------------------------------------------------------------------------------------------
 
     /// per_cpu and dispatcher: makes one pwq for each CPU; they never change. Throws std::bad_alloc.
     void make_pwqs();
@@ -205,7 +205,7 @@ public:
     }
     [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
 
-    // --- for dump(), under the lock of the list of queues -----------------------------------------------------------------
+    // --- for dump(), under the lock of the list of queues ------------------------------------------------------------
 
     [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_cpu() const CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);

@@ -40,8 +40,8 @@ CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& 
 }
 
 CMWQ_INLINE queue_core::~queue_core() {
-    // A queue that was attached has ended its rescuer and given back its pwqs before. This is for a queue whose
-    // creation has failed, and for one of the parent in a forked child.
+    // destroy_queue() has ended the rescuer before, so this is for a queue whose creation has failed. In a forked
+    // child, the rescuer of a queue of the parent has no thread.
     if (!is_dead()) end_rescuer();
     while (pool_workqueue* p = pwqs_.pop_front()) delete p;
     delete map.load(relaxed);
@@ -55,7 +55,7 @@ CMWQ_INLINE queue_plan::~queue_plan() {
     }
 }
 
-// --- the path of an item ----------------------------------------------------------------------------------------------
+// --- the path of an item ---------------------------------------------------------------------------------------------
 
 // Chooses the pwq for an item, so that it never runs twice at once. If a worker of another pool still runs the item,
 // the pwq of that pool is chosen, if it serves the queue; otherwise `behind()` may put the item behind that run.
@@ -131,7 +131,7 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
     return push_keyed(w, cpu, no_node);
 }
 
-// --- limits -----------------------------------------------------------------------------------------------------------
+// --- limits ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
     if (node == no_node) return spanning_slots_;
@@ -177,7 +177,7 @@ CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
     share_out_locked();
 }
 
-// --- pwqs -------------------------------------------------------------------------------------------------------------
+// --- pwqs ------------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::make_pwqs() {
     auto m = std::make_unique<pwq_map>();
@@ -297,7 +297,7 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     }
 }
 
-// --- rescue, freezing, shut-down --------------------------------------------------------------------------------------
+// --- rescue, freezing, shut-down -------------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<rescuer>(*this); }
 
@@ -379,7 +379,7 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
     return total;
 }
 
-// --- the check of a queue at its limit --------------------------------------------------------------------------------
+// --- the check of a queue at its limit -------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::note_backlog() noexcept {
     if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-3]

@@ -52,7 +52,7 @@ public:
     void set_default_scope(affinity_scope scope) CMWQ_EXCLUDES(lock_);
     [[nodiscard]] affinity_scope default_scope() const CMWQ_EXCLUDES(lock_);
 
-    // --- CPUs that come and go ------------------------------------------------------------------------------------------
+    // --- CPUs that come and go ---------------------------------------------------------------------------------------
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);

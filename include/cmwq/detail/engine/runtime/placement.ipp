@@ -78,7 +78,7 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
     }
 }
 
-// --- attributes to pools ----------------------------------------------------------------------------------------------
+// --- attributes to pools ---------------------------------------------------------------------------------------------
 
 CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, bool lenient) const {
     const queue_core& q = *plan.queue;
@@ -167,7 +167,7 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
     }
 }
 
-// --- changes ----------------------------------------------------------------------------------------------------------
+// --- changes ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
@@ -238,7 +238,7 @@ CMWQ_INLINE affinity_scope placement::default_scope() const {
     return default_scope_;
 }
 
-// --- CPUs that come and go --------------------------------------------------------------------------------------------
+// --- CPUs that come and go -------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
     for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {

@@ -36,7 +36,7 @@ public:
     /// its threads run that code.
     static void stay_loaded() noexcept;
 
-    // --- parts ----------------------------------------------------------------------------------------------------------
+    // --- parts -------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] const pool_env& env() const noexcept { return env_; }
     [[nodiscard]] pool_table& pools() noexcept { return pools_; }
@@ -47,14 +47,14 @@ public:
     [[nodiscard]] timer_service& timers() noexcept { return timers_; }
     [[nodiscard]] const queue_list& queues() const noexcept { return queues_; }
 
-    // --- queues ---------------------------------------------------------------------------------------------------------
+    // --- queues ------------------------------------------------------------------------------------------------------
 
     /// Makes the pwqs of a new queue, and enters it in the list. `a`: the attributes of an attribute-keyed queue, else
     /// null. Throws as `placement::apply()`, and does not enter the queue then.
     void attach(queue_core& q, const attrs* a);
     void detach(queue_core& q) noexcept;
 
-    // --- the members of cmwq::runtime -----------------------------------------------------------------------------------
+    // --- the members of cmwq::runtime --------------------------------------------------------------------------------
 
     /// Throws std::bad_alloc.
     void check_cpus();
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] std::string dump() const;
 
-    // --- fork() ---------------------------------------------------------------------------------------------------------
+    // --- fork() ------------------------------------------------------------------------------------------------------
 
     // The order of locks does not hold here, because the runtimes are locked one after the other. So the locks are
     // taken as plain mutexes, without the check of the order. The directory's lock lets only one thread at a time do

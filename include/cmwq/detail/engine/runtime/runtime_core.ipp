@@ -22,7 +22,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- making and ending ------------------------------------------------------------------------------------------------
+// --- making and ending -----------------------------------------------------------------------------------------------
 
 /// Returns the options as they are used: checked, and with an idle timeout that can be added to the current time
 /// without overflow.
@@ -93,7 +93,7 @@ CMWQ_INLINE void runtime_core::time_passed() noexcept {
     static_cast<void>(staff_.cull_all(time));
 }
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- queues ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
     // Loads the topology before the lock is taken. In a child of fork(), the topology of a dead runtime is not used.
@@ -116,7 +116,7 @@ CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
     queues_.remove(q);
 }
 
-// --- for the program --------------------------------------------------------------------------------------------------
+// --- for the program -------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::check_cpus() {
     if (!is_dead()) placement_.check_cpus();
@@ -165,7 +165,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
     return total;
 }
 
-// --- fork() -----------------------------------------------------------------------------------------------------------
+// --- fork() ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     dead_.store(true, relaxed);

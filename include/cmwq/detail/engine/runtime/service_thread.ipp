@@ -97,7 +97,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     return all.eventful;
 }
 
-// --- stalls -----------------------------------------------------------------------------------------------------------
+// --- stalls ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void service_thread::report_stall(rescuable_pool& pool) noexcept {
     try { // copies the spec: a shared pool may get another one as soon as its last queue is gone

@@ -37,7 +37,7 @@ CMWQ_INLINE void staff_thread::serve() noexcept {
     }
 }
 
-// --- creating threads -------------------------------------------------------------------------------------------------
+// --- creating threads ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void staff_thread::create_workers() noexcept {
     env_.pools.for_each_pool([this](rescuable_pool& p) {
@@ -80,7 +80,7 @@ CMWQ_INLINE bool staff_thread::make_room_for(const worker_set& pool) noexcept {
     return made;
 }
 
-// --- threads that end -------------------------------------------------------------------------------------------------
+// --- threads that end ------------------------------------------------------------------------------------------------
 
 // Joins the threads that are gone, and waits for none. Returns when to check again, steady clock; 0: not at all.
 CMWQ_INLINE std::int64_t staff_thread::join_ended(std::int64_t now) noexcept {
@@ -117,7 +117,7 @@ CMWQ_INLINE std::int64_t staff_thread::cull_all(std::int64_t now) noexcept {
     return next;
 }
 
-// --- cleaning, CPUs ---------------------------------------------------------------------------------------------------
+// --- cleaning, CPUs --------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void staff_thread::clean() noexcept {
     queues_.for_each([](queue_core& q) {

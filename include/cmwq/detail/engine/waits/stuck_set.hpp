@@ -60,7 +60,7 @@ public:
         for (const node m : forward_.of(n)) f(m);
     }
 
-    // --- knots: after solve() -------------------------------------------------------------------------------------------
+    // --- knots: after solve() ----------------------------------------------------------------------------------------
 
     /// From every stuck node a path leads to a knot: stuck nodes that depend on each other. Returns the number of that
     /// knot, counted from 0. All calls together follow each edge at most twice. `n` is stuck.

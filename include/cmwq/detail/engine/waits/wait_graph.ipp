@@ -24,7 +24,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- one wait ---------------------------------------------------------------------------------------------------------
+// --- one wait --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw,
                                              std::uint64_t pool_id)
@@ -117,7 +117,7 @@ CMWQ_INLINE registered_wait::~registered_wait() {
     graph.lock_.unlock();
 }
 
-// --- the graph --------------------------------------------------------------------------------------------------------
+// --- the graph -------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
     for (;;) {
@@ -220,7 +220,7 @@ CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& star
     return found;
 }
 
-// --- reports ----------------------------------------------------------------------------------------------------------
+// --- reports ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
     wait_report w;

@@ -47,7 +47,7 @@ CMWQ_INLINE wait_look::~wait_look() {
 
 CMWQ_INLINE bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
 
-// --- collecting -------------------------------------------------------------------------------------------------------
+// --- collecting ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void wait_look::collect() {
     constexpr std::size_t batch = 64;
@@ -145,7 +145,7 @@ CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const po
     return at->second;
 }
 
-// --- the result -------------------------------------------------------------------------------------------------------
+// --- the result ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void wait_look::solve() {
     for (std::size_t i = 0; i < seen_.size(); ++i) static_cast<void>(stuck_.add_any()); // node i is seen_[i]
@@ -219,7 +219,7 @@ CMWQ_INLINE void wait_look::add_generations() {
     }
 }
 
-// --- notes and reports ------------------------------------------------------------------------------------------------
+// --- notes and reports -----------------------------------------------------------------------------------------------
 
 CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
     return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
@@ -303,7 +303,7 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
     return told;
 }
 
-// --- scheduling of checks ---------------------------------------------------------------------------------------------
+// --- scheduling of checks --------------------------------------------------------------------------------------------
 
 CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     constexpr std::int64_t pause_for_a_step = 20'000; // nanoseconds; over fifty times the cost of a step

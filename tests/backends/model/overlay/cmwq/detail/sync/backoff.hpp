@@ -7,6 +7,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// A local variable of one wait loop.
 class backoff {
 public:
     /// Waits until another thread has changed something, so that the caller's condition may have changed.

@@ -13,6 +13,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// May only be used inside of a run.
 class thread {
 public:
     thread() noexcept = default;
