@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The API boundary between the public headers and the engine. Its functions are defined in translation units that
-// include <cmwq/runtime.hpp> (or the umbrella), or <cmwq/engine.hpp>; a program in which none does fails to link with
-// the names below.
+// The API boundary between the public headers and the engine. The functions below are defined in translation units that
+// include <cmwq/runtime.hpp>, <cmwq/cmwq.hpp> or <cmwq/engine.hpp>. If no file of a program does, the program fails to
+// link, and the linker names these functions.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -49,7 +49,7 @@ struct exception_sink {
     void (*destroy)(void* context) noexcept = nullptr;
 };
 
-/// A callable that gets the items which shutdown() drops, or none.
+/// The callable that receives the items which shutdown() drops; `call` is null if there is none.
 struct dropped_items_to {
     void (*call)(void* context, work_base& item) = nullptr;
     void* context = nullptr;
@@ -84,7 +84,7 @@ void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
 std::size_t shut_queue_down(queue_core& q, dropped_items_to to);
 void set_queue_max_active(queue_core& q, unsigned max_active);
-void fix_queue_limit(queue_core& q) noexcept; // before anybody else knows the queue
+void fix_queue_limit(queue_core& q) noexcept; // before the queue is visible to other threads
 void set_queue_min_active(queue_core& q, unsigned min_active);
 unsigned queue_max_active(const queue_core& q) noexcept;
 unsigned queue_min_active(const queue_core& q) noexcept;
@@ -95,7 +95,7 @@ queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
-// The same, for a queue whose policy is known: what differs between the kinds of pool is decided here.
+// As queue_work(), for a queue whose policy is known, so that the kind of its pools is known as well.
 queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept;
 queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept;
 queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept;
@@ -111,7 +111,7 @@ bool disable_work(work_base& w);
 bool disable_work_sync(work_base& w);
 bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
-void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
+void end_of_work(work_base& w) noexcept; // cancel_sync() of the destructor; an item may destroy itself
 
 // Called when the outermost bh_disable_guard ends: runs the items that this thread has queued in it.
 void run_held_back_bottom_halves() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// duration_like and to_ns(): durations without <chrono>, which would double the cost of including a public header. A
-// caller that has a duration has included it.
+// duration_like and to_ns(): accept durations without <chrono>, which would double the time to compile a public header.
+// A caller that has a duration has included <chrono>.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,7 +10,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// What a std::chrono::duration offers.
+/// A type with the members of std::chrono::duration that to_ns() uses.
 template <class D>
 concept duration_like = requires(const D& d) {
     typename D::rep;
@@ -19,7 +19,8 @@ concept duration_like = requires(const D& d) {
     static_cast<long double>(d.count());
 };
 
-/// Nanoseconds of any duration. Rounds up, so that nothing runs early. Saturates instead of overflowing.
+/// Any duration in nanoseconds. Rounds up, so that no timer fires early. Negative durations give 0, very long ones
+/// about 73 years.
 template <duration_like D>
 std::int64_t to_ns(const D& d) noexcept {
     constexpr std::int64_t far = std::int64_t{1} << 61; // 73 years

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// posted: what post() makes of a callable.
+// posted: the item that post() makes from a callable.
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>
@@ -15,7 +15,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 template <class F>
 concept nullary = std::invocable<std::decay_t<F>&>;
 
-/// A closure that owns itself: made by post(), gone after its run.
+/// A callable with an item that owns itself: made by post(), destroyed after its run.
 template <class F>
 class posted final : public self_owned_work {
 public:
@@ -27,7 +27,7 @@ private:
     static void drop(self_owned_work& w) noexcept { delete static_cast<posted*>(&w); }
 
     static void call(work_base& w) {
-        // Destroyed on the way out, also when the callable throws.
+        // Destroys the item at the end of the scope, also if the callable throws.
         struct owner {
             posted* p;
             ~owner() { delete p; }
@@ -38,7 +38,7 @@ private:
     F f_;
 };
 
-/// Queues a copy of the callable by `queue(work_base&)`.
+/// Queues a copy of the callable by `queue(work_base&)`. Destroys the copy if it is not queued.
 template <class F, class Queue>
 queue_status post_copy(F&& f, const Queue& queue) {
     using item_type = posted<std::decay_t<F>>;

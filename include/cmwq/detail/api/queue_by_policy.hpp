@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_by_policy: the path of an item to its pool, chosen at compile time.
+// queue_by_policy: selects the function that queues an item at compile time, by the policy of the queue.
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>

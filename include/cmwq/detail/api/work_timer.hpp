@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// work_timer: the timer inside of a delayed item.
+// work_timer: the timer in a delayed item.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -14,8 +14,8 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 struct timer_tag;
 
-/// `home` is the id of the runtime whose timer service has it armed, 0 otherwise; the
-/// rest belongs to the lock of that service while it is armed, to the owner of PENDING before.
+/// `home` is the id of the runtime in whose timer service the timer is armed; 0: it is not armed. The other members
+/// belong to the lock of that service while the timer is armed, and to the owner of PENDING otherwise.
 struct work_timer : deadline_node, list_node<timer_tag> {
     atomic<std::uint64_t> home{0};
     delayed_work_base* item = nullptr;

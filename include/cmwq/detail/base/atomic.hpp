@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// atomic<T> without default memory orders: every operation says which order it needs. Integers, enums and pointers.
+// atomic<T> without default memory orders: every operation names the order that it needs. For integers, enumerations
+// and pointers.
 #pragma once
 
 #include <cmwq/detail/base/memory_order.hpp>

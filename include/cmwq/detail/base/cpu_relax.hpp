@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A hint to the processor inside of a short spin.
+// A hint to the processor inside a short spin loop.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All bodies of the engine, in one order.
+// Includes all bodies of the engine, in a fixed order.
 #pragma once
 
 #include <cmwq/detail/engine/api/attrs.ipp>

@@ -17,7 +17,7 @@ inline std::int64_t monotonic_now() noexcept {
     return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
-/// Less than a second, in nanoseconds. A signal ends it early.
+/// Sleeps for less than a second. A signal ends the sleep early.
 inline void sleep_for(long nanoseconds) noexcept {
     const timespec ts{0, nanoseconds};
     ::nanosleep(&ts, nullptr);

@@ -9,8 +9,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail::os {
 
-/// Null if it is not set, or if the program has other rights than the one who started it (setuid, capabilities): who
-/// sets the variable would decide over somebody else's program.
+/// Null if the variable is not set, or if the program has other rights than the user who started it (setuid,
+/// capabilities): otherwise that user could change the behavior of a privileged program.
 inline const char* environment_variable(const char* name) noexcept { return ::secure_getenv(name); }
 
 } // namespace cmwq::inline CMWQ_NS::detail::os

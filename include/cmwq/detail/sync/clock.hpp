@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The steady clock as the engine sees it: nanoseconds in an int64_t.
+// The steady clock of the engine: nanoseconds in an int64_t.
 #pragma once
 
 #include <cmwq/detail/os/clock.hpp>

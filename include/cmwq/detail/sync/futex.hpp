@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The protocols of parker and mutex wait on this.
+// The futex on which the protocols of parker and mutex wait.
 #pragma once
 
 #include <cmwq/detail/os/futex.hpp>

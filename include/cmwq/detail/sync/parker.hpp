@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// parker: lets one thread sleep until another one gives it a permit. One futex word.
+// parker: lets one thread sleep until another thread gives it a permit. One futex word.
 #pragma once
 
 #include <cmwq/detail/sync/futex.hpp>

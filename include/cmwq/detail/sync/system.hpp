@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the engine asks the system about the process as a whole: its CPUs, its code, and fork().
+// The system functions of the engine that concern the whole process: its CPUs, its code, and fork().
 #pragma once
 
 #include <cmwq/detail/os/cgroup.hpp>

@@ -9,13 +9,13 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Those of this copy of the library.
+/// The slots of the calling thread in this copy of the library.
 inline thread_slots& own_thread_slots() noexcept {
     static constinit thread_local thread_slots slots;
     return slots;
 }
 
-/// Those that count, whichever copy keeps them.
+/// The slots of the calling thread that are in use, in whichever copy of the library they are.
 inline thread_slots& this_thread_slots() noexcept {
     thread_slots& own = own_thread_slots();
     if (!foreign_slots[0].is_set() || own.in_use()) return own;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// thread: started with a name, a CPU and a scheduling class; thread_probe: the present state of another thread.
+// thread: a thread of the system. thread_probe: the present state of another thread.
 #pragma once
 
 #include <cmwq/detail/os/thread.hpp>

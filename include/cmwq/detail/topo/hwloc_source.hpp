@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Machines as hwloc knows them. The only place that includes hwloc.h.
+// Reads a machine by hwloc. The only header that includes hwloc.h.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -28,13 +28,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// Destroys a machine of hwloc, for std::unique_ptr.
 struct hwloc_deleter {
     void operator()(hwloc_topology_t t) const noexcept { hwloc_topology_destroy(t); }
 };
 using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
 
-/// A machine that is still to be loaded, set to look for nothing but what `places_of()` wants. Null, with errno, if
-/// hwloc does not even begin. The call lasts for as long as the machine.
+/// Returns a machine that is not loaded yet, configured to contain only the objects that `places_of()` needs. Null,
+/// with errno, if hwloc cannot make one. The `hwloc_call` must live as long as the machine.
 inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_t t = nullptr;
     if (hwloc_topology_init(&t) != 0) return nullptr;
@@ -43,20 +44,21 @@ inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // A node that is no package's and no cache's own hangs on a group. Without those it would claim its parent's CPUs.
+    // hwloc attaches a node to a group, if no package or cache has the same CPUs. Without groups the node would have
+    // all CPUs of its parent.
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 #if HWLOC_API_VERSION >= 0x00020800
-    // An older library than the header refuses these, and then only takes longer.
+    // If the library is older than the header, it refuses these flags, and only takes longer.
     hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
                                     HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
 #endif
     return m;
 }
 
-/// The node of each CPU. Several nodes may be near the same CPUs: high-bandwidth memory, or a device's. The CPU's own is
-/// the one that is near the fewest, and of those the one with the lowest number, which is how the kernel counts them.
+/// The node of each CPU. A CPU may be local to several nodes, for instance of high-bandwidth memory or of a device. Its
+/// node is the one with the fewest CPUs, and of those the one with the lowest number, as in the kernel.
 inline std::map<unsigned, unsigned> nodes_of_cpus(hwloc_topology_t t) {
-    std::map<unsigned, std::pair<int, unsigned>> nearest; // CPU -> (how many the node is near, number of the node)
+    std::map<unsigned, std::pair<int, unsigned>> nearest; // CPU -> (number of CPUs of the node, number of the node)
     for (hwloc_obj_t o = nullptr; (o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, o)) != nullptr;) {
         const std::pair<int, unsigned> candidate(hwloc_bitmap_weight(o->cpuset), o->os_index);
         for (int c = -1; (c = hwloc_bitmap_next(o->cpuset, c)) >= 0;) {
@@ -69,14 +71,14 @@ inline std::map<unsigned, unsigned> nodes_of_cpus(hwloc_topology_t t) {
     return nodes;
 }
 
-/// A CPU that no node claims is of the lowest one, one without a core is a core. CPUs of which no cache is known, or
-/// only a first level one, share what their package and node have in common.
+/// The places of all CPUs. A CPU without a node belongs to the lowest node. A CPU without a core is a core. CPUs
+/// without a known cache beyond the first level count as sharing one cache if they have the same package and node.
 inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
     const std::map<unsigned, unsigned> nodes = nodes_of_cpus(t);
     unsigned lowest = nodes.empty() ? 0 : no_node;
     for (const auto& [cpu, node] : nodes) lowest = node < lowest ? node : lowest;
 
-    // What stands for a core or a cache: kind and number of an object, and the node where that matters.
+    // The key of a core or a cache: the type and the number of an object, and the node if the CPU has no cache.
     using thing = std::tuple<int, unsigned, unsigned>;
     std::map<thing, unsigned> cores, caches;
     const auto number_in = [](std::map<thing, unsigned>& m, const thing& key) {
@@ -102,8 +104,8 @@ inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
     return places;
 }
 
-/// How many CPUs a synthetic description asks for, or `cpuset::capacity + 1` if those are more than a set can hold: the
-/// product of the numbers of its levels. Attributes, in parentheses, and memory, in brackets, do not count.
+/// How many CPUs a synthetic description has: the product of the numbers of its levels; `cpuset::capacity + 1` if a set
+/// cannot hold that many. Attributes, in parentheses, and memory, in brackets, do not count.
 inline std::size_t nr_synthetic_cpus(const std::string& description) noexcept {
     std::size_t product = 1;
     int depth = 0;

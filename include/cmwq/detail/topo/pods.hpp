@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which CPUs share a pod, computed from a plain description of a machine.
+// Computes which CPUs share a pod, from a plain description of a machine.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
@@ -13,10 +13,11 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// What a topology says where there is no node, or more than one.
+/// In place of the number of a NUMA node: there is none, or more than one.
 inline constexpr unsigned no_node = ~0u;
 
-/// Where a CPU is. Cores and caches go by any numbers that are equal where the thing is the same.
+/// The place of a CPU. Cores and caches have arbitrary numbers: two CPUs with equal numbers share the core or the
+/// cache.
 struct cpu_place {
     unsigned cpu;
     unsigned core;
@@ -24,7 +25,7 @@ struct cpu_place {
     unsigned node;
 };
 
-/// Into how many shards a cache with that many cores falls: cores / target to the nearest, at least one.
+/// The number of shards of a cache with that many cores: cores / target, rounded to the nearest, at least one.
 [[nodiscard]] constexpr unsigned nr_cache_shards(unsigned cores, unsigned target) noexcept {
     const unsigned n = cores / target + (cores % target >= target - target / 2 ? 1 : 0);
     return n == 0 ? 1 : n;
@@ -36,8 +37,8 @@ struct cpu_place {
     return index < in_large ? index / (small + 1) : nr_large + (index - in_large) / small;
 }
 
-/// For each place the number of its pod; pods are numbered by their lowest CPU. `places` ascends by CPU, and
-/// `shard_size`, the number of cores that a cache shard is to have, is not zero.
+/// Returns the number of the pod of each place. Pods are numbered in the order of their lowest CPUs. `places` must be
+/// sorted by CPU. `shard_size`, the wanted number of cores of a cache shard, must not be zero.
 [[nodiscard]] inline std::vector<unsigned> pod_numbers(std::span<const cpu_place> places, affinity_scope scope,
                                                        unsigned shard_size) {
     // The cores of each cache in the order of their lowest CPUs. A core belongs to the cache of its lowest CPU.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Topologies of this machine, of a description, and of a recorded machine.
+// The bodies of topology that need hwloc: the topology of this machine, of a description, and of a recorded machine.
 #pragma once
 
 #include <cmwq/detail/os/file.hpp>
@@ -32,11 +32,11 @@ CMWQ_API topology topology::system(const cpuset& cpus) {
     const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr || cpus.empty()) return flat(cpus);
-    // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
-    // to CPU: the kernel knows as much.
+    // Uses neither hwloc's set of allowed CPUs, because `cpus` has it, nor CPUID, for which hwloc would bind this
+    // thread to one CPU after the other: the kernel reports the same.
     hwloc_topology_set_flags(m.get(), hwloc_topology_get_flags(m.get()) | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_components(m.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    // The environment can make hwloc load another machine instead. Its CPUs are not ours.
+    // Environment variables can make hwloc load another machine, with other CPUs.
     if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(cpus);
 
     std::vector<detail::cpu_place> places;
@@ -47,7 +47,7 @@ CMWQ_API topology topology::system(const cpuset& cpus) {
         unknown.erase(p.cpu);
     }
     if (places.empty()) return flat(cpus);
-    // Offline now, or gone: on its own, with numbers that nothing else has.
+    // CPUs that are offline or gone get a core and a cache of their own, with unique numbers.
     const unsigned lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
     for (const unsigned c : unknown) places.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
     return topology(std::move(places), default_cache_shard_size, false);

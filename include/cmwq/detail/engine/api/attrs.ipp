@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What attrs needs a cpuset for: behind the door, because <cmwq/workqueue.hpp> does without that header.
+// The bodies of attrs that need the definition of cpuset. They are behind the API boundary, because
+// <cmwq/workqueue.hpp> does not include that header.
 #pragma once
 
 #include <cmwq/attrs.hpp>
@@ -31,7 +32,7 @@ CMWQ_API attrs& attrs::cpus(const cpuset& set) {
 }
 
 CMWQ_API const cpuset& attrs::cpus() const noexcept {
-    struct immortal { // queues may be made at any time, also while static objects go
+    struct immortal { // never destroyed: queues may be made even while static objects are destroyed
         union {
             cpuset set;
         };

@@ -20,20 +20,21 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- queueing ---------------------------------------------------------------------------------------------------------
+// --- queueing --------------------------------------------------------------------------------------------------------
 
-/// Whether the caller may queue: on a draining queue only from inside one of its items, and only without delay.
+/// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
 CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
-/// The CPU of the caller; a bottom half stays on that of its context, wherever the thread that runs it has got to.
+/// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
+/// runs on another CPU now.
 CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-// A bottom half runs here, unless another CPU is named.
+// Raises the bottom half in this thread, unless another CPU is named.
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
@@ -57,8 +58,8 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
     if (q.timers.arm(q, w, where, env.now() + ns)) env.requests.wake_service();
 }
 
-/// Claims the item and calls `go()` if that worked. What could refuse the item comes before the claim: whoever loses to
-/// a claim relies on a run.
+/// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
+/// that loses to this claim relies on the run.
 template <class F>
 queue_status claim_and(work_base& w, F&& go) noexcept {
     switch (work_access::claim(w)) {
@@ -97,7 +98,7 @@ CMWQ_API queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) n
 
 CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (q.keyed()) [[unlikely]]
-        return queue_elastic_work(q, w, cpu); // a bound queue that saves power
+        return queue_elastic_work(q, w, cpu); // a bound queue with power_efficient
     check_copy(q);
     if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
     return claim_and(w, [&] { q.push_per_cpu(w, cpu).notify(); });
@@ -121,18 +122,19 @@ CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std:
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
-// --- taking away ------------------------------------------------------------------------------------------------------
+// --- taking away -----------------------------------------------------------------------------------------------------
 
-/// A runtime that is not found is gone, or a copy of the library has made it that is not known here.
+/// If the runtime was not found, either it is gone, or an unknown copy of the library has made it. Ends the program in
+/// the second case.
 CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
     if (at.runtime == nullptr && !directory::can_know(pool_id)) refuse_item_of_unknown_copy(w);
 }
 
-/// Takes a pending instance from wherever it is: a timer, a worklist, an inactive list. True: the caller owns PENDING.
-/// False: nothing was pending. Waits only while another thread is between its claim and its push.
+/// Takes a pending instance away from its timer, its worklist or its inactive list. True: the caller owns PENDING.
+/// False: no instance was pending. Waits only while another thread is between its claim and its push.
 ///
-/// `how(look, armed, take)` calls `take()` and returns what that returned: whether it was there, among the timers of
-/// this runtime or in one of its pools.
+/// `how(look, armed, take)` calls `take()` and returns its result: whether the instance was found, among the timers of
+/// the runtime (`armed`) or in one of its pools.
 template <class How>
 bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
@@ -166,15 +168,16 @@ CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
     return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 
-/// Waits for the end of the instance queued last, or only of the one that runs. False: there was nothing to wait for.
-/// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
+/// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of
+/// a running one. False: there was none. Throws std::system_error(resource_deadlock_would_occur) if the calling item
+/// would wait for itself, and `by` may throw.
 CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     const bool running_only = !by.of_pending;
     const item_name name = name_of(w);
     bool was_armed = false;
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
-            // An armed timer is brought forward, also one that was armed while this looked.
+            // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
             if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
                 const directory::look at(home);
                 if (at.dead) return false;
@@ -192,8 +195,8 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                 const directory::look at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
-                // [RUN-1][RUN-2] Nobody has PENDING, so what runs it is there to be seen, and most often nothing is: then
-                // no lock is taken. An instance that is pending is not waited for here.
+                // [RUN-1][RUN-2] With `running_only` no thread can claim PENDING, so the scan sees a worker that runs
+                // the item. Mostly there is none, and no lock is taken. A pending instance is not waited for then.
                 if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).may_run(w))) {
                     found = at.runtime->pool(id).wait_for(w, iw, running_only);
                 }
@@ -206,7 +209,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                 return true;
             }
         }
-        if (running_only || !pending) return was_armed; // if it was, it has run since
+        if (running_only || !pending) return was_armed; // if it was armed, it has run since
     }
 }
 
@@ -215,7 +218,8 @@ CMWQ_INLINE bool runs_here(const work_base& w) noexcept {
     return self != nullptr && self->own_item == &w;
 }
 
-/// As whom the calling thread runs that item, also beneath a bottom half; null: it does not.
+/// The record under which the calling thread runs the item, even if it has interrupted it for a bottom half; null: the
+/// thread does not run the item.
 CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
     worker* self = this_thread_slots().current_worker;
     while (self != nullptr && self->own_item != &w) self = self->interrupted;
@@ -230,8 +234,9 @@ CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int6
         const claim_result c = work_access::claim(w);
         if (c == claim_result::disabled) return queue_status::disabled;
         if (c == claim_result::claimed) break;
-        if (!grab_pending(w)) continue; // it has just been taken to run: claim the next instance
-        // Disabled meanwhile? Whoever does that looks for the instance until it has it, and says that it was pending.
+        if (!grab_pending(w)) continue; // a worker has just taken it: claim the next instance
+        // If another thread disables the item meanwhile, that thread searches until it finds the instance, takes it
+        // away, and returns that it was pending.
         status = queue_status::modified;
         break;
     }
@@ -304,12 +309,12 @@ CMWQ_API bool work_running(const work_base& w) noexcept {
 }
 
 CMWQ_API void end_of_work(work_base& w) noexcept {
-    // Nobody may queue an item that is being destroyed; an own run that does it would only keep its memory busy.
+    // No thread may queue an item that is being destroyed. Disabling it also stops its own run from queueing it again.
     work_access::raise_depth(w);
 #if CMWQ_ASSERTS
     taken_from_destroyed taken(w);
     if (grab_pending(w, taken)) {
-        taken.tell(); // first: nobody who sees the item at rest finds its queue gone before that is told
+        taken.tell(); // first: a thread that sees the item idle may destroy the queue
         work_access::clear_pending(w);
     }
 #else
@@ -322,14 +327,14 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
     }
 }
 
-// --- this thread: bottom halves ---------------------------------------------------------------------------------------
+// --- this thread: bottom halves --------------------------------------------------------------------------------------
 
 CMWQ_API void run_held_back_bottom_halves() noexcept {
     bh_budget budget(bh_budget::limit::softirq);
     run_raised(this_thread_slots(), budget);
 }
 
-// --- this thread ------------------------------------------------------------------------------------------------------
+// --- this thread -----------------------------------------------------------------------------------------------------
 
 CMWQ_API work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;

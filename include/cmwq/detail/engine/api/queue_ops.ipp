@@ -21,9 +21,9 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- queues ----------------------------------------------------------------------------------------------------------
 
-// What waits for a queue is refused in its own items, and in all bottom halves.
+// Refuses calls that wait for a queue, in items of that queue and in all bottom halves.
 CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {
     if (runs_item_of(q)) {
         throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call + " of that queue");
@@ -45,7 +45,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     if (s.power_efficient && core.env().options.power_efficient) {
         if (s.prio == priority::high) of_priority.nice(-20);
         if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
-        s.pool = pool_kind::attrs_keyed; // elastic: it stays managed
+        s.pool = pool_kind::attrs_keyed; // an elastic queue: it is still managed
         s.attributes = &of_priority;
     }
     auto q = std::make_unique<queue_core>(core, s);
@@ -86,15 +86,15 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     check_copy(q);
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
-    q.mark_shut();   // first: while it only drains its own items may still queue on it
-    q.begin_drain(); // for good
+    q.mark_shut();   // first: while a queue only drains, its own items may still queue on it
+    q.begin_drain(); // never ended
     struct dropping {
         queue_core& q;
         explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }
         ~dropping() { q.end_dropping(); }
     } const held_back(q);
     std::size_t n = 0;
-    std::exception_ptr error; // the first one: nothing is left over for its sake
+    std::exception_ptr error; // the first exception; the other items are dropped all the same
     const auto give = [&](work_base& w) noexcept {
         if (to.call == nullptr) return;
         try {
@@ -103,8 +103,9 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
             if (error == nullptr) error = std::current_exception();
         }
     };
-    do { // who was just queueing may still come
-        // First it notes what to wait for, then it drops: what comes later may wait for a thaw, and is dropped next time.
+    do { // a producer that has found the queue open may still push
+        // Closes the colors first, then drops: an item that is pushed later may wait for a thaw, and is dropped in the
+        // next pass.
         wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
                         [&] { n += q.drop_pending(give); });
     } while (!is_empty(q));
@@ -182,7 +183,7 @@ CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
 
 CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     check_copy(q);
-    if (q.is_dead()) return {}; // locks may be held by threads that do not exist here
+    if (q.is_dead()) return {}; // threads that do not exist here may hold locks
     return q.stats();
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of cmwq::runtime and freeze_guard.
 #pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
@@ -27,7 +29,7 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
     : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
 
 CMWQ_INLINE runtime::~runtime() {
-    // In a forked child there is nothing to join, and locks may be held by threads that do not exist here.
+    // In a forked child there is no thread to join, and threads that do not exist here may hold locks.
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
     if (core_->is_dead()) core_.release();
 }
@@ -37,13 +39,14 @@ CMWQ_API detail::runtime_core& detail::runtime_access::core_of(const runtime& rt
 namespace detail {
 inline constinit per_process<runtime, lock_rank::once> global_runtime;
 
-// What configure_global() has said, null: nothing. Read and written under the lock under which that runtime is made. Not
-// destroyed: threads may still use the runtime first when static objects go.
+// The options of configure_global(); null: it was not called. Read and written under the lock under which that runtime
+// is made. Not destroyed, because the first use of the runtime may come while static objects are destroyed.
 inline constinit atomic<const runtime_options*> options_of_global_runtime{nullptr};
 
 } // namespace detail
 
-// Who starts a program decides over who wrote it, as with the parameters of a kernel that is booted.
+// The environment variable takes precedence over configure_global(): the user of a program overrides its author, as
+// with the boot parameters of a kernel.
 CMWQ_INLINE runtime* runtime::make_global() {
     const runtime_options* const said = detail::options_of_global_runtime.load(detail::relaxed);
     runtime_options o = said == nullptr ? runtime_options{} : *said;
@@ -61,7 +64,7 @@ CMWQ_INLINE void runtime::configure_global(runtime_options options) {
     detail::check_options(options);
     std::unique_ptr<const runtime_options> now = std::make_unique<const runtime_options>(std::move(options));
     const bool in_time = detail::global_runtime.if_not_made([&] {
-        // [LOCK] A child of fork() finds the one or the other.
+        // [LOCK] A child of fork() finds the old pointer or the new one.
         now.reset(detail::options_of_global_runtime.exchange(now.release(), detail::acq_rel));
     });
     if (!in_time) {
@@ -96,7 +99,7 @@ CMWQ_INLINE bool runtime::frozen() const noexcept { return core_->is_frozen(); }
 CMWQ_INLINE bool runtime::wait_frozen() { return core_->wait_frozen(0); }
 
 CMWQ_INLINE bool runtime::wait_frozen_for_ns(std::int64_t ns) {
-    constexpr std::int64_t never = std::int64_t{1} << 61; // can still be added to the time
+    constexpr std::int64_t never = std::int64_t{1} << 61; // can be added to the current time without overflow
     return core_->wait_frozen(detail::steady_now() + std::min(ns, never));
 }
 

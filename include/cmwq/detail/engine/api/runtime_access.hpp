@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_access: how the engine, and tests that look inside, get from a runtime to its core.
+// runtime_access: gives the engine, and tests of its internals, access to the core of a runtime.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
@@ -11,6 +11,7 @@ class runtime;
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// A friend of cmwq::runtime.
 struct runtime_access {
     [[nodiscard]] static runtime_core& core_of(const runtime& rt) noexcept;
 };

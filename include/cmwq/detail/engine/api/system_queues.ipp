@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The system queues: each is made when it is first used.
+// The bodies of the functions for the system queues. Each queue is made at its first use.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/global.hpp>
@@ -11,10 +11,10 @@ namespace cmwq::inline CMWQ_NS {
 
 namespace detail {
 
-// The lock of these comes before that of the global runtime, which the first queue makes.
+// Their lock comes before that of the global runtime, because making the first queue may make the runtime.
 using system_queue = per_process<system_workqueue, lock_rank::system_queue>;
 
-// A queue with pools of its own needs the machine, as hwloc finds it.
+// Whether a queue with these options has attributes, and therefore needs the topology.
 template <class Options>
 bool may_look_at_the_machine(const Options& o) {
     if constexpr (requires { o.attrs; }) return true;
@@ -22,8 +22,8 @@ bool may_look_at_the_machine(const Options& o) {
     else return false;
 }
 
-// The runtime, and the topology, are made before the lock is taken: both may wait for a dlopen() of another thread, whose
-// constructors may use the queue.
+// Makes the queue once. The runtime and the topology are made before the lock is taken, because both may wait for a
+// dlopen() of another thread, whose constructors may use the queue.
 template <class Policy, class Make>
 system_workqueue& made_once(system_queue& queue, Make make_options) {
     return queue.get([&] { return new system_workqueue(Policy{}, make_options()); },

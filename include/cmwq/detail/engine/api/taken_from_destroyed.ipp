@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The report of an item that is destroyed while it is pending, in builds with assertions.
+// The report of an item that is destroyed while it is pending. Only in builds with assertions.
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
@@ -16,12 +16,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// A pending instance of an item was taken away that is being destroyed. Often a mistake, because the item does not run any
-/// more; but not always, so it is no error.
+/// Reports that the destructor of an item has taken away its pending instance. That is often a mistake, because the
+/// item does not run any more, but not always, so it is an event and no error. Lives on the stack of the destroying
+/// thread.
 struct taken_from_destroyed {
     explicit taken_from_destroyed(work_base& item) noexcept : w(item) {}
 
-    /// For `grab_pending()`. The queue stays until its name is known, and the runtime until that has been told.
+    /// The argument `how` of `grab_pending()`. Keeps the queue until its name has been copied, and the runtime until
+    /// `tell()` has reported the event.
     bool operator()(const directory::look& at, bool armed, const auto& take) {
         if (!at.runtime->env().events.has_listener()) return take();
         bool taken = false;
@@ -35,14 +37,14 @@ struct taken_from_destroyed {
             try {
                 queue = q.name;
             } catch (const std::bad_alloc&) {
-                queue.clear(); // said without its name
+                queue.clear(); // the report does not name the queue
             }
         });
         if (taken) kept.emplace(at);
         return taken;
     }
 
-    /// Outside of the look: the listener may destroy another runtime.
+    /// Reports the event. Called when no `look` exists, because the listener may destroy another runtime.
     void tell() const {
         if (!kept.has_value()) return;
         kept->runtime->env().events.report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {

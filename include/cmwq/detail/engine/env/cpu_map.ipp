@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of cpu_map.
 #pragma once
 
 #include <cmwq/detail/engine/env/cpu_map.hpp>
@@ -42,10 +44,10 @@ CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom) : cache_sh
 CMWQ_INLINE void cpu_map::find_allowed(made_for whom) {
     cpuset inherited;
     for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); });
-    if (whom == made_for::process) { // the calling thread may be bound to one CPU, which says nothing of the process
+    if (whom == made_for::process) { // the calling thread may be bound to fewer CPUs than the process
         for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id());
     } else if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
-        allowed_ = self->pool.env().cpus.allowed_; // nor do the CPUs that a worker is bound to
+        allowed_ = self->pool.env().cpus.allowed_; // a worker is bound to fewer CPUs, too
     } else {
         allowed_ = inherited;
     }
@@ -72,8 +74,8 @@ CMWQ_INLINE unsigned cpu_map::index_on_node(unsigned index, unsigned node) const
 
 CMWQ_INLINE const topology& cpu_map::machine() const CMWQ_NO_TSA {
     if (!topology_known_.load(acquire)) { // [ONCE-1] pairs [ONCE-2]
-        // hwloc opens plugins: that waits for a dlopen() of another thread, whose constructors may use this runtime. Two
-        // calls at once both load, and the first result counts.
+        // hwloc opens plugins, and therefore waits for a dlopen() of another thread, whose constructors may use this
+        // runtime. So no lock is held. Of two concurrent calls, both load the topology, and the first result is kept.
         CMWQ_ASSERT(holds_no_lock());
         topology loaded = topology::system(cpus_).with_cache_shard_size(cache_shard_size_);
         const scoped_lock g(topology_lock_);
@@ -89,8 +91,8 @@ CMWQ_INLINE int cpu_map::width_of(const cpuset& pod) const noexcept {
     return std::max(1, share > whole ? whole + 1 : whole);
 }
 
-// Under a quota, which the sentinels themselves use up, too, no more of them are awake than workers may run. They are the
-// same ones for all pods of a queue.
+// Sentinels consume the quota as well. So under a quota only as many sentinels watch as workers may run. All pods of a
+// queue have the same ones.
 CMWQ_INLINE cpuset cpu_map::watchers_of(const pool_spec& spec) const {
     const auto size = static_cast<unsigned>(spec.cpus.size()), n = static_cast<unsigned>(width_of(spec.cpus));
     if (n >= size) return spec.cpus;

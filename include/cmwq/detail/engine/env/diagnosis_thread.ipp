@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of diagnosis_thread: its start, its loop, and the check of queues at their limit.
 #pragma once
 
 #include <cmwq/detail/engine/env/diagnosis_thread.hpp>
@@ -32,15 +34,16 @@ CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
     if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) notify(); // [WATCH-2]
 }
 
-// [WATCH-2] What is due was written before the look at exists_, which is written before the staff thread looks at what
-// is due, and the new thread after it. So either this sees the thread, for which a permit is kept until it is there, or
-// both see what is due. All are seq_cst.
+// [WATCH-2] The caller writes the time that is due, then reads exists_. The staff thread writes exists_, then creates
+// the thread, which reads that time. All are seq_cst. So either the caller sees exists_, and leaves a permit that the
+// thread finds even if it has not started yet; or the caller wakes the staff thread, and the time is visible to the
+// staff thread, and to a thread that is just being created.
 CMWQ_INLINE void diagnosis_thread::notify() noexcept {
     if (exists_.load(seq_cst)) sleep_.unpark();
     else env_.requests.wake_staff();
 }
 
-// How long a queue at its limit may stand still; 0: for ever.
+// How long a queue at its limit may stand still, nanoseconds; 0: for ever.
 CMWQ_INLINE std::int64_t diagnosis_thread::backlog_limit() const noexcept { return env_.options.watchdog.count() / 3; }
 
 CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
@@ -49,7 +52,7 @@ CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
 }
 
 CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
-    if (exists_.load(relaxed)) return 0;                                                   // written by this thread
+    if (exists_.load(relaxed)) return 0;                                                   // only this thread writes it
     const std::int64_t due = sooner(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
     if (due == 0 || now < due) return due;
     exists_.store(true, seq_cst); // [WATCH-2]
@@ -85,7 +88,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
 CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
     if (due == 0 || now < due) return due;
-    backlog_due_.store(0, seq_cst); // [WATCH-3] first: what reaches its limit during the look is due anew
+    backlog_due_.store(0, seq_cst); // [WATCH-3] first: a queue that reaches its limit during the check sets it again
     const std::int64_t interval = backlog_interval();
     if (!look_at_backlogs(interval)) return backlog_due_.load(relaxed);
     std::int64_t none = 0;
@@ -93,8 +96,9 @@ CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     return backlog_due_.load(relaxed);
 }
 
-// What the runs do is asked without a lock: each answer is a system call or three. The queues may change meanwhile, or
-// go; but not one whose runs are the same afterwards.
+// Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
+// because each takes one to three system calls. Queues may change or be destroyed meanwhile; but a queue whose runs are
+// the same afterwards has not. Returns whether another check is needed.
 CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcept {
     struct standstill {
         const queue_core* queue;
@@ -130,7 +134,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
                         ", and all of its items that run have been blocked for long; others wait behind them";
         });
     } catch (const std::bad_alloc&) {
-        any = true; // at the next look
+        any = true; // the next check tries again
     }
     if (!saturated.empty()) env_.events.report(event::kind::saturated, 0, 0, [&] { return saturated; });
     return any;

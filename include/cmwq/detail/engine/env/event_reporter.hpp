@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// event_reporter: what a runtime reports through `runtime_options::on_event`.
+// event_reporter: sends the events of a runtime to `runtime_options::on_event`.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -20,20 +20,20 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class queue_core;
 
-/// Any thread may call every member that does not say otherwise; no lock is held. Without memory an event comes without
-/// its message. Letters: I set by the constructor · A atomic · S the service thread
+/// Any thread may call every member that does not say otherwise, while it holds no lock. If there is no memory, an
+/// event has no message. Letters: I set by the constructor · A atomic · S the service thread
 class event_reporter {
 public:
-    /// The options outlive this.
+    /// The options must outlive this object.
     explicit event_reporter(const runtime_options& o) noexcept : options_(o) {}
     event_reporter(const event_reporter&) = delete;
     event_reporter& operator=(const event_reporter&) = delete;
 
     [[nodiscard]] bool has_listener() const noexcept { return static_cast<bool>(options_.on_event); }
-    /// `describe()` makes the message; it is called only if somebody gets to see it.
+    /// Reports an event. `describe()` makes the message; it is called only if the event is delivered or printed.
     template <class Describe>
     void report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
-    /// The same, the first time that this kind of event is reported.
+    /// As `report()`, but only for the first event of this kind.
     template <class Describe>
     void report_once(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept;
 
@@ -44,7 +44,8 @@ public:
     void rescued(const queue_core& q) noexcept;
     void bottom_half_blocked(const queue_core& q, unsigned cpu) noexcept;
     void cpus_unavailable(const std::vector<std::string>& complaints) noexcept;
-    /// The service thread: an item has been found to keep its CPU for too long. Counted; reported now and then.
+    /// The service thread calls this when an item has kept its CPU for too long. Counts it, and reports the function
+    /// after `cpu_hog_warning_threshold` such items, then after twice as many, and so on.
     void cpu_hog(void (*function)(work_base&), const char* queue, unsigned cpu) noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_hogs() const noexcept { return nr_hogs_.load(relaxed); }
 

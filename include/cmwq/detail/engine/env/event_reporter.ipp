@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of event_reporter: the messages of the events.
 #pragma once
 
 #include <cmwq/detail/engine/env/event_reporter.hpp>
@@ -16,12 +18,13 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+// Events that are printed to stderr if the program has no listener.
 constexpr bool tells_of_a_hang(event::kind k) noexcept {
     return k == event::kind::stalled || k == event::kind::saturated || k == event::kind::deadlock ||
            k == event::kind::flush_dependency;
 }
 
-// Gives the message up without memory: what is reported may be just that.
+// If there is no memory, the event has no message: the event may be about just that.
 template <class Describe>
 void event_reporter::report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept {
     if (!options_.on_event && !tells_of_a_hang(what)) return;
@@ -30,7 +33,7 @@ void event_reporter::report(event::kind what, int error, unsigned cpu, const Des
         e.message = describe();
         if (error != 0) e.message += std::string(": ") + std::strerror(error);
     } catch (const std::bad_alloc&) {
-        e.message.clear(); // the rest of the event says it, too
+        e.message.clear(); // the kind and the error remain
     }
     if (options_.on_event) options_.on_event(e);
     else std::fprintf(stderr, "%s\n", e.message.c_str());
@@ -45,7 +48,7 @@ void event_reporter::report_once(event::kind what, int error, unsigned cpu, cons
 
 CMWQ_INLINE void event_reporter::thread_refusals_of(const thread_refusals& r, const thread_attributes& a) noexcept {
     const unsigned cpu = a.cpus == nullptr ? 0 : a.cpus->next(0);
-    // Called where the report is made, which copes without memory.
+    // Called inside of report(), which handles std::bad_alloc.
     const auto says = [&a](const std::string& what) { return std::string("cmwq: ") + a.name + ": " + what; };
     if (r.sched != 0) {
         const char* const wanted = a.wanted_sched() == sched_class::idle     ? "SCHED_IDLE"
@@ -110,7 +113,7 @@ CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), const cha
         try {
             known = hogs_.insert(hogs_.end(), {function, 0});
         } catch (const std::bad_alloc&) {
-            return; // next time
+            return; // counted in total only, not for this function
         }
     }
     const std::uint64_t hits = ++known->hits, first = options_.cpu_hog_warning_threshold;

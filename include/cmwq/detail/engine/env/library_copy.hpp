@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// library_copy: what one copy of the library in a process shows to the others. A plugin with hidden symbols has one of
-// its own, for instance. The copies introduce themselves when one of them gets a queue or a runtime of the other;
-// docs/architecture.md tells what they share from then on.
+// library_copy: the interface of one copy of the library in a process to the other copies. A plugin with hidden
+// symbols, for instance, has its own copy. Two copies register with each other when one of them gets a queue or a
+// runtime of the other. docs/architecture.md describes what they share from then on.
 #pragma once
 
 #include <cmwq/detail/sync/foreign_slots.hpp>
@@ -14,13 +14,15 @@ namespace cmwq::inline CMWQ_NS::detail {
 class directory;
 class wait_graph;
 
+/// One object for each copy, constant-initialized. Any thread may read it; only introduce() adds entries, without a
+/// lock.
 struct library_copy {
-    /// The same in all versions, so that each can tell whether it understands the rest.
+    /// Has the same layout in all versions, so that each copy can check whether it understands the rest.
     struct build {
         char name[8];
         std::uint32_t version[3];
         std::uint32_t backend;
-        std::uint32_t layout[8]; ///< sizes of what the copies would have in common
+        std::uint32_t layout[8]; ///< sizes of the types that the copies would share
         bool operator==(const build&) const = default;
     };
 
@@ -29,27 +31,29 @@ struct library_copy {
     wait_graph* waits;
     slots_of_thread slots;
     set_once<slots_of_thread>* others_slots;
-    set_once<library_copy*> known[max_copies]; ///< the others, filled from the front, for good
+    set_once<library_copy*> known[max_copies]; ///< the other copies, filled from the front; entries are never removed
 };
 
-/// That of this code.
+/// The copy that the calling code belongs to.
 library_copy& this_copy() noexcept;
 
-/// A base of what copies give to each other: at the same place in all versions.
+/// Base of the objects that copies give to each other, at the same offset in all versions. Names the copy that made the
+/// object.
 struct made_by {
     library_copy* const copy = &this_copy();
 };
 
-/// The copies know each other from here on. Ends the program if they cannot work together. Without a lock held.
+/// Registers this copy and `other`, and the copies that they know, with each other. Ends the program if they cannot
+/// work together. The caller holds no lock; any number of threads may call this at once.
 void introduce(library_copy& other) noexcept;
 
-/// Before anything else is done with what a caller has given.
+/// Called first for every queue and runtime that a caller passes in: registers its copy if that is another one.
 inline void check_copy(const made_by& m) noexcept {
     if (m.copy != &this_copy()) [[unlikely]]
         introduce(*m.copy);
 }
 
-/// Calls f(library_copy&) for the others until that returns true.
+/// Calls f(library_copy&) for the other known copies until `f` returns true. Returns whether it did.
 template <class F>
 bool any_other_copy(const F& f) noexcept {
     for (const auto& k : this_copy().known) {

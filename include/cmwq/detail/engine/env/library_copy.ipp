@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How copies of the library get to know each other.
+// The bodies of library_copy.hpp: how copies of the library register with each other.
 #pragma once
 
 #include <cmwq/detail/engine/env/library_copy.hpp>
@@ -42,7 +42,8 @@ CMWQ_INLINE library_copy& this_copy() noexcept {
     std::terminate();
 }
 
-/// An item was queued by a copy that has never given a queue to this one, nor got one: nobody knows whether it runs.
+/// The item was queued by a copy with which this one never exchanged a queue, so this copy cannot find out whether the
+/// item runs. Ends the program.
 [[noreturn]] CMWQ_INLINE void refuse_item_of_unknown_copy(const work_base& w) noexcept {
     std::fprintf(stderr,
                  "cmwq: item %p was queued by another copy of the library, which this one has not met: before it waits "
@@ -51,14 +52,14 @@ CMWQ_INLINE library_copy& this_copy() noexcept {
     std::terminate();
 }
 
-// False: there is no room.
+// Adds an entry, if the list does not have it. False: the list is full.
 template <class T>
 bool append(set_once<T>* list, T entry) noexcept {
     return std::any_of(list, list + max_copies, [&](set_once<T>& s) { return s.set(entry); });
 }
 
-// Any number of threads may do this for the same two copies: each step is done once, and all are done before `to` finds
-// `other` among those that it knows.
+// Enters `other` in the lists of `to`. Any number of threads may do this for the same two copies: each step takes
+// effect once, and `known`, which other threads check, is last. False: a list is full.
 CMWQ_INLINE bool tell_of(library_copy& to, library_copy& other) noexcept {
     if (&to == &other) return true;
     return append(to.others_slots, other.slots) && append(to.known, &other);
@@ -70,7 +71,7 @@ CMWQ_INLINE void introduce(library_copy& other) noexcept {
     if (!(other.made_from == own.made_from))
         refuse_copy(other.made_from, "they have to be built from the same headers");
     if (!own.runtimes->ids_differ(*other.runtimes)) refuse_copy(other.made_from, "their pools have the same ids");
-    // From here on each has pointers to data and code of the other.
+    // From here on each copy has pointers to data and code of the other, so neither is unloaded.
     keep_loaded(reinterpret_cast<const void*>(own.slots));
     keep_loaded(reinterpret_cast<const void*>(other.slots));
     wait_graph::merge(*own.waits, *other.waits);

@@ -17,7 +17,7 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class pool_table;
 
-/// References only: the runtime has the parts, and outlives its pools. A test may make the parts without a runtime.
+/// References only: the runtime owns the parts, and outlives its pools. A test may make the parts without a runtime.
 struct pool_env {
     const runtime_options& options;
     cpu_map& cpus;

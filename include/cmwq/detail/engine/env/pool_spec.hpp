@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// pool_spec: what the threads of a pool are and which CPUs it serves. Normalised attributes: the key of the registry.
+// pool_spec: the attributes of a pool in normalized form: its threads, and the CPUs that it serves. The key of the
+// registry.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -12,14 +13,15 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// A plain value.
 struct pool_spec {
     cpuset cpus;             ///< where its threads may run
-    cpuset pod;              ///< the CPUs that it serves: those of `cpus`, or the ones that its threads prefer
-    unsigned node = no_node; ///< of the pod; `no_node`: it spans several
+    cpuset pod;              ///< the CPUs that it serves: all of `cpus`, or those of them that its threads prefer
+    unsigned node = no_node; ///< the NUMA node of the pod; `no_node`: the pod spans several
     int nice = 0;            ///< -20 ... 19
     sched_class sched = sched_class::normal;
-    bool managed = false; ///< as many runnable workers as `width`
-    int width = 1;        ///< of a managed one: the CPUs of the pod, or its part of the quota
+    bool managed = false; ///< concurrency management keeps as many workers running as `width`
+    int width = 1;        ///< if managed: the number of CPUs of the pod, or its share of the quota
 
     friend bool operator==(const pool_spec&, const pool_spec&) = default;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// service_requests: how the engine asks the two threads of a runtime for something. The service thread and the staff
-// thread sleep here.
+// service_requests: requests of the engine to the two threads of a runtime, the service thread and the staff thread,
+// which sleep here.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -16,55 +16,57 @@ namespace cmwq::inline CMWQ_NS::detail {
 class worker;
 struct idle_tag;
 
-/// Any thread may make a request, also under locks, and also an idle-class thread. A request is not lost: the thread that
-/// serves it takes the flag back before it serves, and a wake-up leaves a permit.
+/// Any thread may make a request, also under locks, and also an idle-class thread. No request is lost: the serving
+/// thread takes the flag back before it serves the request, and a wake-up leaves a permit.
 class service_requests {
 public:
     service_requests() noexcept = default;
     service_requests(const service_requests&) = delete;
     service_requests& operator=(const service_requests&) = delete;
 
-    /// The service thread looks at all that it serves.
+    /// Wakes the service thread, which runs through its loop once.
     void wake_service() noexcept { service_sleep_.unpark(); }
-    /// The staff thread looks at all that it serves.
+    /// Wakes the staff thread, which runs through its loop once.
     void wake_staff() noexcept { staff_sleep_.unpark(); }
-    /// As sentinel::arm(), for the monitor, which is the service thread.
+    /// As sentinel::arm(), for the monitor, a part of the service thread.
     void arm_monitor() noexcept {
         if (monitor_.arm() != arming::none) service_sleep_.remind();
     }
-    /// Queues or pools have something to free.
+    /// Asks the staff thread to free pwqs or pools that are not used any more.
     void request_cleaning() noexcept {
         cleaning_.store(true, release); // [CLEAN-1]
         wake_staff();
     }
-    /// A thread is not on its CPUs: look which CPUs there are.
+    /// Asks the staff thread to check which CPUs are present, because a thread is not on its CPUs, for instance.
     void request_cpu_check() noexcept {
         cpu_check_.store(true, release); // [LOCK]
         wake_staff();
     }
-    /// As `request_cpu_check()`, at the next opportunity: wakes no thread.
+    /// As `request_cpu_check()`, but wakes no thread: the check happens when the staff thread is next awake.
     void defer_cpu_check() noexcept { cpu_check_.store(true, relaxed); }
-    /// The monitor asks now and then: look which CPUs there are, unless that was done a moment ago.
+    /// The monitor calls this at intervals: as `request_cpu_check()`, but without effect soon after the last check.
     void request_routine_cpu_check() noexcept {
         routine_cpu_check_.store(true, release); // [ALONE]
         wake_staff();
     }
-    /// The last active item of a frozen pwq has ended, or a freeze is over.
+    /// Asks the service thread to wake the threads that wait for a freeze: the last active item of a frozen pwq has
+    /// ended, or a freeze is over.
     void request_freeze_check() noexcept {
         freeze_check_.store(true, release); // [LOCK]
         wake_service();
     }
-    /// The thread of `w` is about to end: nothing of the library follows in it, but destructors of thread_local objects may.
+    /// Asks the staff thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
+    /// objects may follow.
     void thread_leaves(worker& w) noexcept;
 
-    // --- the service thread ---------------------------------------------------------------------------------------------
+    // --- the service thread ------------------------------------------------------------------------------------------
 
     [[nodiscard]] arming& monitor() noexcept { return monitor_; }
     [[nodiscard]] bool take_freeze_check() noexcept { return freeze_check_.exchange(false, acq_rel); } // [LOCK]
     /// Sleeps until a request, or the deadline; steady clock, 0: none.
     void sleep_as_service(std::int64_t deadline) noexcept { sleep(service_sleep_, deadline); }
 
-    // --- the staff thread -----------------------------------------------------------------------------------------------
+    // --- the staff thread --------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
     [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]
@@ -84,7 +86,7 @@ private:
     alignas(cache_line) arming monitor_;
     parker service_sleep_;
     parker staff_sleep_;
-    inbox<worker, idle_tag> leaving_; // workers whose threads are about to be gone
+    inbox<worker, idle_tag> leaving_; // workers whose threads are about to end
     atomic<bool> cleaning_{false};
     atomic<bool> cpu_check_{false};
     atomic<bool> routine_cpu_check_{false};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The body of service_requests::thread_leaves(), which needs the definition of worker.
 #pragma once
 
 #include <cmwq/detail/engine/env/service_requests.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// thread_budget: starts the threads of a runtime, and counts them against its limits.
+// thread_budget: starts the threads of a runtime, and counts its workers and descriptors against their limits.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -19,45 +19,46 @@ public:
     thread_budget(const thread_budget&) = delete;
     thread_budget& operator=(const thread_budget&) = delete;
 
-    /// Class and nice value of a thread for which nothing else is wished.
+    /// The default scheduling class and nice value of a thread: those of the process.
     [[nodiscard]] const own_priority& own() const noexcept { return own_; }
 
-    /// Starts a thread. 0, or an errno.
+    /// Starts a thread, by the program's thread source if there is one. Returns 0, or an errno.
     int start(thread& t, thread_body body, void* arg) noexcept {
         if (source_ == nullptr) return t.start(body, arg);
         thread_request request(t, body, arg);
         return source_->start(request);
     }
 
-    // --- workers, which `max_threads` limits ----------------------------------------------------------------------------
+    // --- workers, limited by `max_threads` ---------------------------------------------------------------------------
 
     [[nodiscard]] unsigned max_workers() const noexcept { return max_workers_; }
     [[nodiscard]] bool is_exhausted() const noexcept {
         return max_workers_ != 0 && nr_workers_.load(relaxed) >= max_workers_;
     }
-    /// Takes a place for one more worker. False: the limit is reached.
+    /// Reserves a place for one more worker. False: the limit is reached.
     [[nodiscard]] bool admit_worker() noexcept;
     /// Gives that place back.
     void dismiss_worker() noexcept {
-        nr_workers_.fetch_sub(1, release); // [ADMIT-1] nr_threads_ never counts the next one beside this one
+        nr_workers_.fetch_sub(1, release); // [ADMIT-1] nr_threads_ never counts both this worker and the next
     }
-    /// A worker has been told to end.
+    /// A worker has been asked to end: it does not count any more.
     void worker_ended() noexcept {
         thread_ended();
         dismiss_worker();
     }
 
-    // --- threads that run items, also those without a limit -------------------------------------------------------------
+    // --- threads that run items, also those without a limit ----------------------------------------------------------
 
     void thread_started() noexcept;
     void thread_ended() noexcept { nr_threads_.fetch_sub(1, relaxed); }
     [[nodiscard]] unsigned nr_threads() const noexcept { return nr_threads_.load(relaxed); }
     [[nodiscard]] unsigned peak_threads() const noexcept { return peak_threads_.load(relaxed); }
 
-    // --- descriptors ----------------------------------------------------------------------------------------------------
+    // --- descriptors -------------------------------------------------------------------------------------------------
 
-    /// For workers whose state is to be read without opening files. All of a runtime come out of one modest share of the
-    /// descriptors that the process may have; first come, first served. False: none are left.
+    /// Reserves `n` descriptors, by which other threads read the state of a worker without opening files. All workers
+    /// of a runtime draw on one modest share of the descriptors of the process; first come, first served. False: too
+    /// few are left.
     [[nodiscard]] bool take_descriptors(int n) noexcept {
         int left = descriptors_left_.load(relaxed);
         do {
@@ -68,7 +69,7 @@ public:
     void give_back_descriptors(int n) noexcept { descriptors_left_.fetch_add(n, relaxed); }
 
 private:
-    thread_source* const source_;                          // I: null: the system
+    thread_source* const source_;                          // I: null: threads of the system
     const unsigned max_workers_;                           // I: 0: no limit
     const own_priority own_;                               // I
     atomic<unsigned> nr_workers_{0};                       // A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decide under the lock, act after it: waiters, and the list of what to do once no lock is held.
+// Decide under a lock, act after unlocking: waiters, and the list of actions to perform when no lock is held.
 #pragma once
 
 #include <cmwq/detail/sync/parker.hpp>
@@ -9,21 +9,23 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class item_pool;
 
-/// Somebody who sleeps until a number of things have happened. Lives on that thread's stack.
+/// A thread that sleeps until a number of events have happened. Lives on the stack of that thread. Any thread may call
+/// happened(), and signal() if happened() has returned true.
 class waiter {
 public:
-    /// One more thing to wait for; before it can happen.
+    /// One more event to wait for. Called by the owner, before the event can happen.
     void expect() noexcept { remaining_.fetch_add(1, relaxed); }
 
-    /// One of them happened. True: it was the last, and the caller owes a `signal()`.
+    /// One of the events has happened. True: it was the last, and the caller must call `signal()`.
     bool happened() noexcept {
-        // [WAIT-1] acq_rel: the last one carries what happened before all of them.
+        // [WAIT-1] acq_rel: the last call acquires what was written before all others.
         return remaining_.fetch_sub(1, acq_rel) == 1;
     }
 
     void signal() noexcept { parker_.unpark(); }
 
-    /// Owner only, once. Takes back the bias that kept `happened()` from being last too early.
+    /// Sleeps until all events have happened. Called by the owner, once. The count begins at one, so that no
+    /// `happened()` is the last one before this call, which takes the one back.
     void wait() noexcept {
         if (!happened()) parker_.park();
     }
@@ -35,7 +37,8 @@ private:
     parker parker_;
 };
 
-/// Collects what has to be done without a lock, and does it at the end of its scope. Declare it before the lock.
+/// Collects actions under a lock, and performs them at the end of its scope, when no lock is held: declare it before
+/// the lock. Used by one thread.
 class deferred {
 public:
     deferred() noexcept = default;
@@ -43,7 +46,7 @@ public:
     deferred& operator=(const deferred&) = delete;
     ~deferred() { perform(); }
 
-    /// Also earlier than at the end of the scope, wherever no lock is held.
+    /// Performs the collected actions now. The caller holds no lock.
     void perform() noexcept {
         if (parker* p = wake_; p != nullptr) {
             wake_ = nullptr;
@@ -57,13 +60,14 @@ public:
         }
     }
 
-    /// One wake-up a scope is enough: the woken worker wakes the next if there is more to do.
+    /// One wake-up for each scope is enough: the woken worker wakes the next one if more items are pending.
     void wake(parker& p) noexcept { wake_ = &p; }
-    /// Another pool got something to do.
+    /// Notifies another pool, which has got items or a grant.
     void notify(item_pool& p) noexcept {
-        if (notify_ != nullptr && notify_ != &p) notify_pool(); // rare, and allowed at any time
+        if (notify_ != nullptr && notify_ != &p) notify_pool(); // rare; allowed under a lock, too
         notify_ = &p;
     }
+    /// As `waiter::happened()`; performs the `signal()` that may be due.
     void happened(waiter& w) noexcept {
         if (!w.happened()) return;
         w.next_done = done_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Waiting for queues.
+// Functions that wait for the items of a queue. The caller holds no lock.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
@@ -20,19 +20,21 @@ inline bool runs_item_of(const queue_core& q) noexcept {
     return self != nullptr && self->current_pwq->queue == &q;
 }
 
-/// Waits until everything has ended that was queued before. The pwqs are closed and awaited in groups, in the order of
-/// their making, so that this needs no memory but its stack, which the destructor of a queue could not do anything about
-/// if it were missing. Up to 64 pwqs are one group; beyond, a later group may cover items queued during the wait for an
-/// earlier one. `before_wait()` is called for each group, when its pwqs have been closed.
-/// Throws std::system_error(resource_deadlock_would_occur), if `by` may: the calling item would wait for itself.
+/// Waits until all items have ended that were queued before the call. Closes the open color of each pwq, and waits for
+/// them in groups of up to 64 pwqs, in the order in which the pwqs were made. So the function needs no memory except
+/// its stack; the destructor of a queue could not handle std::bad_alloc. With more than 64 pwqs, a later group may
+/// cover items that were queued during the wait for an earlier one. Calls `before_wait()` for each group, after the
+/// colors of its pwqs have been closed. Throws std::system_error(resource_deadlock_would_occur) if the calling item
+/// would wait for itself, and `by` may throw.
 template <class F>
 void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
     hand_over_bottom_halves();
     constexpr unsigned group = 64;
-    std::uint64_t last = 0; // serial of the last pwq that was looked at
+    std::uint64_t last = 0; // serial of the last pwq of the groups so far
     bool more = true;
     while (more) {
-        // Made as they are needed: most queues have a few, and to clear all of them takes longer than to look at those.
+        // Uninitialized; nodes are constructed as needed. Most queues have few pwqs, and initializing all nodes would
+        // take longer than the rest.
         union room {
             room() noexcept {}
             color_waiter nodes[group];
@@ -59,10 +61,10 @@ inline void wait_for_queued(queue_core& q, wait_call by) {
     wait_for_queued(q, by, [] {});
 }
 
-/// Whether nothing of the queue is pending or running at some instant of this call. First it adds up what has left,
-/// then what has entered: an item that queues another one does so before it leaves, so if both sums agree, nothing was
-/// under way in between, wherever items had moved meanwhile. A pwq that was freed in between had drained: both sums
-/// count only those that last.
+/// Whether no item of the queue is pending or running at some instant of this call. First adds up the items that have
+/// left the pwqs, then the items that have entered them. An item that queues another one does so before it leaves. So
+/// if both sums are equal, no item was pending or running between the two passes, even if items have moved between
+/// pwqs. The lock of the queue keeps the set of pwqs the same in both passes.
 inline bool is_empty(queue_core& q) noexcept {
     std::uint64_t left = 0, entered = 0;
     q.for_each_pwq_twice([&](pool_workqueue& p) { left += p.pool->traffic_of(p).left; },
@@ -70,8 +72,8 @@ inline bool is_empty(queue_core& q) noexcept {
     return entered == left;
 }
 
-/// The queue accepts only items of its own, and no timers any more: waits until there are none left. Throws as
-/// wait_for_queued().
+/// Waits until no item of the queue is left. The queue is draining: it accepts only items that its own items queue, and
+/// no timers. Throws as wait_for_queued().
 inline void wait_until_drained(queue_core& q, wait_call by) {
     q.timers.expedite_all(q);
     do {

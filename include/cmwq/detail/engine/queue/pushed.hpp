@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// pushed: what a producer owes after it has pushed an item.
+// pushed: the notification that a producer owes after it has pushed an item.
 #pragma once
 
 #include <cmwq/detail/ds/grace_period.hpp>
@@ -8,14 +8,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// An item has just been pushed to a pool, which stays as long as this lives. `Pool` is the type of the pool where the
-/// caller knows it.
+/// The result of a push to a pool. Keeps the pool while this object lives. `Pool` is the derived type of the pool where
+/// the caller knows it. Belongs to the producer's thread.
 template <class Pool = item_pool>
 struct pushed {
     grace_period::reader keeps_pool;
-    Pool* pool = nullptr; ///< to be notified; null: it has been
+    Pool* pool = nullptr; ///< the pool to be notified; null: no notification is needed
 
-    /// As soon as no lock is held.
+    /// The producer calls this as soon as it holds no lock.
     void notify() const noexcept {
         if (pool != nullptr) pool->notify();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_core: limits, and how the pools of a live queue are exchanged.
+// The bodies of queue_core and queue_plan: the choice of the pool for an item, limits, and changes of the pools of a
+// live queue. Those for dump() are in report/dump.ipp.
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -39,7 +40,8 @@ CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& 
 }
 
 CMWQ_INLINE queue_core::~queue_core() {
-    // What was never published, or is the parent's; a queue that has lived ends its rescuer before.
+    // destroy_queue() has ended the rescuer before, so this is for a queue whose creation has failed. In a forked
+    // child, the rescuer of a queue of the parent has no thread.
     if (!is_dead()) end_rescuer();
     while (pool_workqueue* p = pwqs_.pop_front()) delete p;
     delete map.load(relaxed);
@@ -53,10 +55,11 @@ CMWQ_INLINE queue_plan::~queue_plan() {
     }
 }
 
-// --- the path of an item ----------------------------------------------------------------------------------------------
+// --- the path of an item ---------------------------------------------------------------------------------------------
 
-// Never twice at once: if a worker of another pool still runs the item, it is run there again, if that pool serves the
-// queue. Returns the pwq, or null: `behind()` has put the item behind that run.
+// Chooses the pwq for an item, so that it never runs twice at once. If a worker of another pool still runs the item,
+// the pwq of that pool is chosen, if it serves the queue; otherwise `behind()` may put the item behind that run.
+// Returns the pwq; null: `behind()` has done so.
 template <class F>
 pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept {
     pool_workqueue* pwq = m.of_cpu[index];
@@ -77,13 +80,13 @@ template <class Pool>
 Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
     const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
     work_access::set_pwq(w, &pwq);
-    Pool& pool = static_cast<Pool&>(*pwq.pool); // read now: the pwq may be gone as soon as the item has been pushed
+    Pool& pool = static_cast<Pool&>(*pwq.pool); // read first: the pwq may be gone as soon as the item has been pushed
     pool.push(w, was_queued_before);
     return pool;
 }
 
 CMWQ_INLINE managed_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
-    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] constant: per_cpu queues have no other
+    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] the map of a per_cpu queue never changes
     return push_to<managed_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 
@@ -98,10 +101,10 @@ pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned no
     const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
     if (node != no_node) index = env.cpus.index_on_node(index, node);
     pool_workqueue* pwq = m.of_cpu[index];
-    // An ordered queue runs nothing in its new pool before all is done in the old one: its order needs no exception.
+    // An ordered queue runs no item in its new pool before all items in the old pool have ended, so it needs no check.
     if constexpr (Order == order::none) {
         pwq = pwq_for(w, m, index, [&](item_pool& before) {
-            return before.push_behind_own_run(w, *this); // a pool that apply() has replaced, or one of another queue
+            return before.push_behind_own_run(w, *this); // a pool replaced by apply(), or of another queue
         });
     }
     if (pwq != nullptr) result.pool = &push_to<Pool>(*pwq, w);
@@ -128,7 +131,7 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
     return push_keyed(w, cpu, no_node);
 }
 
-// --- limits -----------------------------------------------------------------------------------------------------------
+// --- limits ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
     if (node == no_node) return spanning_slots_;
@@ -138,8 +141,8 @@ CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
     return *slots_of_nodes_[n];
 }
 
-// Each node gets its share by CPUs, rounded up, but no less than min_active; pools that span nodes count on their own,
-// up to the whole limit.
+// Shares the limit out by the number of CPUs of each node, rounded up, but at least min_active for each. The pools that
+// span nodes have a count of their own, with the whole limit.
 CMWQ_INLINE void queue_core::share_out_locked() noexcept {
     const unsigned max = max_active_.load(relaxed), min = min_active_.load(relaxed);
     unsigned all_cpus = 0;
@@ -174,7 +177,7 @@ CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
     share_out_locked();
 }
 
-// --- pwqs -------------------------------------------------------------------------------------------------------------
+// --- pwqs ------------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::make_pwqs() {
     auto m = std::make_unique<pwq_map>();
@@ -184,8 +187,7 @@ CMWQ_INLINE void queue_core::make_pwqs() {
         pool_workqueue* p = nullptr;
         if (kind == pool_kind::dispatcher) {
             p = new pool_workqueue(*this, env.pools.bottom_half_at(index, prio), nullptr);
-            p->max_active =
-                ~0u; // the thread that drains a bottom half runs one item at a time: there is nothing to limit
+            p->max_active = ~0u; // no limit: the thread that drains a bottom-half pool runs one item at a time
         } else {
             p = new pool_workqueue(*this, env.pools.pool_at(index, prio), nullptr);
             p->max_active = max_active_.load(relaxed);
@@ -208,7 +210,7 @@ CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
     for (pool_choice& choice : rt.placing().choose_pools(plan, lenient)) {
         rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
-        if (now != nullptr) { // a pool that stays keeps its pwq
+        if (now != nullptr) { // a pool that is in both maps keeps its pwq
             for (pool_workqueue* old : now->of_cpu) {
                 if (old->pool == &pool) pwq = old;
             }
@@ -239,7 +241,7 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     for (auto& fresh : p.fresh) {
         pool_workqueue& pwq = *fresh.release();
         pwq.serial = ++nr_pwqs_made_;
-        // Whatever is queued on it waits until all that was queued before has ended.
+        // In an ordered queue, items that are queued on it wait until all items queued before have ended.
         pwq.plugged = fifo && !pwqs_.empty();
         pwq.frozen = frozen_;
         pwqs_.push_back(pwq);
@@ -252,7 +254,7 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     const pwq_map* const fresh = p.map.release();
     map.store(fresh, seq_cst); // [GRACE-2]
     if (old == nullptr) return;
-    grace->wait(); // what was pushed to an old pwq is in its pool's inbox now
+    grace->wait(); // an item that was pushed to an old pwq is in the inbox of its pool now
     bool reapable = false;
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
         if (old->contains(*pwq) && !fresh->contains(*pwq) && pwq->pool->detach(*pwq)) reapable = true;
@@ -272,7 +274,7 @@ CMWQ_INLINE void queue_core::reap() noexcept {
         pool_workqueue& one = *pwq;
         pwq = pwqs_.next(one);
         if (!one.pool->may_be_freed(one)) {
-            if (fifo) break; // the others wait for it
+            if (fifo) break; // the later pwqs wait for it
             continue;
         }
         const queue_stats counted = one.pool->stats_of(one);
@@ -287,7 +289,7 @@ CMWQ_INLINE void queue_core::reap() noexcept {
 
 CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     if (!keyed()) return;
-    grace->wait(); // they have queued, and are just looking whether somebody has to be woken
+    grace->wait(); // producers may have pushed their items, but not notified the pool yet
     const scoped_lock g(lock_);
     while (pool_workqueue* p = pwqs_.pop_front()) {
         env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
@@ -295,13 +297,13 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     }
 }
 
-// --- rescue, freezing, shut-down --------------------------------------------------------------------------------------
+// --- rescue, freezing, shut-down -------------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<rescuer>(*this); }
 
 CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     if (own_rescuer == nullptr) return;
-    own_rescuer->stop(); // called for items that others have run since, it may have been on its way to a pool
+    own_rescuer->stop(); // it may still be on its way to a pool, called for items that workers have run since
     for_each_pwq([](pool_workqueue& p) {
         if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
     });
@@ -328,21 +330,21 @@ CMWQ_INLINE void queue_core::begin_dropping() noexcept {
 CMWQ_INLINE void queue_core::end_dropping() noexcept {
     const scoped_lock g(lock_);
     if (--nr_dropping_ != 0) return;
-    // A thread that found the queue open long ago may push only now: its item runs, as one that came before.
+    // A producer that found the queue open before shutdown() may push only now. Its item runs, as if queued before.
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->let_go(*p);
 }
 
 CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
     const scoped_lock g(lock_);
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
-        if (p->serial < first) continue; // nothing is left there
+        if (p->serial < first) continue; // no item is left in this pwq
         first = p->serial;
         if (work_base* const w = p->pool->take_held_back(*p); w != nullptr) return w;
     }
     return nullptr;
 }
 
-// One by one: what becomes of an item may be the end of others, which have to be where they can be taken away.
+// One by one: `to` may cancel or destroy other items, which must still be on the lists, where a cancel finds them.
 template <class F>
 std::size_t queue_core::drop_pending(F&& to) {
     for_each_pwq([](pool_workqueue& p) { p.pool->hold_back(p); });
@@ -377,14 +379,14 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
     return total;
 }
 
-// --- the watch of a queue at its limit ---------------------------------------------------------------------------------
+// --- the check of a queue at its limit -------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::note_backlog() noexcept {
     if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-3]
 }
 
 CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
-    // [WATCH-3] Taken back before the look: an item that comes to wait after the look says so again.
+    // [WATCH-3] Taken back before the check: an item that has to wait after the check sets the flag again.
     if (!backlog_.exchange(false, seq_cst)) return false;
     const std::uint64_t completed = stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;
@@ -395,7 +397,7 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
         item_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
         waiting |= b.waiting;
         all_run &= b.all_run;
-        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // nothing is allocated in there
+        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // allocates without the pool lock
             room = b.runs;
             runs.resize(n + room);
             b = p.pool->backlog_of(p, &runs[n], room);
@@ -404,7 +406,7 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     };
     try {
         for_each_pwq(look_at);
-    } catch (...) { // without memory: it is looked at again
+    } catch (...) { // no memory: the next check tries again
         backlog_.store(true, relaxed);
         throw;
     }

@@ -9,7 +9,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Any thread may call every member. A queue on the list stays as long as a caller is inside of a member.
+/// Any thread may call every member that does not say otherwise. No queue is removed while a caller is inside a member.
 class queue_list {
 public:
     queue_list() noexcept = default;
@@ -24,23 +24,23 @@ public:
         const scoped_lock g(lock_);
         list_.remove(q);
     }
-    /// Calls f(queue_core&) for every queue, in the order in which they were made.
+    /// Calls f(queue_core&) for every queue, in the order in which they were added.
     template <class F>
     void for_each(F&& f) const CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
     }
-    /// Calls f().
+    /// Calls f() under the lock, so that no queue on the list can be destroyed meanwhile.
     template <class F>
     void with_all_kept(F&& f) const CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         f();
     }
 
-    // --- fork() ---------------------------------------------------------------------------------------------------------
+    // --- fork() ------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] mutex& lock_for_fork() noexcept { return lock_; }
-    /// In the child, with that lock held.
+    /// Called in the child, with that lock held.
     void mark_dead() noexcept CMWQ_NO_TSA {
         for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) q->mark_dead();
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of timer_service.
 #pragma once
 
 #include <cmwq/detail/engine/queue/timer_service.hpp>
@@ -16,7 +18,7 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             t.deadline = deadline;
             heap_.push(t);
             q.armed.push_back(t);
-            t.home.store(home_, release); // [TIM-1] pairs [TIM-2]: whoever cancels finds the service
+            t.home.store(home_, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the service
             return &heap_.front() == &t;
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How diagnoses name what they are about.
+// The texts of diagnoses: how they name items, queues and waits.
 #pragma once
 
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
@@ -17,10 +17,10 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Throws std::bad_alloc, as all of these do.
+/// Throws std::bad_alloc, as all functions below do.
 inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
 
-// The others are called without a lock of the library held: see describe_function().
+// The following functions are called without a lock of the library: see describe_function().
 
 inline std::string describe(const item_name& i) {
     const std::string function = " (" + describe_function(i.function) + ")";
@@ -30,7 +30,7 @@ inline std::string describe(const item_name& i) {
     return std::string("item ") + address + function;
 }
 
-/// The item that the calling thread runs as `k`, which may be null.
+/// The item that the calling thread runs under the record `k`, which may be null.
 inline item_name name_of_run(const worker* k) noexcept {
     return k == nullptr ? item_name{} : item_name{k->own_item, k->function};
 }
@@ -59,7 +59,7 @@ inline std::string describe_wait(const wait_report& w) {
 
 /// A chain of waits that leads back to its beginning: each for the run of the next one.
 inline std::string describe_cycle(const std::vector<wait_report>& cycle) {
-    if (cycle.empty()) return "cmwq: deadlock"; // without memory
+    if (cycle.empty()) return "cmwq: deadlock"; // there was no memory for the reports
     const wait_report& first = cycle.front();
     std::string text = "cmwq: deadlock: " + describe(first.who) + " of " + describe_queue(first.queue) +
                        " would wait in " + first.call + " for " + describe_target(first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_core: what it looks like right now, as text, after the kernel's wq_dump.
+// The bodies of runtime_core::dump() and its helpers: the state of a runtime as text, modeled on the kernel's wq_dump.
 #pragma once
 
 #include <cmwq/detail/engine/report/diagnosis.hpp>
@@ -15,7 +15,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// printf() into a string, for columns. Lines longer than the buffer are none of ours.
+/// printf() that appends to a string, for columns. Longer output than the buffer is cut off; no caller has any.
 __attribute__((format(printf, 2, 3))) inline void print(std::string& to, const char* form, ...) {
     char line[256];
     std::va_list values;
@@ -65,7 +65,7 @@ CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
 
 CMWQ_INLINE std::string runtime_core::dump() const {
     std::string text;
-    if (is_dead()) return text; // locks may be held by threads that do not exist here
+    if (is_dead()) return text; // threads that do not exist here may hold locks
     const cpuset unbound = placement_.unbound_cpus();
     text += describe(cpus_.machine(), unbound, placement_.default_scope());
     text += "\nUnbound CPUs: " + unbound.to_string() + "\n\nWorker Pools\n============\n";
@@ -75,7 +75,7 @@ CMWQ_INLINE std::string runtime_core::dump() const {
     text += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
     for (const unsigned cpu : cpus_.cpus()) print(text, " %3u", cpu);
     text += "]\n";
-    std::string limits, waiting; // the latter before the lock: that of the graph comes first
+    std::string limits, waiting; // `waiting` first: the lock of the graph comes before that of the list of queues
     for (const wait_report& w : wait_graph::get().waits_of(env_)) {
         waiting += describe_wait(w);
         print(waiting, ", for %lld ms\n", static_cast<long long>((steady_now() - w.since) / 1'000'000));

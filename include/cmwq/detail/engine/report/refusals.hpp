@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls that wait are refused in bottom halves.
+// The refusal of waiting calls in bottom halves.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
@@ -11,8 +11,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// What waits is refused in every bottom half, also if it would find nothing to wait for just now. `of()` makes the rest
-// of the message.
+/// Throws std::system_error(operation_not_permitted) if the calling thread runs a bottom half, even if the call would
+/// not have to wait now. `what` and `of()` name the call in the message.
 template <class Of>
 void refuse_in_bottom_half(const char* what, const Of& of) {
     if (bottom_half_here() == nullptr) return;

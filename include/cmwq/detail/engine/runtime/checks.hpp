@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Impossible values are refused where they come in. Enumerations, too: values that a program has cast together would
-// choose pools that do not exist.
+// Checks of the values that programs pass in, made where the values enter the library. Enumerations are checked as
+// well: a value made by a cast would select a pool that does not exist.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
@@ -28,7 +28,7 @@ inline void check_scope(affinity_scope scope) {
     check_enumerator(scope, affinity_scope::default_, "the affinity_scope");
 }
 
-/// What is wrong with attributes on whatever machine.
+/// Throws std::invalid_argument if the attributes would be wrong on every machine.
 inline void check_attrs(const attrs& a) {
     if (a.nice() < -20 || a.nice() > 19) {
         throw std::invalid_argument("cmwq: nice is " + std::to_string(a.nice()) + ", it must be -20 to 19");
@@ -37,7 +37,7 @@ inline void check_attrs(const attrs& a) {
     check_scope(a.affinity());
 }
 
-/// What is wrong with options on whatever machine.
+/// Throws std::invalid_argument if the options would be wrong on every machine.
 inline void check_options(const runtime_options& o) {
     if (o.idle_timeout.count() < 0 || o.may_block_threshold.count() < 0 || o.watchdog.count() < 0 ||
         o.cpu_hog_threshold.count() < 0 || o.overdue_after.count() < 0) {

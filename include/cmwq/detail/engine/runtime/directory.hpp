@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// directory: all runtimes of the process, by the ids of their pools. An item remembers the pool that it was in last; the
-// directory tells whether that pool still exists, and keeps it while somebody looks.
+// directory: all runtimes of one copy of the library, found by the ids of their pools. An item remembers the pool that
+// it was in last. The directory finds out whether that pool still exists, and keeps it alive during a lookup.
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
@@ -19,12 +19,13 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Held while an object is made that a process has once (global.hpp): a lock for all that have the same rank.
+/// Held while a per-process object (global.hpp) is made. All objects of the same rank share one lock.
 template <lock_rank Rank>
 inline constinit ranked_mutex<Rank> making_lock;
 
-/// There from the start and never destroyed: items may be destroyed after everything else. Nothing of it is made by the
-/// first thread that needs it, so that a fork() in the middle of that leaves nothing half-way.
+/// One object for each copy of the library. It is constant-initialized and never destroyed, because items may be
+/// destroyed after everything else. No part of it is made on first use, so a fork() cannot find a half-made part. Any
+/// thread may call every member.
 class directory {
 public:
     constexpr directory() noexcept {}
@@ -33,20 +34,22 @@ public:
 
     static constexpr directory& get() noexcept { return the_one_; }
 
-    /// The first of as many pool ids as a runtime needs. They are never used again; zero is none. Each copy of the library
-    /// counts its runtimes from a number of its own, of 2^31, so that they do not meet.
+    /// Returns the first of the `nr_pool_ids` pool ids of a new runtime. Ids are never reused; zero is no id. Each copy
+    /// of the library counts its runtimes from its own 31-bit start number, so that the ids of two copies do not
+    /// collide.
     std::uint64_t reserve_ids() noexcept {
         return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * pool_table::nr_pool_ids; // [ID-1]
     }
-    /// Whether none of their runtimes has got the same ids.
+    /// Whether no runtime of this copy has the same ids as a runtime of the other copy.
     [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
         return !has_issued(other.first_number() * pool_table::nr_pool_ids) &&
                !other.has_issued(first_number() * pool_table::nr_pool_ids);
     }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
-        // [ID-1] A read-modify-write on both sides. A thread that has read an id and finds no runtime for it is about
-        // to end the program: it sees the count as raised for that id, even if a relaxed load has told the id.
+        // [ID-1] A read-modify-write on both sides. If a thread has read an id and finds no runtime for it, the
+        // program may have to end. The thread therefore must see the count that was raised for that id, even if it
+        // has read the id by a relaxed load.
         return pool_id / pool_table::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
     }
 
@@ -54,23 +57,24 @@ public:
         watch_forks();
         const scoped_lock g(lock_);
         rt.next_listed.store(first_.load(relaxed), relaxed);
-        first_.store(&rt, seq_cst); // [DIR-1] a thread that finds it finds the rest of it
+        first_.store(&rt, seq_cst); // [DIR-1] a thread that finds the runtime sees its contents
     }
 
-    /// Returns when nobody looks at the runtime's pools any more.
+    /// Returns when no `look` and no `pin` uses the runtime any more.
     void remove(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
         {
             const scoped_lock g(lock_);
             atomic<runtime_core*>* link = &first_;
             while (link->load(relaxed) != &rt) link = &link->load(relaxed)->next_listed;
-            link->store(rt.next_listed.load(relaxed), seq_cst); // [GRACE-2]; whoever is at `rt` still finds the rest
+            link->store(rt.next_listed.load(relaxed), seq_cst); // [GRACE-2]; a reader at `rt` can go on from it
             readers_.wait();
         }
         for (backoff b; rt.pins.load(acquire) != 0;) b.pause(); // [PIN-1] pairs the release in ~pin
     }
 
-    /// The runtime that a pool id belongs to, kept for the life of this object, in which its thread runs no code of the
-    /// user's. Takes no lock. `runtime` is null if it is gone; `dead`: it was the parent's, and this is a forked child.
+    /// A lookup of the runtime that a pool id belongs to. Keeps the runtime alive while this object lives; its thread
+    /// must not run user code meanwhile. Takes no lock. `runtime` is null if the runtime is gone, or is `dead`: it
+    /// belongs to the parent of this forked child.
     class look {
     public:
         explicit look(std::uint64_t pool_id) noexcept {
@@ -100,13 +104,13 @@ public:
         grace_counts::reader reader_;
     };
 
-    /// Whether a pool of that id can be known here: otherwise a copy has issued it that this one has not met.
+    /// Whether this copy, or a copy that it knows, has issued the id. If not, an unknown copy has issued it.
     [[nodiscard]] static bool can_know(std::uint64_t pool_id) noexcept {
         return get().has_issued(pool_id) ||
                any_other_copy([&](const library_copy& c) { return c.runtimes->has_issued(pool_id); });
     }
 
-    /// The same for as long as one likes, items included.
+    /// As `look`, but without its limit: the thread may run items while this object lives.
     class pin {
     public:
         explicit pin(std::uint64_t pool_id) noexcept {
@@ -127,19 +131,19 @@ public:
         bool dead = false;
 
     private:
-        // Relaxed: remove() sees it, because the look that is going on ends later.
+        // Relaxed: remove() waits for the current look (GRACE-3), which ends later, and therefore sees the increment.
         void keep(runtime_core& rt) noexcept {
             runtime = &rt;
             rt.pins.fetch_add(1, relaxed);
         }
     };
 
-    /// Incremented in each forked child: what was made before belongs to the parent.
+    /// Incremented in each forked child. Objects of an earlier generation belong to the parent.
     [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); } // [FORK]
 
-    /// From here on the handlers of fork() are there. Called before main() is, or a plugin is loaded; again by the first
-    /// runtime, which a static object may have made still earlier. Under no lock: until then a fork() would leave a child
-    /// with one that nobody opens.
+    /// Installs the handlers of fork(). Called before main(), or when a plugin is loaded, and again by each runtime,
+    /// because a static object may make one still earlier. Called without any lock: until the handlers are installed, a
+    /// fork() would leave a locked mutex in the child that no thread unlocks. Returns true, for the initializer below.
     bool watch_forks() noexcept {
         if (!watched_.load(relaxed) && !watched_.exchange(true, relaxed)) {
             at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
@@ -150,7 +154,7 @@ public:
 private:
     static constexpr unsigned nr_stripes = 32;
 
-    // Not zero.
+    // The start number of this copy, made of its address. Never zero.
     [[nodiscard]] std::uint64_t first_number() const noexcept {
         return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 33 | 1;
     }
@@ -161,7 +165,7 @@ private:
     }
 
     static void before_fork() noexcept CMWQ_NO_TSA {
-        hwloc_call::before_fork(); // no lock is held, for which a thread in hwloc might wait
+        hwloc_call::before_fork(); // before any lock is taken that a thread in hwloc might wait for
         directory& d = get();
         d.lock_.lock();
         d.for_each([](runtime_core& r) {
@@ -193,14 +197,14 @@ private:
         d.lock_.unlock();
         hwloc_call::after_fork_in_child();
         thread_slots& slots = own_thread_slots();
-        slots = {.bh_depth = slots.bh_depth}; // it may have been a worker; its guards still end
+        slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end
     }
 
     static directory the_one_;
 
-    // Innermost, but for the fork handlers, which take the runtimes' queue lists behind it.
+    // add() and remove() take no lock behind it. The fork handlers take the locks of the runtimes behind it.
     ranked_mutex<lock_rank::directory> lock_;
-    atomic<runtime_core*> first_{nullptr}; // of a list by `next_listed`; written under the lock
+    atomic<runtime_core*> first_{nullptr}; // head of the list by `next_listed`; written under the lock
     mutable atomic<std::uint64_t> nr_runtimes_made_{0};
     atomic<unsigned> generation_{0};
     atomic<bool> watched_{false};
@@ -211,7 +215,7 @@ private:
 inline constinit grace_counts::stripe directory::stripes_[nr_stripes];
 inline constinit directory directory::the_one_;
 
-/// Before main(), or when a shared object with this code is loaded.
+/// Initialized before main(), or when a shared object with this code is loaded.
 inline const bool forks_are_watched = directory::get().watch_forks();
 
 } // namespace cmwq::inline CMWQ_NS::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of freezer.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/freezer.hpp>
@@ -23,7 +25,7 @@ CMWQ_INLINE void freezer::thaw() {
     const scoped_lock c(placement_.lock());
     if (nr_freezes_ == 0) throw std::logic_error("cmwq::runtime: thaw() without a matching freeze()");
     if (--nr_freezes_ == 0) for_each_freezable([](queue_core& q) { q.set_frozen(false); });
-    requests_.request_freeze_check(); // wait() returns false
+    requests_.request_freeze_check(); // wakes the threads in wait(), which now returns false
 }
 
 CMWQ_INLINE freezer::state freezer::state_now() const noexcept {
@@ -41,7 +43,8 @@ CMWQ_INLINE bool freezer::wait(std::int64_t deadline) noexcept {
         me.next = waiters_;
         waiters_ = &me;
     }
-    // The last item to end requests a wake-up after this is on the list; or it ended before, and state_now() sees that.
+    // Either the last active item ends after `me` is on the list, and then requests a wake-up; or it has ended before,
+    // and state_now() sees that.
     state now = state_now();
     for (bool in_time = true; now == state::freezing && in_time; now = state_now()) {
         if (deadline == 0) me.sleep.park();
@@ -55,7 +58,7 @@ CMWQ_INLINE bool freezer::wait(std::int64_t deadline) noexcept {
 }
 
 CMWQ_INLINE void freezer::wake_waiters() noexcept {
-    const scoped_lock g(waiters_lock_); // keeps the waiting threads from leaving
+    const scoped_lock g(waiters_lock_); // a waiting thread cannot take its node off the list now
     for (waiter_node* w = waiters_; w != nullptr; w = w->next) w->sleep.unpark();
 }
 

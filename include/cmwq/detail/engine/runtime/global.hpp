@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Objects that a process has once: made on first use, never destroyed, made anew in a forked child.
+// Per-process objects: made on first use, never destroyed, made again in a forked child.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/directory.hpp>
@@ -10,10 +10,14 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// A `constinit` variable, so that no guard of the compiler's is held while the object is made: a child of fork() would
-/// wait for it for ever. It is not destroyed, because threads may still run when static objects go.
+/// Holds one per-process object. Any thread may call every member.
 ///
-/// A fork() finds the object made, or not: what its parent was just making nobody sees, and the lock is open in the child.
+/// The variable is `constinit`, so no guard of the compiler is held while the object is made: a child of fork() would
+/// wait for that guard for ever. The object is not destroyed, because threads may still run when static objects are
+/// destroyed.
+///
+/// A child of fork() never uses an object of its parent, and never sees one that the parent was just making; the lock
+/// is free in the child.
 template <class T, lock_rank Rank>
 class per_process {
 public:
@@ -21,8 +25,9 @@ public:
     per_process(const per_process&) = delete;
     per_process& operator=(const per_process&) = delete;
 
-    /// `make()` returns a new T*. Its exceptions are passed on, and the next call tries again. `prepare()` is called
-    /// before, without the lock, and perhaps by several threads.
+    /// Returns the object, and makes it if there is none. `make()` returns a new T*. Its exceptions are passed on, and
+    /// the next call tries again. `prepare()` is called before `make()`, without the lock, and perhaps by several
+    /// threads.
     template <class F, class P>
     T& get(F&& make, P&& prepare) {
         const unsigned now = directory::get().generation() + 1;
@@ -40,8 +45,8 @@ public:
         return *newest_.load(relaxed)->object;
     }
 
-    /// Calls `f()`, which must not throw, if the object has not been made in this process yet, and is not just being made.
-    /// Returns whether it did.
+    /// Waits for a `make()` that is in progress. Then calls `f()` under the lock, which must not throw, if this process
+    /// still has no object. Returns whether it called `f()`.
     template <class F>
     bool if_not_made(F&& f) {
         const unsigned now = directory::get().generation() + 1;
@@ -54,11 +59,11 @@ public:
 private:
     struct made {
         T* object = nullptr;
-        made* inherited = nullptr; // the parent's: kept in sight of leak checkers
+        made* inherited = nullptr; // the parent's object: kept reachable for leak checkers
     };
 
     atomic<made*> newest_{nullptr};
-    atomic<unsigned> generation_{0}; // of the process that made it, plus one; 0: not made
+    atomic<unsigned> generation_{0}; // that of the process that made the object, plus one; 0: not made
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

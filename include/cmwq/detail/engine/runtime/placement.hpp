@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// placement: which pools serve a queue, and how that changes with its attributes and with the CPUs that there are.
+// placement: decides which pools serve a queue, and changes this when the attributes of the queue or the present CPUs
+// change.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
@@ -22,25 +23,28 @@ struct pool_choice {
     std::vector<unsigned> indices; ///< of those CPUs
 };
 
-/// Any thread may call every member.
+/// Owns the configuration lock, the unbound CPUs and the default scope of a runtime. Any thread may call every member
+/// that does not say otherwise.
 ///
-/// Letters: I set by the constructor · CF lock_
+/// Letters: I set by the constructor · CF under lock_
 class placement {
 public:
-    /// Throws std::invalid_argument if `options` leaves no unbound CPU, std::bad_alloc.
+    /// Throws std::invalid_argument if the options leave no unbound CPU, and std::bad_alloc.
     placement(const pool_env& env, queue_list& queues);
     placement(const placement&) = delete;
     placement& operator=(const placement&) = delete;
 
-    /// The configuration lock: the outermost one. While it is held the pools of no queue change.
+    /// The configuration lock. While it is held, no queue changes its pools.
     [[nodiscard]] ranked_mutex<lock_rank::configuration>& lock() const noexcept CMWQ_TSA(lock_returned(lock_)) {
         return lock_;
     }
 
-    /// The pools for `plan.wanted`; with the configuration lock held. Throws std::invalid_argument if that cannot be met,
-    /// and not `lenient`; std::bad_alloc.
+    /// Returns the pools for `plan.wanted`, and sets the CPUs in `plan`. The configuration lock is held. If none of the
+    /// wanted CPUs can be used, throws std::invalid_argument, or takes all usable unbound CPUs if `lenient`. Throws
+    /// std::bad_alloc.
     [[nodiscard]] std::vector<pool_choice> choose_pools(queue_plan& plan, bool lenient) const CMWQ_NO_TSA;
-    /// Throws std::invalid_argument, std::bad_alloc; nothing changed then.
+    /// Gives `q` the pools for new attributes. Throws std::invalid_argument or std::bad_alloc, and changes nothing
+    /// then.
     void apply(queue_core& q, const attrs& a) CMWQ_EXCLUDES(lock_);
 
     void set_unbound_cpus(const cpuset& cpus) CMWQ_EXCLUDES(lock_);
@@ -48,20 +52,21 @@ public:
     void set_default_scope(affinity_scope scope) CMWQ_EXCLUDES(lock_);
     [[nodiscard]] affinity_scope default_scope() const CMWQ_EXCLUDES(lock_);
 
-    // --- CPUs that come and go ------------------------------------------------------------------------------------------
+    // --- CPUs that come and go ---------------------------------------------------------------------------------------
 
-    /// Looks which CPUs there are, and adapts if they have changed. Throws std::bad_alloc.
+    /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
-    /// The service thread and the staff thread begin here: they keep off the CPUs that unbound items keep off.
+    /// Each of the two threads calls this when it begins. They use only the CPUs that unbound items may use.
     void service_thread_began() noexcept CMWQ_EXCLUDES(lock_);
     void staff_thread_began() noexcept CMWQ_EXCLUDES(lock_);
-    /// The staff thread: the unbound CPUs may have changed.
+    /// The staff thread calls this when the unbound CPUs may have changed.
     void move_helpers() noexcept CMWQ_EXCLUDES(lock_) { keep_off_isolated_cpus(false); }
 
 private:
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;
     void serve_other_cpus(std::vector<pool_choice>& choices) const;
-    // Makes all queues fit what is set now. The caller reports what comes back once it holds no lock.
+    // Gives every attribute-keyed queue the pools for the current settings. Returns the messages of events, which the
+    // caller reports once it holds no lock.
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(lock_);
     [[nodiscard]] cpuset usable_now_locked() CMWQ_REQUIRES(lock_);
     void keep_off_isolated_cpus(bool new_thread) noexcept CMWQ_EXCLUDES(lock_);
@@ -69,13 +74,13 @@ private:
 
     const pool_env& env_;                                 // I
     queue_list& queues_;                                  // I
-    atomic<long> service_tid_{0};                         // 0: it has not begun yet
-    atomic<long> staff_tid_{0};                           // its mask tells which CPUs there are
+    atomic<long> service_tid_{0};                         // 0: the thread has not begun yet
+    atomic<long> staff_tid_{0};                           // the mask of this thread shows which CPUs are present
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
-    cpuset usable_ CMWQ_GUARDED_BY(lock_); // of the runtime's CPUs, those that are there
+    cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present
     affinity_scope default_scope_ CMWQ_GUARDED_BY(lock_);
-    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // to which the two threads are bound; empty: to none
+    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // the two threads are bound to these; empty: not bound
     bool helpers_were_bound_ CMWQ_GUARDED_BY(lock_) = false;
 };
 

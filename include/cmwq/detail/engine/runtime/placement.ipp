@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of placement.
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -29,7 +31,7 @@ CMWQ_INLINE placement::placement(const pool_env& env, queue_list& queues)
         throw std::invalid_argument("cmwq::runtime: none of the unbound CPUs " + wanted.to_string() +
                                     " is one of the runtime's, " + all.to_string());
     }
-    unbound_cpus_ = all; // all of them are isolated: then they are all that there is
+    unbound_cpus_ = all; // all CPUs are isolated, and there are no others
 }
 
 CMWQ_INLINE void placement::service_thread_began() noexcept {
@@ -42,8 +44,8 @@ CMWQ_INLINE void placement::staff_thread_began() noexcept {
     keep_off_isolated_cpus(true);
 }
 
-// Under a quota the widths of a queue's pods together are no more than that. Where there are more pods than CPUs' worth
-// of time, neighbours are served by one pool; strict ones cannot be, and have one worker each.
+// The sum of the widths of a queue's pools is at most the quota, rounded up. If there are more pods than that,
+// neighboring pods are served by one pool. Strict pods cannot be merged; each has width one then.
 CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool strict) const {
     cpuset all;
     for (const pool_choice& c : choices) all = all | c.spec.pod;
@@ -63,7 +65,7 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
         }
         choices = std::move(merged);
     }
-    // Each has one; the rest goes round, to those that are not full.
+    // Each pool has width one. The rest is given out one by one, in turns, to pools with fewer than their pod has CPUs.
     std::size_t left = quota > choices.size() ? quota - choices.size() : 0;
     for (bool any = true; any && left != 0;) {
         any = false;
@@ -76,14 +78,14 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
     }
 }
 
-// --- attributes to pools ----------------------------------------------------------------------------------------------
+// --- attributes to pools ---------------------------------------------------------------------------------------------
 
 CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, bool lenient) const {
     const queue_core& q = *plan.queue;
     const attrs& a = plan.wanted;
     check_attrs(a);
     cpuset base = unbound_cpus_ & usable_;
-    if (base.empty()) base = usable_; // they went away: what there is takes their place
+    if (base.empty()) base = usable_; // none of the unbound CPUs is present: use all that are
     cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
     if (cpus.empty()) {
         if (!lenient) {
@@ -130,9 +132,9 @@ CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, b
     return choices;
 }
 
-// Callers on CPUs that the queue does not use are served by the nearest pod: that of a CPU of the same core, cache shard,
-// cache or node, or else any. Among equally near ones they take turns by the order of their CPUs, once and for all, so
-// that queueing counts nothing.
+// A caller on a CPU that the queue does not use is served by the nearest pod: that of a CPU of the same core, cache
+// shard, cache or node, or else any. If several CPUs are equally near, the callers' CPUs are assigned to them in turns,
+// in the order of their indices. The result is part of the map, so queue() needs no counter.
 CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) const {
     constexpr affinity_scope near_to_far[] = {affinity_scope::smt, affinity_scope::cache_shard, affinity_scope::cache,
                                               affinity_scope::numa, affinity_scope::system};
@@ -155,7 +157,7 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
             if (!known && !everywhere) continue;
             const unsigned pod = everywhere ? 0 : machine.pod_of(scope, cpu);
             cpuset near = everywhere ? used : machine.pods(scope)[pod].cpus & used;
-            if (!everywhere) near = near & machine.cpus_of_node(machine.node_of(cpu)); // caches can reach over two
+            if (!everywhere) near = near & machine.cpus_of_node(machine.node_of(cpu)); // a cache can span two nodes
             if (near.empty()) continue;
             auto chosen = near.begin();
             std::advance(chosen, static_cast<std::ptrdiff_t>(turns[{scope, pod}]++ % near.size()));
@@ -165,10 +167,10 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
     }
 }
 
-// --- changes ----------------------------------------------------------------------------------------------------------
+// --- changes ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
-    static_cast<void>(env_.cpus.machine()); // not below, under the lock
+    static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
     const scoped_lock g(lock_);
     q.carry_out(q.plan(a, false));
 }
@@ -184,7 +186,7 @@ CMWQ_INLINE std::vector<std::string> placement::remap_locked() {
         complaints.push_back("cmwq: " + describe_queue(q.name) + ": none of its CPUs " + p.wanted.cpus().to_string() +
                              " is there, it uses " + p.instead.to_string());
     });
-    // No queue goes meanwhile: detach() waits for the configuration lock.
+    // No queue is destroyed meanwhile: detach() waits for the configuration lock.
     for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
     return complaints;
 }
@@ -206,7 +208,7 @@ CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
             throw;
         }
     }
-    env_.requests.request_cpu_check(); // the threads of the runtime move, too
+    env_.requests.request_cpu_check(); // the two threads of the runtime move as well
     env_.events.cpus_unavailable(complaints);
 }
 
@@ -236,7 +238,7 @@ CMWQ_INLINE affinity_scope placement::default_scope() const {
     return default_scope_;
 }
 
-// --- CPUs that come and go --------------------------------------------------------------------------------------------
+// --- CPUs that come and go -------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
     for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {
@@ -244,9 +246,9 @@ CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
     }
 }
 
-// The staff thread has the process's own mask, of which the kernel shows the CPUs that are there. Once it was bound, to
-// the unbound CPUs for instance, its mask tells of no others, and a kernel before 6.2 forgets those that were not online
-// at the time: it is let go for a moment.
+// The staff thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
+// been bound, for instance to the unbound CPUs, its mask does not show other CPUs, and a kernel before 6.2 forgets the
+// CPUs that were offline at that time. So its mask is widened for a moment.
 CMWQ_INLINE cpuset placement::usable_now_locked() {
     const long tid = staff_tid_.load(acquire); // [TID-1]
     if (!env_.cpus.binds_threads() || tid == 0) return usable_;
@@ -264,11 +266,11 @@ CMWQ_INLINE void placement::check_cpus() {
         const scoped_lock g(lock_);
         cpuset now = usable_now_locked();
         if (now == usable_) return;
-        std::swap(usable_, now); // `now`: before
+        std::swap(usable_, now); // from here on `now` has the old set
         try {
             complaints = remap_locked();
         } catch (...) {
-            std::swap(usable_, now); // so that the next look tries again
+            std::swap(usable_, now); // so that the next check tries again
             throw;
         }
         env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
@@ -281,7 +283,7 @@ CMWQ_INLINE void placement::check_cpus() {
     env_.events.cpus_unavailable(complaints);
 }
 
-// Timers and housekeeping stay off the CPUs that unbound items stay off. `new_thread`: one of the two has just begun.
+// Binds the service thread and the staff thread to the unbound CPUs. `new_thread`: one of the two has just begun.
 CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
     const scoped_lock g(lock_);
     if (!env_.cpus.binds_threads()) return;
@@ -289,7 +291,7 @@ CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
         const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
         if (housekeeping == helper_cpus_ && (!new_thread || housekeeping.empty())) return;
         bind_helpers(housekeeping.empty() ? env_.cpus.allowed() : housekeeping);
-        helper_cpus_ = housekeeping; // if they are not there now, the next look binds them
+        helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the staff thread
         helpers_were_bound_ = true;
     } catch (const std::bad_alloc&) {
         env_.requests.defer_cpu_check();

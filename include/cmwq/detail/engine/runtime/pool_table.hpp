@@ -16,10 +16,10 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-inline constexpr unsigned nr_priorities = 3; // pools of a CPU with workers, in the order of `priority`
+inline constexpr unsigned nr_priorities = 3; // the pools with workers of a CPU, in the order of `priority`
 inline constexpr unsigned nr_pools_of_cpu = nr_priorities + nr_bh_priorities;
 
-/// What a runtime has for one of its CPUs.
+/// The pools and threads that a runtime has for one of its CPUs.
 struct cpu_record {
     cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number, unsigned index);
 
@@ -30,19 +30,20 @@ struct cpu_record {
     bottom_half_pool bottom_halves[nr_bh_priorities];
 };
 
-/// Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call every member.
+/// Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call every member that does
+/// not say otherwise.
 ///
 /// Letters: I set by the constructor
 class pool_table {
 public:
-    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56: work_access::location
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56 ids: work_access::location
 
     /// Throws std::bad_alloc.
     pool_table(const pool_env& env, std::uint64_t first_pool_id);
     pool_table(const pool_table&) = delete;
     pool_table& operator=(const pool_table&) = delete;
 
-    /// The first id, by which the runtime is known.
+    /// The first pool id, which identifies the runtime.
     [[nodiscard]] std::uint64_t id() const noexcept { return first_pool_id_; }
     [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
     [[nodiscard]] item_pool& pool(std::uint64_t pool_id) noexcept {
@@ -61,7 +62,7 @@ public:
         return cpus_[index]->bottom_halves[static_cast<unsigned>(p)];
     }
     [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->watch; }
-    /// The pools that queues of equal attributes share.
+    /// The pools that are shared by queues with equal attributes.
     [[nodiscard]] pool_registry& shared() noexcept { return registry_; }
     [[nodiscard]] const pool_registry& shared() const noexcept { return registry_; }
 
@@ -86,9 +87,9 @@ public:
     }
     [[nodiscard]] bool anything_pending() const noexcept;
 
-    /// ~runtime(): ends and joins all of their threads.
+    /// ~runtime() calls this: ends and joins all threads of the pools and CPUs.
     void end_threads() noexcept;
-    /// In a forked child: the threads do not exist.
+    /// Called in a forked child, where the threads do not exist.
     void forget_threads() noexcept;
 
 private:

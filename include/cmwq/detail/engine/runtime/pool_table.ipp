@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of cpu_record and pool_table.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
@@ -40,7 +42,7 @@ CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
     return pending;
 }
 
-// All are told to end before one is waited for: they get the CPU together, not one after the other.
+// Asks all threads to end before it joins the first, so that they end in parallel and not one after the other.
 CMWQ_INLINE void pool_table::end_threads() noexcept {
     for_each_cpu([](cpu_record& r) {
         r.watch.tell_to_end();

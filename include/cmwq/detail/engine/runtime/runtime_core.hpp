@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_core: the parts of a runtime, and the order in which they are made and ended.
+// runtime_core: the parts of a runtime, and the order in which they are made and end.
 #pragma once
 
 #include <cmwq/detail/engine/env/library_copy.hpp>
@@ -21,20 +21,22 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Any thread may call every member that does not say otherwise. Letters: I set by the constructor · A atomic
+/// Makes the parts and connects them; the parts decide. Any thread may call every member that does not say otherwise.
+/// Letters: I set by the constructor · A atomic
 class runtime_core final : public made_by, private clock_listener {
 public:
     /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its two threads cannot be created.
     explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
-    /// All queues are gone. Ends and joins all threads.
+    /// Ends and joins all threads. All queues must be gone.
     ~runtime_core();
     runtime_core(const runtime_core&) = delete;
     runtime_core& operator=(const runtime_core&) = delete;
 
-    /// Before a runtime is made that is never destroyed: the code of its threads is never unloaded.
+    /// Keeps the code of the library loaded for ever. Called before a runtime is made that is never destroyed, because
+    /// its threads run that code.
     static void stay_loaded() noexcept;
 
-    // --- parts ----------------------------------------------------------------------------------------------------------
+    // --- parts -------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] const pool_env& env() const noexcept { return env_; }
     [[nodiscard]] pool_table& pools() noexcept { return pools_; }
@@ -45,13 +47,14 @@ public:
     [[nodiscard]] timer_service& timers() noexcept { return timers_; }
     [[nodiscard]] const queue_list& queues() const noexcept { return queues_; }
 
-    // --- queues ---------------------------------------------------------------------------------------------------------
+    // --- queues ------------------------------------------------------------------------------------------------------
 
-    /// Throws as `placement::apply()`; the queue is not known then. `a`: of an attribute-keyed queue.
+    /// Makes the pwqs of a new queue, and enters it in the list. `a`: the attributes of an attribute-keyed queue, else
+    /// null. Throws as `placement::apply()`, and does not enter the queue then.
     void attach(queue_core& q, const attrs* a);
     void detach(queue_core& q) noexcept;
 
-    // --- what a program asks for: see cmwq::runtime ---------------------------------------------------------------------
+    // --- the members of cmwq::runtime --------------------------------------------------------------------------------
 
     /// Throws std::bad_alloc.
     void check_cpus();
@@ -59,16 +62,16 @@ public:
     /// Throws std::logic_error without a matching `freeze()`.
     void thaw();
     [[nodiscard]] bool is_frozen() const noexcept;
-    /// False: not until the deadline (steady clock, 0: none), or it was thawed meanwhile. Throws std::system_error if it
-    /// would wait for itself.
+    /// As `freezer::wait()`. Throws std::system_error in a freezable item of this runtime, and in any bottom half.
     [[nodiscard]] bool wait_frozen(std::int64_t deadline);
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] std::string dump() const;
 
-    // --- fork() ---------------------------------------------------------------------------------------------------------
+    // --- fork() ------------------------------------------------------------------------------------------------------
 
-    // As plain mutexes: one runtime after the other, the order of locks does not hold. The directory's lock keeps two
-    // threads from doing so at once.
+    // The order of locks does not hold here, because the runtimes are locked one after the other. So the locks are
+    // taken as plain mutexes, without the check of the order. The directory's lock lets only one thread at a time do
+    // this.
     void lock_for_fork() noexcept CMWQ_NO_TSA {
         for (mutex* m : locks_for_fork()) m->lock();
     }
@@ -76,11 +79,10 @@ public:
         for (mutex* m : locks_for_fork()) m->unlock();
     }
     [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
-    /// In the child, between the two: nothing of this runtime works any more, and nothing waits for it.
+    /// The child calls this between the two. From then on nothing in this runtime runs, and nothing waits for it.
     void mark_dead() noexcept;
 
-    atomic<unsigned> pins{
-        0}; ///< callers that look at the pools right now without a queue that keeps them (directory.hpp)
+    atomic<unsigned> pins{0}; ///< callers that use the pools now, without a queue that keeps the pools (directory.hpp)
     atomic<runtime_core*> next_listed{nullptr}; ///< the directory's list
 
 private:
@@ -91,7 +93,7 @@ private:
     void end_helpers() noexcept;
 
     const runtime_options options_; // I
-    atomic<bool> dead_{false};      // A: the parent's, in a forked child
+    atomic<bool> dead_{false};      // A: this is a forked child, and the runtime belongs to its parent
     cpu_map cpus_;
     thread_budget threads_;
     service_requests requests_;

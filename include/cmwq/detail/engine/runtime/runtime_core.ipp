@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of runtime_core.
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
@@ -20,9 +22,10 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- making and ending ------------------------------------------------------------------------------------------------
+// --- making and ending -----------------------------------------------------------------------------------------------
 
-/// As they are used: checked, and times that can still be added to the time.
+/// Returns the options as they are used: checked, and with an idle timeout that can be added to the current time
+/// without overflow.
 CMWQ_INLINE runtime_options checked(runtime_options o) {
     check_options(o);
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61};
@@ -83,21 +86,22 @@ CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
     done.store(true, relaxed);
 }
 
-// A clock of the program's has moved.
+// Called by the program's clock when it has advanced.
 CMWQ_INLINE void runtime_core::time_passed() noexcept {
     const std::int64_t time = env_.now();
     static_cast<void>(timers_.expire(time));
     static_cast<void>(staff_.cull_all(time));
 }
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- queues ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
-    // Not below, under the lock. In a child of fork() nothing of a dead runtime is looked up any more.
+    // Loads the topology before the lock is taken. In a child of fork(), the topology of a dead runtime is not used.
     if (a != nullptr && !is_dead()) static_cast<void>(cpus_.machine());
     const scoped_lock c(placement_.lock());
     if (is_dead()) {
-        // A child of fork(): locks may be held by threads that are not here, and queues have gone without leaving the list.
+        // A child of fork(): threads that do not exist here may hold locks, and queues may be gone but still on the
+        // list.
         q.mark_dead();
         return;
     }
@@ -108,11 +112,11 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
 }
 
 CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
-    const scoped_lock c(placement_.lock()); // a change that goes on may have a plan for it
+    const scoped_lock c(placement_.lock()); // waits for a change in progress, which may have a plan for `q`
     queues_.remove(q);
 }
 
-// --- for the program --------------------------------------------------------------------------------------------------
+// --- for the program -------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::check_cpus() {
     if (!is_dead()) placement_.check_cpus();
@@ -123,7 +127,7 @@ CMWQ_INLINE void runtime_core::freeze() {
 }
 
 CMWQ_INLINE void runtime_core::thaw() {
-    if (!is_dead()) freezer_.thaw(); // otherwise: the child of a fork() in a freeze
+    if (!is_dead()) freezer_.thaw(); // dead: the child of a fork() that happened during a freeze
 }
 
 CMWQ_INLINE bool runtime_core::is_frozen() const noexcept {
@@ -131,7 +135,7 @@ CMWQ_INLINE bool runtime_core::is_frozen() const noexcept {
 }
 
 CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
-    if (is_dead()) return true; // its locks may be held by threads that do not exist here
+    if (is_dead()) return true; // threads that do not exist here may hold its locks
     if (const worker* const self = own_run();
         self != nullptr && self->current_pwq->queue->freezable && owns(self->pool.id())) {
         throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
@@ -141,7 +145,7 @@ CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
 }
 
 CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
-    if (is_dead()) return {}; // the pools' locks may be held by threads that do not exist here
+    if (is_dead()) return {}; // threads that do not exist here may hold the locks of the pools
     runtime_stats total{.threads = threads_.nr_threads(), .peak_threads = threads_.peak_threads()};
     total.cpu_hogs = events_.nr_cpu_hogs();
     const auto add = [&](const item_pool& p) {
@@ -161,7 +165,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
     return total;
 }
 
-// --- fork() -----------------------------------------------------------------------------------------------------------
+// --- fork() ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     dead_.store(true, relaxed);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// service_thread: fires timers, calls rescuers, and is the monitor that finds what the sentinels cannot. It creates no
-// thread and waits for none, and takes no lock that a thread of low priority may hold for long.
+// service_thread: fires timers, calls rescuers, and is the monitor, which detects blocked workers that the sentinels do
+// not detect. It creates no thread and waits for none, and takes no lock that a thread of low priority may hold for
+// long.
 #pragma once
 
 #include <cmwq/detail/engine/env/pool_env.hpp>
@@ -14,6 +15,8 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// Any thread may call the public members; start() and join() once each.
+///
 /// Letters: I set by the constructor · S the thread itself · A atomic
 class service_thread {
 public:
@@ -22,7 +25,7 @@ public:
     service_thread(const service_thread&) = delete;
     service_thread& operator=(const service_thread&) = delete;
 
-    /// 0, or an errno.
+    /// Returns 0, or an errno.
     int start() noexcept { return env_.threads.start(thread_, &service_thread::thread_main, this); }
     void tell_to_end() noexcept {
         stop_.store(true, release); // [STOP]
@@ -47,10 +50,10 @@ private:
     freezer& freezer_;      // I
     thread thread_;         // I
     atomic<bool> stop_{false};
-    std::int64_t next_tick_ = 0;   // S: steady clock; 0: it does not monitor
+    std::int64_t next_tick_ = 0;   // S: steady clock; 0: the monitor sleeps
     std::int64_t tick_length_ = 0; // S: nanoseconds
     std::int64_t ticked_at_ = 0;   // S: steady clock
-    std::int64_t check_due_ = 0;   // S: when it asks for the next look at the CPUs; steady clock
+    std::int64_t check_due_ = 0;   // S: when to request the next routine check of the CPUs; steady clock
     int quiet_ticks_ = 0;          // S
 };
 

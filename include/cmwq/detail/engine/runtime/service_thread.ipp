@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of service_thread: its loop, the monitor's tick, and the reports of stalls.
 #pragma once
 
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
@@ -26,12 +28,12 @@ CMWQ_INLINE void service_thread::serve() noexcept {
     while (!stop_.load(acquire)) { // [STOP]
         if (env_.requests.take_freeze_check()) freezer_.wake_waiters();
         std::int64_t deadline = timers_.expire(env_.now());
-        if (env_.options.clock != nullptr) deadline = 0; // that clock says by itself when its time has changed
+        if (env_.options.clock != nullptr) deadline = 0; // that clock calls time_passed()
         env_.requests.sleep_as_service(sooner(deadline, monitor()));
     }
 }
 
-// When to tick next, steady clock; 0: nothing is to be watched.
+// Runs a tick if it is due. Returns when the next one is due, steady clock; 0: the monitor sleeps.
 CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
     constexpr std::int64_t shortest_tick = 1'000'000, longest_tick = 8'000'000;
     arming& armed = env_.requests.monitor();
@@ -43,7 +45,8 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
         next_tick_ = now + tick_length_;
         ticked_at_ = now;
     } else if (now >= next_tick_) {
-        // Cap the gap: after a pause of the virtual machine, for instance, the time was not observed.
+        // Limits the time since the last tick: after a pause of the virtual machine, for instance, the process did not
+        // run for all of that time.
         constexpr std::int64_t longest_gap = 100'000'000;
         const std::int64_t passed = std::min(now - std::exchange(ticked_at_, now), longest_gap);
         const bool eventful = tick(passed);
@@ -53,9 +56,9 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
     return next_tick_;
 }
 
-// Returns whether it had to do what the sentinels should have done.
+// One check of all pools. Returns whether it had to start a spare worker because no sentinel had done so.
 CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
-    constexpr int patience = 8; // quiet ticks before it goes to sleep: arming it again costs its user a system call
+    constexpr int patience = 8; // quiet ticks before the monitor sleeps: arming it costs a producer a system call
     const std::int64_t now = steady_now(), stalled_after = env_.options.watchdog.count();
     monitor_findings all;
     env_.pools.for_each_pool([&](rescuable_pool& p) {
@@ -72,7 +75,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wanted(); });
-    if (wanted) env_.requests.wake_staff(); // which could not create that thread, and tries again
+    if (wanted) env_.requests.wake_staff(); // the staff thread could not create the thread, and tries again
     all.pending |= wanted;
     if (now >= check_due_) {
         constexpr std::int64_t interval = 100'000'000;
@@ -94,10 +97,10 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     return all.eventful;
 }
 
-// --- stalls -----------------------------------------------------------------------------------------------------------
+// --- stalls ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void service_thread::report_stall(rescuable_pool& pool) noexcept {
-    try { // a copy: the record of a shared pool may be configured for another one as soon as its last queue has gone
+    try { // copies the spec: a shared pool may get another one as soon as its last queue is gone
         if (pool.is_per_cpu()) {
             report_stall(pool, pool.number(), "CPU " + std::to_string(pool.number()));
             return;
@@ -106,7 +109,7 @@ CMWQ_INLINE void service_thread::report_stall(rescuable_pool& pool) noexcept {
         if (env_.pools.shared().users_of(pool, spec) == 0) return;
         report_stall(pool, spec.pod.next(0), "CPUs " + spec.pod.to_string());
     } catch (const std::bad_alloc&) {
-        return; // reported after as much time again
+        return; // reported when the pool has stalled for as long again
     }
 }
 

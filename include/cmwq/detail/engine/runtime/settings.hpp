@@ -22,14 +22,15 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Sets the options that a text names. Blanks around words mean nothing; of an option that is named twice the last word
-/// counts.
+/// Sets the options that a text names. Blanks around words are ignored. If an option is named twice, the last value is
+/// used.
 class settings {
 public:
     /// `source`: where the text comes from, for messages.
     settings(std::string_view source, std::string_view text) : source_(source), text_(text) {}
 
-    /// `base` with what the text says. Throws std::invalid_argument, with the source, the word, and what is allowed.
+    /// Returns `base` with the options of the text set. Throws std::invalid_argument with the source, the wrong word,
+    /// and the values that are allowed.
     [[nodiscard]] runtime_options over(runtime_options base) const {
         if (trim(text_).empty()) return base;
         for (std::string_view rest = text_;;) {
@@ -41,7 +42,7 @@ public:
     }
 
 private:
-    // Every option that is a number, a switch, a duration, a scope or a set of CPUs. Calls f(name, option) for each.
+    // Calls f(name, option) for every option that is a number, a switch, a duration, a scope or a set of CPUs.
     template <class F>
     static void for_each_option(runtime_options& o, F&& f) {
         f("cpus", o.cpus);
@@ -128,7 +129,7 @@ private:
 
     static bool read(std::string_view text, cpuset& to) {
         if (text.empty() || text.find_first_not_of("0123456789-+") != std::string_view::npos) return false;
-        std::string list(text); // a comma ends the word
+        std::string list(text); // '+' separates CPUs, because a comma ends the word
         std::replace(list.begin(), list.end(), '+', ',');
         try {
             to = cpuset::parse(list);
@@ -138,7 +139,7 @@ private:
         return true;
     }
 
-    // Takes the digits off the front.
+    // Reads the digits at the front of `text`, and removes them. Returns whether the number fits into `to`.
     template <class T>
     static bool whole_number(std::string_view& text, T& to) noexcept {
         if (text.empty() || text.front() < '0' || text.front() > '9') return false; // no sign

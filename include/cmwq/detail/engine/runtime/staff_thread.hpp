@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// staff_thread: creates threads and joins them. Both may take long: a thread source may stall, and a thread ends when the
-// scheduler gives it a CPU. Nothing urgent depends on it.
+// staff_thread: creates threads and joins them. Both may take long: a thread source may stall, and a thread ends only
+// when the scheduler gives it a CPU. So nothing urgent depends on this thread.
 #pragma once
 
 #include <cmwq/detail/ds/intrusive_list.hpp>
@@ -16,8 +16,9 @@ namespace cmwq::inline CMWQ_NS::detail {
 
 class worker_set;
 
-/// Creates the first worker of a pool, sentinels and the threads of bottom halves, ends and joins surplus workers, frees
-/// what is not used any more, and looks which CPUs there are.
+/// Creates the first worker of a pool, sentinels, and the threads of bottom halves; ends and joins surplus workers;
+/// frees unused pwqs and pools; checks which CPUs are present. Any thread may call the public members; start() and
+/// join() once each.
 ///
 /// Letters: I set by the constructor · ST the thread itself · A atomic
 class staff_thread {
@@ -27,7 +28,7 @@ public:
     staff_thread(const staff_thread&) = delete;
     staff_thread& operator=(const staff_thread&) = delete;
 
-    /// 0, or an errno.
+    /// Returns 0, or an errno.
     int start() noexcept { return env_.threads.start(thread_, &staff_thread::thread_main, this); }
     void tell_to_end() noexcept {
         stop_.store(true, release); // [STOP]
@@ -36,8 +37,8 @@ public:
     void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
 
-    /// Also the thread that moves a clock of the program's: tells workers to end that have been idle for too long. Returns
-    /// when to look again, 0 for not at all; runtime clock.
+    /// Asks workers that have been idle for too long to end. Returns when to check again, runtime clock; 0: not at all.
+    /// If the program has its own clock, the thread that advances the clock calls this, and the staff thread does not.
     std::int64_t cull_all(std::int64_t now) noexcept;
 
 private:
@@ -57,10 +58,10 @@ private:
     placement& placement_;                      // I
     thread thread_;                             // I
     atomic<bool> stop_{false};                  // A
-    intrusive_list<worker, idle_tag> unjoined_; // ST: workers that had not ended when it looked
-    std::int64_t join_at_ = 0;                  // ST: steady clock; 0: there are none
-    std::int64_t join_pause_ = 0;               // ST: nanoseconds
-    std::int64_t checked_at_ = 0;               // ST: when it last looked which CPUs there are; steady clock
+    intrusive_list<worker, idle_tag> unjoined_; // ST: workers whose threads had not ended at the last check
+    std::int64_t join_at_ = 0;                  // ST: when to check again; steady clock; 0: no unjoined workers
+    std::int64_t join_pause_ = 0;               // ST: until the next check; nanoseconds
+    std::int64_t checked_at_ = 0;               // ST: when it last checked which CPUs are present; steady clock
 };
 
 } // namespace cmwq::inline CMWQ_NS::detail

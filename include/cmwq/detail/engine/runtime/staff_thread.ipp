@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of staff_thread.
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -23,24 +25,24 @@ CMWQ_INLINE void staff_thread::set_up_thread() noexcept {
 CMWQ_INLINE void staff_thread::serve() noexcept {
     set_up_thread();
     while (!stop_.load(acquire)) {                           // [STOP]
-        const std::int64_t again = join_ended(steady_now()); // first: there may be room for new ones
+        const std::int64_t again = join_ended(steady_now()); // first: frees places for new workers
         create_workers();
         create_bottom_half_threads();
         look_after_cpus();
         if (env_.requests.take_cleaning()) clean();
-        // A clock of the program's says by itself when its time has changed.
+        // A clock of the program calls time_passed() when it advances, and that calls cull_all().
         std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
         deadline = sooner(deadline, again);
         env_.requests.sleep_as_staff(sooner(deadline, env_.diagnosis.start_if_due(steady_now())));
     }
 }
 
-// --- creating threads -------------------------------------------------------------------------------------------------
+// --- creating threads ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void staff_thread::create_workers() noexcept {
     env_.pools.for_each_pool([this](rescuable_pool& p) {
         if (!p.take_request()) return;
-        // The pool notes that it creates a worker: if that takes long, rescuers are called.
+        // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
         if (!p.ensure_worker() && make_room_for(p)) static_cast<void>(p.ensure_worker());
         create_sentinels_of(p);
     });
@@ -51,7 +53,7 @@ CMWQ_INLINE void staff_thread::create_bottom_half_threads() noexcept {
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
-        env_.requests.arm_monitor(); // it is tried again at each tick
+        env_.requests.arm_monitor(); // the monitor requests a new attempt at each tick
     });
 }
 
@@ -65,7 +67,7 @@ CMWQ_INLINE void staff_thread::create_sentinels_of(worker_set& pool) noexcept {
     });
 }
 
-// Within the limit of threads, if that is what keeps the pool from having one. Whether there is room now.
+// If the limit of threads keeps `pool` from having a worker, asks another pool to give one up. Returns whether one did.
 CMWQ_INLINE bool staff_thread::make_room_for(const worker_set& pool) noexcept {
     if (!env_.threads.is_exhausted()) return false;
     bool made = false;
@@ -73,14 +75,14 @@ CMWQ_INLINE bool staff_thread::make_room_for(const worker_set& pool) noexcept {
         env_.pools.for_each_pool([&](rescuable_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
     };
     ask_all(false);
-    // A pool that has no worker at all gets one that is only somebody's spare.
+    // A pool that has no worker at all may take the spare of another pool.
     if (!made && pool.summary().workers == 0) ask_all(true);
     return made;
 }
 
-// --- threads that end -------------------------------------------------------------------------------------------------
+// --- threads that end ------------------------------------------------------------------------------------------------
 
-// Joins the threads that are gone, and waits for none. When to look again, 0: not; steady clock.
+// Joins the threads that are gone, and waits for none. Returns when to check again, steady clock; 0: not at all.
 CMWQ_INLINE std::int64_t staff_thread::join_ended(std::int64_t now) noexcept {
     constexpr std::int64_t shortest = 1'000'000, longest = 100'000'000;
     bool more = false, gone = false;
@@ -95,7 +97,7 @@ CMWQ_INLINE std::int64_t staff_thread::join_ended(std::int64_t now) noexcept {
         worker& one = *w;
         w = unjoined_.next(one);
         if (!one.os_thread.try_join()) continue;
-        unjoined_.remove(one); // from a list that shares its link with those of the pool
+        unjoined_.remove(one); // before the pool gets the record back: its idle list uses the same link
         if (static_cast<worker_set&>(one.pool).thread_is_gone(one)) gone = true;
         else unjoined_.push_back(one);
     }
@@ -115,7 +117,7 @@ CMWQ_INLINE std::int64_t staff_thread::cull_all(std::int64_t now) noexcept {
     return next;
 }
 
-// --- cleaning, CPUs ---------------------------------------------------------------------------------------------------
+// --- cleaning, CPUs --------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void staff_thread::clean() noexcept {
     queues_.for_each([](queue_core& q) {
@@ -124,8 +126,8 @@ CMWQ_INLINE void staff_thread::clean() noexcept {
     env_.pools.shared().end_unused();
 }
 
-// The CPUs of the process may change at any time. Nothing tells; but a worker notices that it is not on its CPU, and
-// while there is something to do the monitor runs, and asks for a look from time to time.
+// The CPUs of the process may change at any time, without a notification. But a worker notices that it is not on its
+// CPU, and requests a check; and the monitor, which runs while items are pending, requests one at regular intervals.
 CMWQ_INLINE void staff_thread::look_after_cpus() noexcept {
     constexpr std::int64_t interval = 100'000'000;
     const bool routine = env_.requests.take_routine_cpu_check();
@@ -138,7 +140,7 @@ CMWQ_INLINE void staff_thread::look_after_cpus() noexcept {
     try {
         placement_.check_cpus();
     } catch (const std::bad_alloc&) {
-        checked_at_ = 0; // at the next opportunity
+        checked_at_ = 0; // so that the next request checks again
     }
 }
 

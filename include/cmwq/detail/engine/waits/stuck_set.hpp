@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// stuck_set: which of many waits will never end, because they keep each other from it. It knows nothing of items: a
-// graph, and its greatest set of nodes that all depend on nodes of that set.
+// stuck_set: which of many waits never end, because they depend on each other. It does not know items: it finds the
+// greatest set of nodes of a graph that all depend on nodes of that set.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -14,26 +14,28 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Nodes are stuck until something says that they will end. Its time grows with the number of nodes and edges, whatever
-/// their order: each edge is followed once, from the node that ends back to the one that depends on it.
+/// Every node counts as stuck until solve() finds that it will end. The time is linear in the number of nodes and
+/// edges, in any order: each edge is followed once, from a node that ends back to the node that depends on it. Used by
+/// one thread at a time.
 class stuck_set {
 public:
     using node = std::uint32_t;
 
-    /// All of these throw std::bad_alloc, and nothing but the destructor is of use then.
-    /// It ends as soon as all that it depends on will end; at once, if that is nothing.
+    /// All functions that change the set throw std::bad_alloc. After that only the destructor may be called.
+    ///
+    /// Adds a node that ends when all nodes that it depends on end; it ends if there are none.
     node add_any() { return add(false); }
-    /// It ends as soon as one of those that it depends on will end; at once, if there is none.
+    /// Adds a node that ends when one of the nodes that it depends on ends; it ends if there are none.
     node add_all() { return add(true); }
     void add_edge(node who, node depends_on) { edges_.emplace_back(who, depends_on); }
-    /// It ends, whatever it depends on.
+    /// The node ends, regardless of its dependencies.
     void let_end(node n) { ending_.push_back(n); }
 
-    /// Once, when all has been added.
+    /// Called once, after all nodes and edges have been added.
     void solve() {
         sort_edges(forward_, [](const edge& e) { return e; });
         sort_edges(backward_, [](const edge& e) { return edge{e.second, e.first}; });
-        std::vector<std::uint32_t> holds(size()); // how many more may end before it does
+        std::vector<std::uint32_t> holds(size()); // how many more nodes must end before this one ends
         for (node n = 0; n < size(); ++n) {
             const std::size_t degree = forward_.of(n).size();
             holds[n] = degree != 0 && needs_all_[n] ? 1 : static_cast<std::uint32_t>(degree);
@@ -52,20 +54,20 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return stuck_.size(); }
     [[nodiscard]] bool is_stuck(node n) const noexcept { return stuck_[n]; }
-    /// Calls f(node) for each that `n` depends on. After solve().
+    /// Calls f(node) for each node that `n` depends on. After solve().
     template <class F>
     void for_each_awaited(node n, F&& f) const {
         for (const node m : forward_.of(n)) f(m);
     }
 
-    // --- knots: after solve() -------------------------------------------------------------------------------------------
+    // --- knots: after solve() ----------------------------------------------------------------------------------------
 
-    /// A node that is stuck leads to some that are stuck because of each other: a knot. Returns which, counted from 0.
-    /// Over all nodes together this follows each edge twice at most.
+    /// From every stuck node a path leads to a knot: stuck nodes that depend on each other. Returns the number of that
+    /// knot, counted from 0. All calls together follow each edge at most twice. `n` is stuck.
     std::size_t knot_of(node n) {
         knot_.resize(size(), none);
         std::vector<node> path;
-        while (knot_[n] == none) { // along any edge, until it comes back to where it has been
+        while (knot_[n] == none) { // along any edge between stuck nodes, until a node with a known knot or on this path
             knot_[n] = on_path;
             path.push_back(n);
             n = stuck_successor(n);
@@ -83,7 +85,7 @@ private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max(), on_path = none - 1;
 
     struct adjacency {
-        std::vector<std::size_t> first; // of each node, and the end
+        std::vector<std::size_t> first; // index in `to` of the first edge of each node, and the end
         std::vector<node> to;
 
         struct range {
@@ -119,10 +121,11 @@ private:
         for (const node m : forward_.of(n)) {
             if (stuck_[m]) return m;
         }
-        return n; // not reached: who is stuck depends on one that is
+        return n; // not reached: a stuck node depends on a stuck node
     }
 
-    // Whatever is stuck and can be reached from `n`, which is on a cycle, belongs to it, unless it was told already.
+    // Makes a knot of all stuck nodes that can be reached from `n`, which is on a cycle, except those that are in a
+    // knot already.
     void tie(node n) {
         std::vector<node> members{n};
         const std::size_t id = knots_.size();
@@ -139,9 +142,9 @@ private:
 
     std::vector<edge> edges_;
     std::vector<bool> needs_all_, stuck_;
-    std::vector<node> ending_; // will end, and those that depend on it do not know yet
+    std::vector<node> ending_; // nodes that end, but whose dependents have not been updated
     adjacency forward_, backward_;
-    std::vector<std::size_t> knot_; // of each node, as far as it is known
+    std::vector<std::size_t> knot_; // the knot of each node, as far as it is known
     std::vector<std::vector<node>> knots_;
 };
 

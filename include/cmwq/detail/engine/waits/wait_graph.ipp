@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The graph of waits.
+// The bodies of registered_wait and wait_graph.
 //
-// While the lock of the graph is held nobody who is registered goes on: its thread sleeps, or waits for the lock to leave
-// the graph. So a run whose thread is registered does not end, and an edge to such a run, seen under the lock of its
-// pool, lasts as long as both stay registered. A search holds the lock all the time; wait_look.ipp tells how a look does
-// with less.
+// While the lock of the graph is held, no registered thread continues: it sleeps, or waits for the lock to leave the
+// graph. So a run whose thread is registered does not end, and an edge to such a run, read under the lock of its pool,
+// exists as long as both stay registered. A search for a cycle holds the lock all the time. A check holds it for less:
+// see wait_look.ipp.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -24,7 +24,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-// --- one wait ---------------------------------------------------------------------------------------------------------
+// --- one wait --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw,
                                              std::uint64_t pool_id)
@@ -37,7 +37,7 @@ CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, 
     enter();
 }
 
-// Check and registration are one step: of those who close a cycle together, the last one sees it.
+// Search and registration are one step under the lock: if several waits close a cycle together, the last one finds it.
 CMWQ_INLINE void registered_wait::enter() {
     if (self_ == nullptr) return;
     check_rescue();
@@ -51,7 +51,7 @@ CMWQ_INLINE void registered_wait::enter() {
         try {
             cycle = graph.report_cycle_locked(*last);
         } catch (const std::bad_alloc&) {
-            cycle.clear(); // said in fewer words
+            cycle.clear(); // the message does not name the cycle
         }
         if (!by_.may_throw) {
             for (registered_wait* r = last; r != nullptr; r = r->from_) r->reported_ = true;
@@ -69,12 +69,13 @@ CMWQ_INLINE void registered_wait::enter() {
     throw_deadlock(describe_cycle(cycle));
 }
 
-// Who is to go on without memory must not wait for somebody who needs it.
+// An item with a rescuer is to make progress without memory, so it must not wait for items that need a new thread.
+// Reports such a wait as an event.
 CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     queue_core& mine = *self_->current_pwq->queue;
     if (mine.own_rescuer == nullptr || !by_.of_pending) return;
     const auto depends_on = [](const queue_core* q) {
-        return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // which needs no thread
+        return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // that needs no thread
     };
     bool depends = false;
     std::string other;
@@ -89,7 +90,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
                 if (depends) other = q->name;
             });
         }
-    } catch (const std::bad_alloc&) { // what could be told would have no names
+    } catch (const std::bad_alloc&) { // no memory for the names in the message
         return;
     }
     if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
@@ -100,7 +101,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     });
 }
 
-// Nobody has been told yet that this thread sleeps, so it can leave at any moment.
+// The thread does not sleep yet, so it may take its waiters back at any time.
 CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
     for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->stop_waiting(nodes_[i]);
     if (iw_ == nullptr) return;
@@ -116,7 +117,7 @@ CMWQ_INLINE registered_wait::~registered_wait() {
     graph.lock_.unlock();
 }
 
-// --- the graph --------------------------------------------------------------------------------------------------------
+// --- the graph -------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
     for (;;) {
@@ -127,7 +128,8 @@ CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
     }
 }
 
-// The one at the lower address stays, so that all who merge agree. As plain mutexes: of that rank nobody else takes two.
+// The graph at the lower address remains, so that concurrent merges agree. The locks are taken as plain mutexes,
+// without the check of the order: this is the only function that takes two locks of that rank.
 CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
     for (;;) {
         wait_graph *to = &root_of(a), *from = &root_of(b);
@@ -138,12 +140,13 @@ CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
         second.lock();
         const bool are_roots = to->merged_into_.load(relaxed) == nullptr && from->merged_into_.load(relaxed) == nullptr;
         if (are_roots) {
-            while (registered_wait* const r = from->waits_.back()) { // the oldest first
+            while (registered_wait* const r = from->waits_.back()) { // oldest first
                 from->waits_.remove(*r);
                 r->seen_by_ = 0;
                 to->waits_.push_front(*r);
             }
-            // What has been marked by searches of either is not by the next one. A look that goes on comes to nothing.
+            // With the greater count, the next search has a number that no wait of either graph is marked with. A check
+            // in progress has no result.
             to->search_ = std::max(to->search_, from->search_);
             from->look_ = 0;
             from->next_to_see_ = nullptr;
@@ -164,7 +167,7 @@ CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
     waits_.push_front(r);
     for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = &r;
-        if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // does not change before it is delisted
+        if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // `k` keeps this pwq until it is delisted
     }
 }
 
@@ -187,14 +190,15 @@ template <class F>
 void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept {
     for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->for_each_waiting_run(r.nodes_[i], search, f);
     if (r.iw_ == nullptr) return;
-    const directory::pin at(r.pool_id_); // what it waits for may have happened, and the runtime be on its way
+    const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
     worker* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
     if (k != nullptr && k->waits != nullptr) f(*k);
 }
 
-// Follows runs that wait for runs, until one comes back to where it began. Nobody but those runs could break such a
-// cycle, and none of them will. Returns the last wait, from which `from_` leads back.
+// Follows runs that wait for runs, until a wait leads back to `start`. Only the runs of such a cycle could break it,
+// and they all wait. Returns the last wait of the cycle, from which `from_` leads back to `start`; null: there is no
+// cycle.
 CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& start) noexcept {
     const std::uint64_t search = ++search_;
     registered_wait* found = nullptr;
@@ -216,7 +220,7 @@ CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& star
     return found;
 }
 
-// --- telling ----------------------------------------------------------------------------------------------------------
+// --- reports ---------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
     wait_report w;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// wait_look: one look at all waits of the process, for those that will never end.
+// wait_look: one check of all registered waits, which finds those that never end.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
@@ -17,16 +17,16 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// What a look keeps of a wait that it has met. Under the lock of the graph.
+/// The record of a wait that a check has visited. Under the lock of the graph.
 struct seen_wait {
-    registered_wait* wait; ///< there as long as it is not gone
-    std::uint32_t number;  ///< among those of this look
-    bool looked_at = false;
-    bool gone = false; ///< it has ended since
+    registered_wait* wait;  ///< valid until it is `gone`
+    std::uint32_t number;   ///< the number of its node, among the records of this check
+    bool looked_at = false; ///< its edges have been read
+    bool gone = false;      ///< it has ended since
 };
 
-/// Made and used by one thread, one at a time: the lock of looks is held. All of these throw std::bad_alloc, unless they
-/// say otherwise; then the look has come to nothing.
+/// One check: collect(), solve(), publish(), in this order. Made and used by one thread that holds the lock of checks.
+/// All members that are not noexcept throw std::bad_alloc; the check has no result then.
 class wait_look {
 public:
     explicit wait_look(wait_graph& g) noexcept CMWQ_EXCLUDES(g.lock_);
@@ -34,38 +34,41 @@ public:
     wait_look(const wait_look&) = delete;
     wait_look& operator=(const wait_look&) = delete;
 
-    /// Collects what all waits wait for, a few at a time under the lock.
+    /// Reads what each wait depends on. Takes the lock of the graph for a few waits at a time.
     void collect() CMWQ_NO_TSA;
-    /// Finds those that are stuck. No lock is held.
+    /// Finds the waits that are stuck. The computation holds no lock; for a moment before, it takes that of the graph.
     void solve();
-    /// Notes with the waits what has been found, and tells the knots of waits of the runtime of `env` that have been found before, too.
+    /// Notes the result in the waits. Returns the reports of the knots that have waits of the runtime of `env`, that an
+    /// earlier check has found as well, and that have not been reported.
     [[nodiscard]] std::vector<std::vector<wait_report>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
-    /// After that: when to look at the waits of the runtime of `env` again; 0: none is left.
+    /// After publish(): when to check the waits of the runtime of `env` again, steady clock; 0: none is left to check.
     [[nodiscard]] std::int64_t next() const noexcept { return next_; }
-    /// False: the graph has gone into another one meanwhile, and nothing has come of it.
+    /// After publish(). False: the graph was merged into another one during the check, which therefore has no result.
     [[nodiscard]] bool lasted() const noexcept { return lasted_; }
-    /// How many things had to be looked at.
+    /// How many waits, pwqs and items have been read: a measure of the cost.
     [[nodiscard]] std::size_t nr_steps() const noexcept { return nr_steps_; }
 
 private:
     using node = stuck_set::node;
 
-    /// What shares one limit, and is to have room for an item that is awaited.
+    /// A limit of a queue (its slots, or one pwq) behind which an awaited item is pending.
     struct limited {
         std::string queue;
         unsigned max_active;
-        unsigned all = 0;    ///< active items
-        bool frozen = false; ///< somebody is going to end that
+        unsigned all = 0;    ///< active items; in add_limits(): those not known to be held by a wait
+        bool frozen = false; ///< the items wait for a thaw, which counts as certain
         node id = 0;
     };
+    /// A pwq that shares a limit.
     struct part {
-        std::size_t limit; ///< in limits_
-        std::uint64_t nr_left;
+        std::size_t limit;     ///< in limits_
+        std::uint64_t nr_left; ///< items that had left the pwq when it was read
     };
+    /// A node that waits for items of a pwq.
     struct awaited_items {
         node who;
         const pool_workqueue* pwq;
-        std::uint64_t generation; ///< this one and all before
+        std::uint64_t generation; ///< waits for items of this one and all earlier ones
     };
     enum class knot_state : unsigned char { unknown, open, told };
 
@@ -86,14 +89,14 @@ private:
     bool lasted_ = false;
     std::deque<seen_wait> seen_;
     std::vector<item_pool::held_item> room_, held_;
-    std::vector<std::pair<node, node>> for_runs_;         // who waits, for the end of whose wait
-    std::vector<awaited_items> for_items_;                // who waits for items of a pwq
-    std::vector<std::pair<node, std::size_t>> for_limit_; // who waits for room in limits_
+    std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for
+    std::vector<awaited_items> for_items_;                // waits for items of a pwq
+    std::vector<std::pair<node, std::size_t>> for_limit_; // a wait, and the index in limits_ of the limit
     std::vector<limited> limits_;
-    std::unordered_map<const void*, std::size_t> limit_by_key_; // its slots, or its pwq
+    std::unordered_map<const void*, std::size_t> limit_by_key_; // the key is the slots, or the pwq
     std::unordered_map<const pool_workqueue*, part> parts_;
     stuck_set stuck_;
-    std::size_t nr_left_ = 0; // waits to be looked at
+    std::size_t nr_left_ = 0; // waits still to be read
     std::size_t nr_steps_ = 0;
     std::int64_t next_ = 0;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A look at the waits.
+// The bodies of wait_look, and wait_graph::look().
 //
-// Whoever wants to wait, or has waited, needs the lock of the graph: it is held for a few waits at a time, and not while
-// the answer is worked out. So what is collected was true at different moments. It is still sound: a run whose wait has
-// been registered all the time has not ended, nor has a wait that has been registered all the time, and the edge between
-// the two, once seen, is still there. Waits that have ended meanwhile, or begun, count as ending. Only an item that is
-// pending may be taken away behind its limit or a run; the former is noticed by the number of those that have left, and
-// what is reported has been found by two looks with some time between them.
+// Every thread that begins or ends a wait needs the lock of the graph. A check therefore holds it for a few waits at a
+// time, and not while it computes the result. So the edges are read at different moments. The result is still sound: if
+// a wait has been registered all the time, neither it nor its run has ended, and an edge between two such waits, once
+// read, still exists. Waits that have ended or begun during the check count as ending. Only a pending item, behind a
+// limit or behind a run, can be cancelled meanwhile. Behind a limit, the check notices this by the number of items that
+// have left the pwq. In both cases, a wait is reported only if two checks, some time apart, have found it stuck.
 #pragma once
 
 #include <cmwq/detail/engine/env/diagnosis_thread.hpp>
@@ -31,7 +31,7 @@ CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
     if (graph_.merged_into_.load(relaxed) == nullptr) {
         number_ = graph_.look_ = ++graph_.nr_looks_;
         graph_.next_to_see_ = graph_.waits_.back();
-        nr_left_ = graph_.waits_.size(); // what comes later does not keep it busy for ever
+        nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
     }
     graph_.lock_.unlock();
 }
@@ -47,7 +47,7 @@ CMWQ_INLINE wait_look::~wait_look() {
 
 CMWQ_INLINE bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
 
-// --- collecting -------------------------------------------------------------------------------------------------------
+// --- collecting ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void wait_look::collect() {
     constexpr std::size_t batch = 64;
@@ -68,7 +68,7 @@ CMWQ_INLINE void wait_look::collect() {
             throw;
         }
         graph_.lock_.unlock();
-        if (more) yield_this_thread(); // somebody may wait for the lock
+        if (more) yield_this_thread(); // other threads may wait for the lock
     }
 }
 
@@ -95,23 +95,23 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
         if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
     }
     if (r.iw_ == nullptr) return;
-    const directory::pin at(r.pool_id_); // what it waits for may have happened, and the runtime be on its way
+    const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
     item_pool& pool = at.runtime->pool(r.pool_id_);
     const item_pool::awaited_item a = pool.look_at(*r.iw_);
     await_run_locked(who, a.run != nullptr ? a.run : a.before);
     if (a.inactive_on == nullptr) return;
-    // The queue of a pending item stays as long as its runtime cannot forget it.
+    // While with_all_kept() holds the list of queues, the queue of a pending item cannot be destroyed.
     at.runtime->queues().with_all_kept([&] {
         const item_pool::awaited_item now = pool.look_at(*r.iw_);
-        if (now.inactive_on == nullptr) return; // nothing that keeps it from ending, as far as can be told
+        if (now.inactive_on == nullptr) return; // it is not behind a limit any more
         for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on, now.inactive_on->slots));
     });
 }
 
 CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
     if (room_.empty()) room_.resize(1);
-    for (std::size_t n = 0;; room_.resize(n)) { // nothing is allocated under the lock of a pool
+    for (std::size_t n = 0;; room_.resize(n)) { // allocates without the lock of the pool
         n = k.pool.held_by(k, room_.data(), room_.size());
         if (n > room_.size()) continue;
         nr_steps_ += n;
@@ -145,10 +145,10 @@ CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const po
     return at->second;
 }
 
-// --- the answer -------------------------------------------------------------------------------------------------------
+// --- the result ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void wait_look::solve() {
-    for (std::size_t i = 0; i < seen_.size(); ++i) static_cast<void>(stuck_.add_any()); // their numbers
+    for (std::size_t i = 0; i < seen_.size(); ++i) static_cast<void>(stuck_.add_any()); // node i is seen_[i]
     add_limits();
     add_generations();
     for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
@@ -165,8 +165,9 @@ CMWQ_INLINE void wait_look::solve() {
     stuck_.solve();
 }
 
-// There will be room as soon as one of the active items ends. If they are not all runs that wait, or behind such runs, one
-// will. Nothing active at all is between two states.
+// An item behind a limit becomes active when one of the active items ends. One of them ends, unless all are runs that
+// wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts
+// as ending.
 CMWQ_INLINE void wait_look::add_limits() {
     for (limited& l : limits_) l.id = stuck_.add_all();
     for (const item_pool::held_item& h : held_) {
@@ -177,7 +178,7 @@ CMWQ_INLINE void wait_look::add_limits() {
             --l.all;
             stuck_.add_edge(l.id, h.wait);
         } else {
-            stuck_.let_end(l.id); // things have moved between two looks
+            stuck_.let_end(l.id); // an item has left the pwq since it was read
         }
     }
     for (const limited& l : limits_) {
@@ -186,8 +187,9 @@ CMWQ_INLINE void wait_look::add_limits() {
     for (const auto& [who, limit] : for_limit_) stuck_.add_edge(who, limits_[limit].id);
 }
 
-// Those who wait for the items of a pwq up to some generation wait for those of that generation, and for whatever those
-// wait who wait for the one before. So thousands who flush one queue are as many edges.
+// Makes a node for each generation of a pwq that has held items. It depends on the waits that hold items of that
+// generation, and on the node of the generation before. A wait for the items up to a generation depends on one such
+// node. So a thousand flushes of one queue add only a thousand edges.
 CMWQ_INLINE void wait_look::add_generations() {
     struct generation {
         const pool_workqueue* pwq;
@@ -217,13 +219,14 @@ CMWQ_INLINE void wait_look::add_generations() {
     }
 }
 
-// --- what comes of it -------------------------------------------------------------------------------------------------
+// --- notes and reports -----------------------------------------------------------------------------------------------
 
 CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
     return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
 }
 
-// Empty: not all of the waits have been found twice, or all have been reported.
+// Returns the reports of a knot, and marks its waits as reported. Empty if two checks have not found all of its waits
+// (then `confirmed` is false), or if all have been reported.
 CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vector<node>& members, std::int64_t now,
                                                                  bool& confirmed) {
     constexpr std::size_t enough = 64;
@@ -255,16 +258,16 @@ CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vect
     return told;
 }
 
-// A wait is looked at often while it is young, and then again whenever it has lasted twice as long: something else than a
-// wait may have made it stuck, a limit that was lowered for instance. One that is suspected is looked at soon.
+// A wait is checked often while it is young, and later whenever it has lasted twice as long, because not only a new
+// wait can make it stuck, but also a lowered limit, for instance. A wait that was found stuck is checked again soon.
 CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_env& env, std::int64_t now) {
     constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
     constexpr std::size_t none = ~std::size_t{0};
-    std::vector<std::size_t> knots(seen_.size(), none); // where each one leads
+    std::vector<std::size_t> knots(seen_.size(), none); // the knot that each wait leads to
     for (node n = 0; n < seen_.size(); ++n) {
         if (stuck_.is_stuck(n)) knots[n] = stuck_.knot_of(n);
     }
-    std::vector<knot_state> states(seen_.size(), knot_state::unknown); // there are fewer knots
+    std::vector<knot_state> states(seen_.size(), knot_state::unknown); // as many as waits: there are fewer knots
     std::vector<std::vector<wait_report>> told;
     graph_.lock_.lock();
     lasted_ = goes_on_locked();
@@ -288,7 +291,7 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
             }
             if (states[knot] == knot_state::told) s.wait->reported_ = true;
         }
-        // NOLINTNEXTLINE(bugprone-empty-catch): what could not be told is told at the next look
+        // NOLINTNEXTLINE(bugprone-empty-catch): the next check reports the rest
     } catch (const std::bad_alloc&) {}
     for (const seen_wait& s : seen_) {
         if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, env)) continue;
@@ -300,10 +303,10 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
     return told;
 }
 
-// --- when it is time --------------------------------------------------------------------------------------------------
+// --- scheduling of checks --------------------------------------------------------------------------------------------
 
 CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
-    constexpr std::int64_t pause_for_a_step = 20'000; // fifty times what one takes, and more
+    constexpr std::int64_t pause_for_a_step = 20'000; // nanoseconds; over fifty times the cost of a step
     diagnosis_thread& d = env.diagnosis;
     const std::int64_t due = d.waits_due();
     const std::int64_t now = steady_now();
@@ -313,7 +316,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     std::size_t nr_steps = 0;
     wait_graph& g = get_locked();
     g.is_locked();
-    d.set_waits_due(0); // who registers from here on asks for a look
+    d.set_waits_due(0); // a wait that is registered from here on requests a check
     g.lock_.unlock();
     try {
         const scoped_lock one(g.looks_);
@@ -323,7 +326,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
         knots = looking.publish(env, now);
         if (looking.lasted()) next = looking.next();
         nr_steps = looking.nr_steps();
-        // NOLINTNEXTLINE(bugprone-empty-catch): there is a next look
+        // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
     } catch (const std::bad_alloc&) {}
     wait_graph& after = get_locked();
     after.is_locked();

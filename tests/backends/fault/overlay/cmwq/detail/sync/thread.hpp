@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The thread of the fault backend.
 #pragma once
 
 #include <cmwq/detail/os/thread.hpp>
@@ -8,7 +10,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Late at its work, or not to be had.
+/// A thread that may begin late, or cannot be created.
 class thread : public os::thread {
 public:
     int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The clock of the model backend.
 #pragma once
 
 #include <model/core.hpp>
@@ -7,7 +9,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
-/// Virtual time. In a search it moves when nothing else can; in a simulation by burning and sleeping.
+/// Virtual time. In a search it advances when no thread can run; in a simulation by burning and sleeping.
 inline std::int64_t steady_now() noexcept {
     model::world* w = model::world::current();
     return w != nullptr ? w->now() : model::start_of_time;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The parker of the model backend.
 #pragma once
 
 #include <model/carrier.hpp>
@@ -7,6 +9,7 @@
 
 namespace cmwq::inline CMWQ_NS::detail {
 
+/// A wrong use (destroyed while its owner sleeps, two owners) fails the run.
 class parker : private model::carrier {
 public:
     constexpr parker() noexcept : carrier('p') {}

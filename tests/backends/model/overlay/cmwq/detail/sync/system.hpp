@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The process-wide system functions of the model backend: fixed answers, and the CPUs of the run's machine.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -13,7 +15,7 @@
 namespace cmwq::inline CMWQ_NS::detail {
 
 using os::describe_activity;
-using os::describe_function; // as it is: it waits for no thread that the model schedules
+using os::describe_function; // the real one: it waits for no logical thread
 using os::keep_loaded;
 
 template <class F>

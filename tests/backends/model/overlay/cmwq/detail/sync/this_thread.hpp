@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The running logical thread of the model backend: its slots and its CPU.
 #pragma once
 
 #include <model/core.hpp>
@@ -13,7 +15,7 @@ inline thread_slots& own_thread_slots() noexcept {
 
 inline thread_slots& this_thread_slots() noexcept { return own_thread_slots(); } // there is one copy of the library
 
-/// The CPU that the logical thread is bound to, or was said to be on (model::set_current_cpu).
+/// The CPU that the logical thread is bound to, or that model::set_current_cpu() has set.
 inline unsigned current_cpu() noexcept {
     model::world* w = model::world::current();
     return w != nullptr ? w->self().cpu : 0;
