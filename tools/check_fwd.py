@@ -8,7 +8,7 @@ import sys
 import planted
 
 NAME = re.compile(r"^(?:class|struct|enum class)\s+(?:\[\[\w+\]\]\s*)?(\w+)[^;{]*\{", re.MULTILINE)
-DETAIL = re.compile(r"namespace (?:detail|cmwq::inline CMWQ_NS::detail) \{")
+DETAIL = re.compile(r"namespace detail(?:::\w+)* \{")
 
 
 def without_detail(text):

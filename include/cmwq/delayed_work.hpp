@@ -7,7 +7,7 @@
 #include <cmwq/detail/api/work_timer.hpp>
 #include <cmwq/work.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// An item that a queue can run after a delay: `workqueue_base::queue_after()`. All members of `work_base` apply and
 /// include an armed timer. `workqueue_base::modify()` gives the item a new time; that ends the `flush()` calls in which
@@ -44,4 +44,4 @@ private:
     F f_;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -6,7 +6,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 // Policies and options.
 struct bound;
@@ -60,4 +60,4 @@ class blocking_region;
 class bh_disable_guard;
 enum class block_kind : unsigned char;
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

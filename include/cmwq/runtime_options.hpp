@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 namespace detail {
 class thread_budget;
@@ -28,7 +28,7 @@ struct event {
         priority_refused, ///< threads did not get their class or nice value: permission is missing
         binding_refused,  ///< a worker could not be bound to its CPU
         sentinel_refused, ///< SCHED_IDLE is not available: the monitor notices blocked workers, in milliseconds
-        no_thread,        ///< the system refused a thread; the staff thread tries again
+        no_thread,        ///< the system refused a thread; the manager thread tries again
         cpus_unavailable, ///< a queue lost all CPUs that its attributes name; it uses others
         bh_blocked,       ///< an item of a bottom-half queue blocked; noticed in builds with assertions
         thread_limit,     ///< `max_threads` is reached: pools that need another worker have to wait
@@ -189,4 +189,4 @@ struct runtime_options {
     thread_source* threads = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

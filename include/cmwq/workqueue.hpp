@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// The operations of all queues, for every policy. A function that works with any policy takes a reference to this.
 ///
@@ -313,4 +313,4 @@ private:
     workqueue(runtime* rt, options<Policy>&& o) : workqueue_base(rt, Policy{}, o) {}
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

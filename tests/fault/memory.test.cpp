@@ -262,22 +262,22 @@ TEST_CASE("memory: queries and refresh_topology() fail without an effect") {
 }
 
 TEST_CASE("memory: a CPU may go and return before there was memory for the change") {
-    const std::vector<long> before = tasks_named("cmwq/staff");
+    const std::vector<long> before = tasks_named("cmwq/manager");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     CHECK(works(q));
-    std::vector<long> staff;
+    std::vector<long> manager;
     CHECK(eventually([&] {
-        staff = tasks_named("cmwq/staff");
-        std::erase_if(staff, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
-        return staff.size() == 1;
+        manager = tasks_named("cmwq/manager");
+        std::erase_if(manager, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
+        return manager.size() == 1;
     }));
-    // The runtime takes the CPUs that its staff thread may use for those that are there.
+    // The runtime takes the CPUs that its manager thread may use for those that are there.
     const unsigned last = cmwq_test::core_of(rt).env().cpus.nr_cpus() - 1;
     const auto& pool = cmwq_test::core_of(rt).pools().pool_at(last, cmwq::priority::normal);
     const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{cmwq_test::core_of(rt).env().cpus.number_of(last)};
-    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(staff.front(), is ? rt.cpus() : fewer) == 0); };
+    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(manager.front(), is ? rt.cpus() : fewer) == 0); };
     there(false);
     CHECK(with_each_allocation_failing([&] { rt.refresh_topology(); },
                                        [&] {

@@ -13,7 +13,7 @@
 #include <exception>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 class runtime;
 class work_base;
@@ -124,4 +124,4 @@ void describe_this_run(std::string_view what) noexcept;
 
 } // namespace detail
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

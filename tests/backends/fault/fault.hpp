@@ -12,7 +12,7 @@
 #include <ctime>
 #include <sched.h>
 
-namespace cmwq::inline CMWQ_NS::detail::fault {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::fault {
 
 /// The probability of each fault, between 0 and 1. With all zero, as at the start of a program, the backend behaves as
 /// the std backend.
@@ -177,4 +177,4 @@ inline std::int64_t ahead_after_a_jump() noexcept {
     return ahead();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::fault
+}}} // namespace cmwq::CMWQ_NS::detail::fault

@@ -14,7 +14,7 @@
 #include <csignal>
 #include <cstddef>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The world of the current run; ends the program if there is none. `what` is the caller's name.
 inline world& here(const char* what) noexcept {
@@ -243,4 +243,4 @@ private:
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

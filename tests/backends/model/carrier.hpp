@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The state of such an object belongs to one run, and carries a vector clock from thread to thread.
 class carrier {
@@ -64,4 +64,4 @@ private:
     std::abort();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The maximum number of logical threads of a searched execution, including ended ones. A simulation may have any
 /// number.
@@ -412,4 +412,4 @@ private:
     return w != nullptr ? w->around().cpus : 1;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

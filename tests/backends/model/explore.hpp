@@ -11,7 +11,7 @@
 #include <bit>
 #include <chrono>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The world of one search. All of it runs on one OS thread.
 class explorer final : public world {
@@ -494,4 +494,4 @@ inline result explore(options o, std::function<void()> body) {
     return explorer(std::move(o), std::move(body)).explore();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -25,7 +25,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 #if defined(__x86_64__)
 // Saves the callee-saved registers, which are all that a function call must preserve, and switches the stack.
@@ -164,4 +164,4 @@ private:
 #endif
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 using order = std::memory_order;
 
@@ -143,4 +143,4 @@ inline bool compare_exchange(world& w, object& o, std::uint64_t& expected, std::
     return false;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

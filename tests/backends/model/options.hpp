@@ -12,7 +12,7 @@
 
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The options of a search.
 struct options {
@@ -74,4 +74,4 @@ void from_environment(T& value, const char* name) {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

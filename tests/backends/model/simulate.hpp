@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <list>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The options of a simulation.
 struct simulation {
@@ -333,4 +333,4 @@ inline simulated simulate(simulation o, std::function<void()> body) {
     return simulator(std::move(o), std::move(body)).simulate();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A type with the members of std::chrono::duration that to_ns() uses.
 template <class D>
@@ -32,4 +32,4 @@ std::int64_t to_ns(const D& d) noexcept {
     return static_cast<long double>(whole) < ns ? whole + 1 : whole;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class M>
 struct member_class;
@@ -34,4 +34,4 @@ struct member_class<R (C::*)() const noexcept> {
     using type = const C;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

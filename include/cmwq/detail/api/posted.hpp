@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class F>
 concept nullary = std::invocable<std::decay_t<F>&>;
@@ -48,4 +48,4 @@ queue_status post_copy(F&& f, const Queue& queue) {
     return s;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// As `queue_work()`, for a queue of that policy.
 template <class Policy>
@@ -18,4 +18,4 @@ queue_status queue_by_policy(queue_core& q, work_base& w, int cpu) noexcept {
     else return queue_unbound_work(q, w, cpu);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

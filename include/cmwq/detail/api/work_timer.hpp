@@ -10,17 +10,17 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct timer_tag;
 
-/// `home` is the id of the runtime in whose timer service the timer is armed; 0: it is not armed. The other members
+/// `runtime_id` is the id of the runtime in whose timer service the timer is armed; 0: it is not armed. The other members
 /// belong to the lock of that service while the timer is armed, and to the owner of PENDING otherwise.
 struct work_timer : deadline_node, list_node<timer_tag> {
-    atomic<std::uint64_t> home{0};
+    atomic<std::uint64_t> runtime_id{0};
     delayed_work_base* item = nullptr;
     queue_core* queue = nullptr;
     int cpu = any_cpu;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 
 #include <cmwq/detail/base/memory_order.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class T>
 class atomic {
@@ -34,4 +34,4 @@ private:
     std::atomic<T> v_{};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

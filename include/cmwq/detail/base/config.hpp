@@ -46,7 +46,7 @@
     ((cond) ? static_cast<void>(0) : ::cmwq::CMWQ_NS::detail::assertion_failed(#cond, __FILE__, __LINE__))
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 [[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
     std::fprintf(stderr, "cmwq: %s:%d: assertion failed: %s\n", file, line, what);
@@ -56,4 +56,4 @@ namespace cmwq::inline CMWQ_NS::detail {
 // Two lines of 64 bytes, because the adjacent-line prefetcher of x86 loads pairs of lines.
 inline constexpr unsigned cache_line = 128;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Tells the processor that the calling thread waits for another one.
 inline void cpu_relax() noexcept {
@@ -16,4 +16,4 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// T is a pointer type. Any thread may call every member.
 template <class T>
@@ -28,4 +28,4 @@ private:
     T value_ = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class blocking_observer;
 class worker;
@@ -30,4 +30,4 @@ struct thread_slots {
     std::uint32_t held_ranks = 0; ///< of the locks that it holds, a bit each (lock_rank.hpp); in builds with assertions
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

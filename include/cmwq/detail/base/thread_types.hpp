@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 enum class sched_class : unsigned char {
     normal, ///< SCHED_OTHER
@@ -50,4 +50,4 @@ struct thread_times {
     std::int64_t wait;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread arms the flag after it has made something pending, and then wakes the watching thread. The watching
 /// thread answers when it is awake, and disarms the flag before it sleeps.
@@ -63,4 +63,4 @@ private:
     atomic<ticket> word_{disarmed};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

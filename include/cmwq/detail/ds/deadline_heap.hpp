@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The base of a timer. Guarded by the lock of the heap that contains it.
 struct deadline_node {
@@ -95,4 +95,4 @@ private:
     std::uint64_t next_sequence_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Readers count themselves in and out. They use one of several stripes, so that they do not share a cache line, and
 /// they never wait. The writer publishes the new value first, then waits for the readers that may have read the old
@@ -77,4 +77,4 @@ private:
     atomic<unsigned> turn_{0};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// As grace_counts, and owns the counters.
 class grace_period : private std::unique_ptr<grace_counts::stripe[]>, public grace_counts {
@@ -18,4 +18,4 @@ public:
         : storage(std::make_unique<stripe[]>(nr_stripes)), grace_counts(storage::get(), nr_stripes) {}
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

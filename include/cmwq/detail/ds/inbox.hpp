@@ -6,7 +6,7 @@
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Producers set the head by a compare-exchange. The consumer exchanges the head for null and reverses the list, so the
 /// elements have the order in which their pushes took effect. There is no ABA problem, because no thread pops a single
@@ -59,4 +59,4 @@ private:
     atomic<node*> head_{nullptr};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The links of a list element. While an element is in an inbox, and not on a list, `next` is the link of the inbox.
 template <class Tag>
@@ -79,4 +79,4 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Owns its elements. Any thread may read elements below `size()`; one thread at a time may append.
 template <class T>
@@ -63,4 +63,4 @@ private:
     atomic<std::size_t> size_{0};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -69,7 +69,7 @@
 
 #include <cmwq/detail/engine/runtime/service_thread.ipp>
 
-#include <cmwq/detail/engine/runtime/staff_thread.ipp>
+#include <cmwq/detail/engine/runtime/manager_thread.ipp>
 
 #include <cmwq/detail/engine/runtime/runtime_core.ipp>
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity();
 
@@ -87,4 +87,4 @@ inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity()
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

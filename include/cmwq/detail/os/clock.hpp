@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t monotonic_now() noexcept {
@@ -23,4 +23,4 @@ inline void sleep_for(long nanoseconds) noexcept {
     ::nanosleep(&ts, nullptr);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

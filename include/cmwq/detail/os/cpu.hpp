@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The system's id of the calling thread.
 inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
@@ -42,4 +42,4 @@ void for_each_allowed_cpu(F&& f, long tid = 0) {
     f(0u);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The set in a file with a text such as "0-3,8". Empty if the file cannot be read or has another form.
 [[nodiscard]] inline cpuset read_cpu_list(const std::string& path) {
@@ -34,4 +34,4 @@ namespace cmwq::inline CMWQ_NS::detail::os {
     return read_cpu_list(folder + "/isolated");
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The CPU that the calling thread is on, or was on a moment ago; 0 if the system does not return it.
 inline unsigned current_cpu() noexcept {
@@ -16,4 +16,4 @@ inline unsigned current_cpu() noexcept {
     return cpu < 0 ? 0u : static_cast<unsigned>(cpu);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -11,7 +11,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// Returns 0, or the errno with which opening or reading failed. `text` gets the part that was read.
 inline int read_file(const char* path, std::string& text) {
@@ -31,4 +31,4 @@ inline int read_file(const char* path, std::string& text) {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

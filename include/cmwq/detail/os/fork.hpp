@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// Installs the handlers. Called once in a process. If there is no memory, they are not installed, and the library does
 /// not work in a child of fork(), as after vfork().
@@ -15,4 +15,4 @@ inline void at_fork(void (*prepare)(), void (*parent)(), void (*child)()) noexce
     ::pthread_atfork(prepare, parent, child);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// Keeps the shared object with this code loaded until the process ends, regardless of dlclose(), because threads that
 /// are never joined run the code. Does nothing for the program itself, which cannot be unloaded. The caller holds no
@@ -23,4 +23,4 @@ inline void keep_loaded(const void* code) noexcept {
     static_cast<void>(::dlopen(file, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)); // the handle is never closed
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -16,7 +16,7 @@
 #include <new>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The demangled name; `symbol` itself if it is not a mangled C++ name. Throws std::bad_alloc.
 inline std::string demangle(const char* symbol) {
@@ -58,4 +58,4 @@ std::string describe_function(R (*function)(A...)) {
     return describe_function(reinterpret_cast<const void*>(function));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

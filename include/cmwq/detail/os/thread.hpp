@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using thread_probe = os::thread_state;
 
@@ -127,4 +127,4 @@ inline long nr_voluntary_switches() noexcept {
 /// it gets its small share of the CPU.
 inline void yield_this_thread() noexcept { ::sched_yield(); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The name of a system call in which threads wait, or null.
 inline const char* name_of_system_call(long number) noexcept {
@@ -83,4 +83,4 @@ inline std::string describe_activity(long tid) {
                                           : "system call " + std::to_string(number));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

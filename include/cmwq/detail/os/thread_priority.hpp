@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 inline int policy_of(sched_class c) noexcept {
     switch (c) {
@@ -93,4 +93,4 @@ inline int bind_to(const cpuset& cpus, long tid = 0) noexcept {
     return r;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

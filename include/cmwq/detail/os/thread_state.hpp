@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The thread itself calls open_own() and close_own(). Any thread may call the const members at any time, also after
 /// the thread has ended (then it is not blocked). If /proc is not mounted, blocked() compares the CPU time instead.
@@ -179,4 +179,4 @@ private:
     return static_cast<int>(std::min(limit.rlim_cur / 16, most));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

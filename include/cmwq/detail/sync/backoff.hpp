@@ -7,7 +7,7 @@
 #include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/os/clock.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A local variable of one wait loop.
 class backoff {
@@ -28,4 +28,4 @@ private:
     int round_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t steady_now() noexcept { return os::monotonic_now(); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

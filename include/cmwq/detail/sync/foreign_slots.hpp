@@ -6,7 +6,7 @@
 #include <cmwq/detail/base/set_once.hpp>
 #include <cmwq/detail/base/thread_slots.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The maximum number of other copies in a process. It is greater than the number of plugins that hide the symbols of
 /// the library and use queues of each other.
@@ -28,4 +28,4 @@ inline thread_slots& slots_in_use(thread_slots& own) noexcept {
     return own;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A thread may take a lock only if all locks that it holds come before that one in this list. It holds at most one
 /// lock of each rank: never those of two pools or of two queues.
@@ -75,4 +75,4 @@ inline void check_lock_order(lock_rank r) noexcept {
     std::abort();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #include <cmwq/detail/sync/lock_rank.hpp>
 #include <cmwq/detail/sync/plain_mutex.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A mutex with a place in the order of locks. The rank is part of the type, so it needs no memory, and no time in
 /// builds without assertions.
@@ -50,4 +50,4 @@ private:
     Mutex& m_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

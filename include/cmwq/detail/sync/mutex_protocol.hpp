@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The thread that unlocks does not use the object after another thread can lock it, except to wake by its address. So
 /// the thread that locks it next may destroy it after its own unlock.
@@ -51,4 +51,4 @@ private:
     atomic<std::uint32_t> word_{open};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

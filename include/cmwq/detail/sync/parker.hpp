@@ -6,8 +6,8 @@
 #include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using parker = basic_parker<futex>;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A binary permit: `unpark()` gives it; `park()` sleeps until there is one, and takes it. A permit that is given
 /// before the owner parks is not lost. Two permits count as one.
@@ -68,4 +68,4 @@ private:
     atomic<std::uint32_t> word_{none};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

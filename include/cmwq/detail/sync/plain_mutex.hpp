@@ -7,8 +7,8 @@
 #include <cmwq/detail/sync/futex.hpp>
 #include <cmwq/detail/sync/mutex_protocol.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using mutex = basic_mutex<futex>;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -14,7 +14,7 @@
 #include <cmwq/detail/os/thread_priority.hpp>
 #include <cmwq/detail/os/thread_state.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::at_fork;
 using os::cpu_quota;
@@ -29,4 +29,4 @@ using os::priority_of_process;
 using os::share_of_descriptors;
 using os::this_thread_id;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

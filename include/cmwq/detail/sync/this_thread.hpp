@@ -7,7 +7,7 @@
 #include <cmwq/detail/os/current_cpu.hpp>
 #include <cmwq/detail/sync/foreign_slots.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The slots of the calling thread in this copy of the library.
 inline thread_slots& own_thread_slots() noexcept {
@@ -24,4 +24,4 @@ inline thread_slots& this_thread_slots() noexcept {
 
 using os::current_cpu;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Lives on the stack of the thread that calls hwloc. Any thread may make one; the static functions are called by the
 /// handlers of fork().
@@ -42,4 +42,4 @@ private:
     static inline constinit atomic<unsigned> state_{0}; // the number of calls, and of forks that have begun
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -26,7 +26,7 @@
 #error "cmwq needs hwloc 2.1 or later"
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Destroys a machine of hwloc, for std::unique_ptr.
 struct hwloc_deleter {
@@ -34,7 +34,7 @@ struct hwloc_deleter {
 };
 using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
 
-/// Returns a machine that is not loaded yet, configured to contain only the objects that `places_of()` needs. Null,
+/// Returns a machine that is not loaded yet, configured to contain only the objects that `locations_of()` needs. Null,
 /// with errno, if hwloc cannot make one. The `hwloc_call` must live as long as the machine.
 inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_t t = nullptr;
@@ -71,9 +71,9 @@ inline std::map<unsigned, unsigned> nodes_of_cpus(hwloc_topology_t t) {
     return nodes;
 }
 
-/// The places of all CPUs. A CPU without a node belongs to the lowest node. A CPU without a core is a core. CPUs
+/// The locations of all CPUs. A CPU without a node belongs to the lowest node. A CPU without a core is a core. CPUs
 /// without a known cache beyond the first level count as sharing one cache if they have the same package and node.
-inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
+inline std::vector<cpu_location> locations_of(hwloc_topology_t t) {
     const std::map<unsigned, unsigned> nodes = nodes_of_cpus(t);
     unsigned lowest = nodes.empty() ? 0 : no_node;
     for (const auto& [cpu, node] : nodes) lowest = node < lowest ? node : lowest;
@@ -85,7 +85,7 @@ inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
         return m.try_emplace(key, static_cast<unsigned>(m.size())).first->second;
     };
 
-    std::vector<cpu_place> places;
+    std::vector<cpu_location> locations;
     for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != nullptr;) {
         const auto found = nodes.find(pu->os_index);
         const unsigned node = found == nodes.end() ? lowest : found->second;
@@ -99,9 +99,9 @@ inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
         const thing its_core(kind(core), core->logical_index, 0);
         const thing its_cache = cache != nullptr ? thing(kind(cache), cache->logical_index, 0)
                                                  : thing(-1, package != nullptr ? package->logical_index : 0, node);
-        places.push_back({pu->os_index, number_in(cores, its_core), number_in(caches, its_cache), node});
+        locations.push_back({pu->os_index, number_in(cores, its_core), number_in(caches, its_cache), node});
     }
-    return places;
+    return locations;
 }
 
 /// How many CPUs a synthetic description has: the product of the numbers of its levels; `cpuset::capacity + 1` if a set
@@ -128,8 +128,9 @@ inline std::size_t nr_synthetic_cpus(const std::string& description) noexcept {
     return product;
 }
 
-inline bool fit_into_a_cpuset(const std::vector<cpu_place>& places) noexcept {
-    return !places.empty() && std::ranges::all_of(places, [](const cpu_place& p) { return p.cpu < cpuset::capacity; });
+inline bool fit_into_a_cpuset(const std::vector<cpu_location>& locations) noexcept {
+    return !locations.empty() &&
+           std::ranges::all_of(locations, [](const cpu_location& p) { return p.cpu < cpuset::capacity; });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

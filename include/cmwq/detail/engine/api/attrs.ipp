@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 CMWQ_API attrs::attrs(const attrs& other)
     : cpus_(other.cpus_ == nullptr ? nullptr : new cpuset(*other.cpus_)), nice_(other.nice_),
@@ -47,4 +47,4 @@ CMWQ_API bool attrs::same_cpus(const attrs& other) const noexcept {
     return on_all_cpus() == other.on_all_cpus() && cpus() == other.cpus();
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

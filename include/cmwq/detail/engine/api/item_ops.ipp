@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- queueing --------------------------------------------------------------------------------------------------------
 
@@ -139,13 +139,13 @@ template <class How>
 bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
         if (work_access::is_delayed(w)) {
-            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
-                const directory::look at(home);
+            if (const std::uint64_t id = work_access::timer(w).runtime_id.load(acquire); id != 0) { // [TIM-2]
+                const directory::look at(id);
                 if (at.dead) {
                     work_access::abandon(w);
                     return true;
                 }
-                check_found(at, home, w);
+                check_found(at, id, w);
                 const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
                 if (at.runtime != nullptr && how(at, true, take)) return true;
             }
@@ -178,10 +178,10 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
-            if (const std::uint64_t home = work_access::timer(w).home.load(acquire); home != 0) { // [TIM-2]
-                const directory::look at(home);
+            if (const std::uint64_t id = work_access::timer(w).runtime_id.load(acquire); id != 0) { // [TIM-2]
+                const directory::look at(id);
                 if (at.dead) return false;
-                check_found(at, home, w);
+                check_found(at, id, w);
                 if (at.runtime != nullptr)
                     was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
             }
@@ -190,7 +190,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
         if (id != 0) {
             item_waiter iw;
-            item_pool::whereabouts found = item_pool::whereabouts::not_here;
+            item_pool::item_state found = item_pool::item_state::not_here;
             {
                 const directory::look at(id);
                 if (at.dead) return false;
@@ -201,8 +201,8 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                     found = at.runtime->pool(id).wait_for(w, iw, running_only);
                 }
             }
-            if (found == item_pool::whereabouts::in_transit) continue;
-            if (found != item_pool::whereabouts::not_here) {
+            if (found == item_pool::item_state::in_transit) continue;
+            if (found != item_pool::item_state::not_here) {
                 hand_over_bottom_halves();
                 const registered_wait registered(by, name, iw, id);
                 iw.who.wait();
@@ -314,7 +314,7 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
 #if CMWQ_ASSERTS
     taken_from_destroyed taken(w);
     if (grab_pending(w, taken)) {
-        taken.tell(); // first: a thread that sees the item idle may destroy the queue
+        taken.notify(); // first: a thread that sees the item idle may destroy the queue
         work_access::clear_pending(w);
     }
 #else
@@ -355,4 +355,4 @@ CMWQ_API void describe_this_run(std::string_view what) noexcept {
     if (worker* self = this_thread_slots().current_worker; self != nullptr) self->pool.describe(*self, what);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

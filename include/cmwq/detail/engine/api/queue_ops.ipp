@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <system_error>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- queues ----------------------------------------------------------------------------------------------------------
 
@@ -187,4 +187,4 @@ CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     return q.stats();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

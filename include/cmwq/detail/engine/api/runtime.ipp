@@ -20,7 +20,7 @@
 #include <string>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 CMWQ_INLINE runtime::runtime(runtime_options options)
     : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
@@ -121,4 +121,4 @@ CMWQ_INLINE std::string runtime::dump() const { return core_->dump(); }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -5,15 +5,15 @@
 
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 class runtime;
-}
+}} // namespace cmwq::CMWQ_NS
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A friend of cmwq::runtime.
 struct runtime_access {
     [[nodiscard]] static runtime_core& core_of(const runtime& rt) noexcept;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

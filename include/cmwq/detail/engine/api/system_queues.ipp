@@ -7,7 +7,7 @@
 #include <cmwq/runtime.hpp>
 #include <cmwq/system.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 namespace detail {
 
@@ -86,4 +86,4 @@ CMWQ_API system_workqueue& system_bh_highpri_wq() {
                                  [] { return options<bh>{.name = "system_bh_highpri", .priority = priority::high}; });
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -14,7 +14,7 @@
 
 #if CMWQ_ASSERTS
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Reports that the destructor of an item has taken away its pending instance. That is often a mistake, because the
 /// item does not run any more, but not always, so it is an event and no error. Lives on the stack of the destroying
@@ -45,7 +45,7 @@ struct taken_from_destroyed {
     }
 
     /// Reports the event. Called when no `look` exists, because the listener may destroy another runtime.
-    void tell() const {
+    void notify() const {
         if (!kept.has_value()) return;
         kept->runtime->env().events.report(event::kind::destroyed_while_queued, 0, current_cpu(), [&] {
             return "cmwq: " + describe(name_of(w)) + " is destroyed while it is queued on " + describe_queue(queue) +
@@ -60,6 +60,6 @@ struct taken_from_destroyed {
     std::optional<directory::pin> kept;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail
 
 #endif

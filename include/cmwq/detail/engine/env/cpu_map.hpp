@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Which CPUs a runtime may use: those of the thread that makes it, or those of the main thread of the process.
 enum class made_for : bool { caller, process };
@@ -62,7 +62,7 @@ public:
     /// that is less. At least one.
     [[nodiscard]] int width_of(const cpuset& pod) const noexcept;
     /// The CPUs whose sentinels watch a pool.
-    [[nodiscard]] cpuset watchers_of(const pool_spec& spec) const;
+    [[nodiscard]] cpuset sentinel_cpus_of(const pool_spec& spec) const;
     /// Whether the quota leaves CPU time for one more worker while `nr_running` run.
     [[nodiscard]] bool quota_admits(int nr_running) const noexcept { return nr_running < quota_; }
 
@@ -105,4 +105,4 @@ private:
     alignas(cache_line) atomic<unsigned> binding_{0}; // A: workers read it for each item
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom) : cache_shard_size_(o.cache_shard_size) {
     find_allowed(whom);
@@ -93,7 +93,7 @@ CMWQ_INLINE int cpu_map::width_of(const cpuset& pod) const noexcept {
 
 // Sentinels consume the quota as well. So under a quota only as many sentinels watch as workers may run. All pods of a
 // queue have the same ones.
-CMWQ_INLINE cpuset cpu_map::watchers_of(const pool_spec& spec) const {
+CMWQ_INLINE cpuset cpu_map::sentinel_cpus_of(const pool_spec& spec) const {
     const auto size = static_cast<unsigned>(spec.cpus.size()), n = static_cast<unsigned>(width_of(spec.cpus));
     if (n >= size) return spec.cpus;
     cpuset chosen;
@@ -107,4 +107,4 @@ CMWQ_INLINE cpuset cpu_map::watchers_of(const pool_spec& spec) const {
     return chosen;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

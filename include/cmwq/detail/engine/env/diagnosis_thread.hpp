@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct pool_env;
 class queue_list;
@@ -21,7 +21,7 @@ constexpr std::int64_t sooner(std::int64_t a, std::int64_t b) noexcept { return 
 /// One object for each runtime. Its thread is created when a wait or a queue at its limit has lasted long enough to be
 /// checked, so most runtimes have no such thread.
 ///
-/// Letters: A atomic · G the lock of the graph of waits · ST the staff thread
+/// Letters: A atomic · G the lock of the graph of waits · ST the manager thread
 class diagnosis_thread {
 public:
     /// Keeps the references, which may refer to objects that are not constructed yet.
@@ -39,7 +39,7 @@ public:
     /// Requests a check of the queues at their limit, because one has reached it. Any thread, also under a pool lock.
     void watch_backlogs() noexcept;
 
-    /// The staff thread calls this: creates the thread, if a check is due and there is no thread. Returns when to call
+    /// The manager thread calls this: creates the thread, if a check is due and there is no thread. Returns when to call
     /// again, steady clock; 0: after the next wake-up.
     std::int64_t start_if_due(std::int64_t now) noexcept;
     /// Ends and joins the thread. No requests come any more.
@@ -65,4 +65,4 @@ private:
     atomic<std::int64_t> backlog_due_{0}; // A: when to check the queues at their limit; steady clock, 0: there are none
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
     const std::int64_t due = waits_due_.load(relaxed);
@@ -34,13 +34,13 @@ CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
     if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) notify(); // [WATCH-2]
 }
 
-// [WATCH-2] The caller writes the time that is due, then reads exists_. The staff thread writes exists_, then creates
+// [WATCH-2] The caller writes the time that is due, then reads exists_. The manager thread writes exists_, then creates
 // the thread, which reads that time. All are seq_cst. So either the caller sees exists_, and leaves a permit that the
-// thread finds even if it has not started yet; or the caller wakes the staff thread, and the time is visible to the
-// staff thread, and to a thread that is just being created.
+// thread finds even if it has not started yet; or the caller wakes the manager thread, and the time is visible to the
+// manager thread, and to a thread that is just being created.
 CMWQ_INLINE void diagnosis_thread::notify() noexcept {
     if (exists_.load(seq_cst)) sleep_.unpark();
-    else env_.requests.wake_staff();
+    else env_.requests.wake_manager();
 }
 
 // How long a queue at its limit may stand still, nanoseconds; 0: for ever.
@@ -140,4 +140,4 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
     return any;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

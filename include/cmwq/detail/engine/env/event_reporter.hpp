@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 class work_base;
-}
+}} // namespace cmwq::CMWQ_NS
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class queue_core;
 
@@ -61,4 +61,4 @@ private:
     std::vector<hog> hogs_;            // S
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -16,10 +16,10 @@
 #include <new>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Events that are printed to stderr if the program has no listener.
-constexpr bool tells_of_a_hang(event::kind k) noexcept {
+constexpr bool is_hang(event::kind k) noexcept {
     return k == event::kind::stalled || k == event::kind::saturated || k == event::kind::deadlock ||
            k == event::kind::flush_dependency;
 }
@@ -27,7 +27,7 @@ constexpr bool tells_of_a_hang(event::kind k) noexcept {
 // If there is no memory, the event has no message: the event may be about just that.
 template <class Describe>
 void event_reporter::report(event::kind what, int error, unsigned cpu, const Describe& describe) noexcept {
-    if (!options_.on_event && !tells_of_a_hang(what)) return;
+    if (!options_.on_event && !is_hang(what)) return;
     event e{what, error, cpu, {}};
     try {
         e.message = describe();
@@ -125,4 +125,4 @@ CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), const cha
     });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class directory;
 class wait_graph;
@@ -64,4 +64,4 @@ bool any_other_copy(const F& f) noexcept {
     return false;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <exception>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE library_copy& this_copy() noexcept {
     static constinit library_copy copy{
@@ -60,7 +60,7 @@ bool append(set_once<T>* list, T entry) noexcept {
 
 // Enters `other` in the lists of `to`. Any number of threads may do this for the same two copies: each step takes
 // effect once, and `known`, which other threads check, is last. False: a list is full.
-CMWQ_INLINE bool tell_of(library_copy& to, library_copy& other) noexcept {
+CMWQ_INLINE bool register_copy(library_copy& to, library_copy& other) noexcept {
     if (&to == &other) return true;
     return append(to.others_slots, other.slots) && append(to.known, &other);
 }
@@ -76,7 +76,9 @@ CMWQ_INLINE void introduce(library_copy& other) noexcept {
     keep_loaded(reinterpret_cast<const void*>(other.slots));
     wait_graph::merge(*own.waits, *other.waits);
     bool room = true;
-    const auto acquaint = [&](library_copy& a, library_copy& b) { room = room && tell_of(a, b) && tell_of(b, a); };
+    const auto acquaint = [&](library_copy& a, library_copy& b) {
+        room = room && register_copy(a, b) && register_copy(b, a);
+    };
     for (const auto& k : other.known) {
         if (library_copy* const c = k.get(); c != nullptr && c != &own) {
             wait_graph::merge(*own.waits, *c->waits);
@@ -90,4 +92,4 @@ CMWQ_INLINE void introduce(library_copy& other) noexcept {
     if (!room) refuse_copy(other.made_from, "there are too many of them");
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A plain value.
 struct pool_spec {
@@ -35,4 +35,4 @@ struct pool_spec {
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

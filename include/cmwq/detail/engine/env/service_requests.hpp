@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// service_requests: requests of the engine to the two threads of a runtime, the service thread and the staff thread,
+// service_requests: requests of the engine to the two threads of a runtime, the service thread and the manager thread,
 // which sleep here.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class worker;
 struct idle_tag;
@@ -26,28 +26,28 @@ public:
 
     /// Wakes the service thread, which runs through its loop once.
     void wake_service() noexcept { service_sleep_.unpark(); }
-    /// Wakes the staff thread, which runs through its loop once.
-    void wake_staff() noexcept { staff_sleep_.unpark(); }
+    /// Wakes the manager thread, which runs through its loop once.
+    void wake_manager() noexcept { manager_sleep_.unpark(); }
     /// As sentinel::arm(), for the monitor, a part of the service thread.
     void arm_monitor() noexcept {
         if (monitor_.arm() != arming::none) service_sleep_.remind();
     }
-    /// Asks the staff thread to free pwqs or pools that are not used any more.
+    /// Asks the manager thread to free pwqs or pools that are not used any more.
     void request_cleaning() noexcept {
         cleaning_.store(true, release); // [CLEAN-1]
-        wake_staff();
+        wake_manager();
     }
-    /// Asks the staff thread to check which CPUs are present, because a thread is not on its CPUs, for instance.
+    /// Asks the manager thread to check which CPUs are present, because a thread is not on its CPUs, for instance.
     void request_cpu_check() noexcept {
         cpu_check_.store(true, release); // [LOCK]
-        wake_staff();
+        wake_manager();
     }
-    /// As `request_cpu_check()`, but wakes no thread: the check happens when the staff thread is next awake.
+    /// As `request_cpu_check()`, but wakes no thread: the check happens when the manager thread is next awake.
     void defer_cpu_check() noexcept { cpu_check_.store(true, relaxed); }
     /// The monitor calls this at intervals: as `request_cpu_check()`, but without effect soon after the last check.
     void request_routine_cpu_check() noexcept {
         routine_cpu_check_.store(true, release); // [ALONE]
-        wake_staff();
+        wake_manager();
     }
     /// Asks the service thread to wake the threads that wait for a freeze: the last active item of a frozen pwq has
     /// ended, or a freeze is over.
@@ -55,7 +55,7 @@ public:
         freeze_check_.store(true, release); // [LOCK]
         wake_service();
     }
-    /// Asks the staff thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
+    /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
     /// objects may follow.
     void thread_leaves(worker& w) noexcept;
 
@@ -66,7 +66,7 @@ public:
     /// Sleeps until a request, or the deadline; steady clock, 0: none.
     void sleep_as_service(std::int64_t deadline) noexcept { sleep(service_sleep_, deadline); }
 
-    // --- the staff thread --------------------------------------------------------------------------------------------
+    // --- the manager thread --------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
     [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]
@@ -75,7 +75,7 @@ public:
     }
     [[nodiscard]] inbox<worker, idle_tag>& leaving() noexcept { return leaving_; }
     /// As `sleep_as_service()`.
-    void sleep_as_staff(std::int64_t deadline) noexcept { sleep(staff_sleep_, deadline); }
+    void sleep_as_manager(std::int64_t deadline) noexcept { sleep(manager_sleep_, deadline); }
 
 private:
     static void sleep(parker& p, std::int64_t deadline) noexcept {
@@ -85,7 +85,7 @@ private:
 
     alignas(cache_line) arming monitor_;
     parker service_sleep_;
-    parker staff_sleep_;
+    parker manager_sleep_;
     inbox<worker, idle_tag> leaving_; // workers whose threads are about to end
     atomic<bool> cleaning_{false};
     atomic<bool> cpu_check_{false};
@@ -93,4 +93,4 @@ private:
     atomic<bool> freeze_check_{false};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,11 +6,11 @@
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void service_requests::thread_leaves(worker& w) noexcept {
     static_cast<void>(leaving_.push(w));
-    wake_staff();
+    wake_manager();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -9,7 +9,7 @@
 #include <cmwq/detail/sync/thread.hpp>
 #include <cmwq/runtime_options.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread may call every member. Letters: I set by the constructor · A atomic, only a number unless said otherwise
 class thread_budget {
@@ -78,4 +78,4 @@ private:
     atomic<int> descriptors_left_{share_of_descriptors()}; // A
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

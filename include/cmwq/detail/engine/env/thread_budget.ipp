@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/env/thread_budget.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool thread_budget::admit_worker() noexcept {
     if (max_workers_ == 0) {
@@ -25,4 +25,4 @@ CMWQ_INLINE void thread_budget::thread_started() noexcept {
     while (peak < n && !peak_threads_.compare_exchange_weak(peak, n, relaxed, relaxed)) {}
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

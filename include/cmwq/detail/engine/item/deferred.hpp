@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/sync/parker.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 
@@ -82,4 +82,4 @@ private:
     waiter* done_ = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The low bits of `location`, below the pool id.
 namespace location {
@@ -96,7 +96,7 @@ struct work_access {
         if (is_delayed(w)) {
             work_timer& t = timer(w);
             static_cast<list_node<timer_tag>&>(t) = {};
-            t.home.store(0, relaxed);
+            t.runtime_id.store(0, relaxed);
         }
         static_cast<item_node&>(w) = {};
         w.location_.store(0, relaxed);
@@ -114,4 +114,4 @@ struct work_access {
     static work_timer& timer(work_base& w) noexcept { return static_cast<delayed_work_base&>(w).timer_; }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

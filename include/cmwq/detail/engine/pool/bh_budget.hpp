@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Limits the bottom halves that a thread runs in one call. Used by one thread.
 /// - `softirq`: for a thread that has queued an item. Ten rounds, or two milliseconds. A round is the set of items that
@@ -47,4 +47,4 @@ private:
     std::int64_t end_ = 0; // steady clock; 0: the first item has not ended yet
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

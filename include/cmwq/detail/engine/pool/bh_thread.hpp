@@ -8,16 +8,16 @@
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct pool_env;
 class bottom_half_pool;
 
 /// The bottom-half thread of a CPU. It runs the bottom halves that no other thread may run: those queued from another
-/// CPU, by a timer, or beyond a budget. The staff thread creates it on first use; it is parked while nothing is
+/// CPU, by a timer, or beyond a budget. The manager thread creates it on first use; it is parked while nothing is
 /// pending.
 ///
-/// Letters: I set before publication · A atomic · ST used by the staff thread and ~runtime()
+/// Letters: I set before publication · A atomic · ST used by the manager thread and ~runtime()
 class bh_thread {
 public:
     bh_thread(const pool_env& env, unsigned cpu, bottom_half_pool& normal, bottom_half_pool& high)
@@ -29,13 +29,13 @@ public:
     /// locks.
     void notify() noexcept;
 
-    /// Whether the staff thread must create the thread. Any thread may call it.
+    /// Whether the manager thread must create the thread. Any thread may call it.
     [[nodiscard]] bool wanted() const noexcept { return wanted_.load(seq_cst); } // [ARM-2]
-    /// For the staff thread: creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an
+    /// For the manager thread: creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an
     /// error the thread is still wanted.
     int start_if_wanted() noexcept;
     /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
-    void tell_to_end() noexcept;
+    void request_end() noexcept;
     void join() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
 
@@ -55,4 +55,4 @@ private:
     atomic<bool> stop_{false};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

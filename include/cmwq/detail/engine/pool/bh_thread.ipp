@@ -11,15 +11,15 @@
 
 #include <cstdio>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void bh_thread::notify() noexcept {
     sleep_.unpark();                   // the permit stays, even if the thread does not exist yet
     if (exists_.load(acquire)) return; // [ALONE]
-    // [ALONE] Every caller wakes the staff thread: the caller that has set `wanted_` may be preempted before it does
+    // [ALONE] Every caller wakes the manager thread: the caller that has set `wanted_` may be preempted before it does
     // so.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
-    env_.requests.wake_staff();
+    env_.requests.wake_manager();
 }
 
 CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
@@ -33,7 +33,7 @@ CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
     return 0;
 }
 
-CMWQ_INLINE void bh_thread::tell_to_end() noexcept {
+CMWQ_INLINE void bh_thread::request_end() noexcept {
     stop_.store(true, release); // [STOP]
     sleep_.unpark();
 }
@@ -66,4 +66,4 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -8,7 +8,7 @@
 #include <cmwq/detail/engine/pool/bh_thread.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline constexpr unsigned nr_bh_priorities = 2; // bottom-half pools of a CPU: normal and high
 
@@ -68,4 +68,4 @@ private:
     atomic<bool> draining_{false};            // A: a thread drains the pool; becomes true under L only
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

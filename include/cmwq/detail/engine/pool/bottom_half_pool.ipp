@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
                                                bottom_half_pool* higher_priority)
@@ -98,4 +98,4 @@ CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferr
     end_run_locked(self, d);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

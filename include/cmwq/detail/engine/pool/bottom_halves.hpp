@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class bottom_half_pool;
 class queue_core;
@@ -42,4 +42,4 @@ inline const worker* bottom_half_here() noexcept {
     return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -14,7 +14,7 @@
 #include <string>
 #include <system_error>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
     for (unsigned i = 0; i < slots.nr_raised; ++i) {
@@ -72,4 +72,4 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     std::terminate();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

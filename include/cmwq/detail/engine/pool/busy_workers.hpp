@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <new>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// An array without gaps. One thread at a time changes it; any number of threads walk it concurrently, and none of them
 /// waits. `Worker` has a `std::size_t busy_index`, which only this class uses, and must not be destroyed before this
@@ -78,4 +78,4 @@ private:
     atomic<std::size_t> size_{0};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 class pool_workqueue;
@@ -150,4 +150,4 @@ private:
     std::uint64_t generation_ = nr_colors; // of the open color
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The state of a pool, read under its lock.
 ///
@@ -21,7 +21,7 @@ struct pool_snapshot {
     int active = 0;        ///< workers in their work loop, running or blocked
     int limit = 1;         ///< learned: how many active workers keep the CPUs busy
     int idle = 0;          ///< workers outside their work loop, parked or about to park
-    bool managing = false; ///< a thread is creating a worker now
+    bool creating = false; ///< a thread is creating a worker now
     bool overdue = false;  ///< no item has been started for too long, although one is pending
 };
 
@@ -48,9 +48,9 @@ constexpr bool keep_working(const pool_snapshot& p) noexcept {
 }
 
 /// Whether a worker has to be created first: the last idle worker is about to start working.
-constexpr bool need_to_create_worker(const pool_snapshot& p) noexcept { return p.idle == 0 && !p.managing; }
+constexpr bool need_to_create_worker(const pool_snapshot& p) noexcept { return p.idle == 0 && !p.creating; }
 
 /// Whether there are surplus idle workers: beyond the two that a pool keeps, more than a quarter of the busy ones.
 constexpr bool too_many_workers(const pool_snapshot& p) noexcept { return p.idle > 2 && (p.idle - 2) * 4 >= p.active; }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Two stacks: the workers that went idle inside the pod, and those that went idle elsewhere. From each stack the most
 /// recently idle worker is taken first, because its stack memory is most likely in the cache. Workers inside the pod
@@ -22,7 +22,7 @@ public:
     [[nodiscard]] worker* front() noexcept { return inside_.empty() ? outside_.front() : inside_.front(); }
     /// The worker to end first: of the bottom workers of the two stacks, the one that has been idle longer. Null: no
     /// worker is idle.
-    [[nodiscard]] worker* coldest() noexcept {
+    [[nodiscard]] worker* next_to_end() noexcept {
         worker* const a = inside_.back();
         worker* const b = outside_.back();
         if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
@@ -49,4 +49,4 @@ private:
     intrusive_list<worker, idle_tag> outside_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Counters of a pool. `by_...`: how often the guard, the sentinel or the monitor noticed a blocked worker. A kind of
 /// pool that does not count something leaves it at 0.
@@ -32,7 +32,7 @@ struct pool_stats {
 /// CMWQ_EXCLUDES(lock_) takes the pool lock. Pool locks are never nested. What has to be done without the lock is
 /// collected in a `deferred`.
 ///
-/// Letters as in worker.hpp; S here is the service thread, ST the staff thread.
+/// Letters as in worker.hpp; S here is the service thread, ST the manager thread.
 class item_pool {
 public:
     item_pool(const item_pool&) = delete;
@@ -76,13 +76,13 @@ public:
     // --- waiting for items and removing them -------------------------------------------------------------------------
 
     /// The state of an item in this pool. `in_transit`: queued, but not on a list of the pool yet.
-    enum class whereabouts : unsigned char { not_here, in_transit, pending, running };
+    enum class item_state : unsigned char { not_here, in_transit, pending, running };
 
     /// If the item is on a list of this pool: removes it. The caller then owns its PENDING.
     [[nodiscard]] bool steal(work_base& w) noexcept CMWQ_EXCLUDES(lock_);
     /// Registers `iw` for the end of the instance queued last, or, if `running_only`, of the running instance. If the
     /// result is not_here or in_transit, `iw` is not registered.
-    whereabouts wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
+    item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
     /// Sets the description of the running item.
     void describe(worker& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock_);
     /// The running item is destroyed by its own function: resets the pointers to it.
@@ -147,13 +147,13 @@ public:
     };
     [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     /// What a flush still waits for in one pwq.
-    struct awaited_rest {
+    struct remaining_items {
         const pool_workqueue* pwq = nullptr; ///< the pwq of the awaited items; null: the wait is over
         std::uint64_t generation = 0;        ///< that of the youngest color which the flush covers
         bool inactive = false;               ///< some of these items are inactive
         const node_slots* slots = nullptr;   ///< the limit that makes them inactive; null: the limit of the pwq alone
     };
-    [[nodiscard]] awaited_rest look_at(const color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] remaining_items look_at(const color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
     /// The run that `iw` waits for; null: it waits for no run, or the wait is over.
     [[nodiscard]] worker* run_awaited_by(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls f(worker&), under the pool lock, for each run that `cw` waits for and that is in a wait itself. Skips runs
@@ -202,11 +202,11 @@ protected:
     /// `let_go()` has made items active: makes sure that a thread runs them.
     virtual void released_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
     /// The workers of a pool, for reports.
-    struct staffing {
+    struct worker_counts {
         std::size_t idle = 0;
         bool short_of_threads = false; ///< a worker is needed and could not be created
     };
-    [[nodiscard]] virtual staffing staffing_locked() const noexcept CMWQ_REQUIRES(lock_) { return {}; }
+    [[nodiscard]] virtual worker_counts worker_counts_locked() const noexcept CMWQ_REQUIRES(lock_) { return {}; }
     /// The record whose run must end before any item of the worklist can start; null: there is none.
     [[nodiscard]] virtual worker* run_before_worklist_locked() noexcept CMWQ_REQUIRES(lock_) { return nullptr; }
 
@@ -243,7 +243,7 @@ protected:
     /// Adds a record to the list of all records, which readers walk without a lock.
     void add_record_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
 
-    /// Locks the pool for the service thread or the staff thread. A worker of low priority may hold the lock and get no
+    /// Locks the pool for the service thread or the manager thread. A worker of low priority may hold the lock and get no
     /// CPU; these threads do not wait for it, and try again later. False: not locked.
     [[nodiscard]] bool lock_for_service() const noexcept CMWQ_TRY_ACQUIRE(true, lock_) CMWQ_NO_TSA {
         if (low_priority_.load(relaxed)) return lock_.try_lock();
@@ -297,4 +297,4 @@ private:
     std::int64_t stalled_for_ = 0;                               // S: nanoseconds
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE item_pool::~item_pool() {
     worker* w = all_.load(relaxed);
@@ -178,7 +178,7 @@ CMWQ_INLINE work_base* item_pool::take_held_back(pool_workqueue& pwq) noexcept {
     return w;
 }
 
-CMWQ_INLINE item_pool::whereabouts item_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
+CMWQ_INLINE item_pool::item_state item_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     drain_locked(d);
@@ -187,15 +187,15 @@ CMWQ_INLINE item_pool::whereabouts item_pool::wait_for(work_base& w, item_waiter
     if (!running_only && is_listed_locked(w)) {
         iw.enlist(item_waiters_);
         work_access::set_location(w, work_access::location_of(w) | location::has_waiters);
-        return whereabouts::pending;
+        return item_state::pending;
     }
     // The running instance may not be the one queued last: that one is between its claim and its push.
-    if (!running_only && work_access::pending(w)) return whereabouts::in_transit;
+    if (!running_only && work_access::pending(w)) return item_state::in_transit;
     worker* runner = running_.find(w);
-    if (runner == nullptr) return whereabouts::not_here;
+    if (runner == nullptr) return item_state::not_here;
     iw.runner = runner;
     iw.enlist(runner->waiters);
-    return whereabouts::running;
+    return item_state::running;
 }
 
 CMWQ_INLINE void item_pool::describe(worker& self, std::string_view what) noexcept {
@@ -290,4 +290,4 @@ CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
     return {.started = nr_started_.load(relaxed), .completed = nr_completed_.load(relaxed)};
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

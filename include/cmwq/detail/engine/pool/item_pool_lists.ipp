@@ -8,7 +8,7 @@
 
 #include <exception>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Moves the items of the inbox to the worklist or to inactive lists, and serves the grants. After this every item whose
 // push has completed is on a list of this pool. A caller that is not a counted worker calls notify_locked() before it
@@ -242,4 +242,4 @@ CMWQ_INLINE void item_pool::forget_item_locked(worker& self) noexcept {
     self.current.store(nullptr, release); // [RUN-2]
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
     const std::uint64_t started = nr_started_.load(relaxed);
@@ -40,7 +40,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     };
     line lines[max_lines + 1]; // the last one is for the first pending item
     std::size_t n = 0, busy = 0, waiting = 0;
-    staffing now;
+    worker_counts now;
     const auto name_queue = [](line& l, const queue_core& q) {
         std::snprintf(l.queue, sizeof l.queue, "%s", q.name.c_str());
     };
@@ -53,7 +53,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         drain_locked(d);                        // items in the inbox are pending, too
         notify_locked(d);
         busy = busy_.size();
-        now = staffing_locked();
+        now = worker_counts_locked();
         waiting = worklist_.size();
         if (const work_base* first = worklist_.front(); first != nullptr) {
             has_first = true;
@@ -111,4 +111,4 @@ CMWQ_INLINE bool item_pool::goes_on(const seen_run& r) const noexcept {
     return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

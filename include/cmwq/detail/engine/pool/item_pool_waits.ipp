@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void item_pool::stop_waiting(item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
@@ -37,7 +37,7 @@ CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) no
     }
 }
 
-CMWQ_INLINE item_pool::awaited_rest item_pool::look_at(const color_waiter& cw) noexcept {
+CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw) noexcept {
     const scoped_lock g(lock_);
     if (!cw.waits) return {};
     pool_workqueue& pwq = *cw.pwq;
@@ -95,4 +95,4 @@ CMWQ_INLINE item_pool::active_items item_pool::count_active(const pool_workqueue
     return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <memory>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The detector that found a blocked worker. The third one, the guard, is not a caller of look_for_blocked().
+/// The detector that found a blocked worker. The third one, the guard, is not a caller of check_for_blocked().
 enum class detector : unsigned char { sentinel, monitor };
 
 /// What a detector found.
@@ -23,7 +23,7 @@ enum class finding : unsigned char {
     running,         ///< enough counted workers run, or wait for a CPU
     all_blocked,     ///< too few counted workers run, but so many are blocked that one may return at any moment
     replaced,        ///< too few counted workers ran; a spare has been woken
-    no_spare,        ///< the same, but no worker is idle: the staff thread has been asked for one
+    no_spare,        ///< the same, but no worker is idle: the manager thread has been asked for one
 };
 
 /// A pool that counts its running workers and replaces the blocked ones.
@@ -38,9 +38,9 @@ public:
     void configure(pool_spec spec, const cpuset& watching) CMWQ_EXCLUDES(lock_);
     /// Calls f(index) for the CPUs whose sentinels watch this pool. `near`: the CPUs of its pod (all watching CPUs if
     /// the pod has none). `far`: the others, which can only lend their CPU.
-    enum class watchers : unsigned char { near = 1, far = 2, all = 3 };
+    enum class sentinel_range : unsigned char { near = 1, far = 2, all = 3 };
     template <class F>
-    void for_each_watcher(watchers which, F&& f) const;
+    void for_each_sentinel(sentinel_range which, F&& f) const;
 
     /// The CPU of a bound pool came or went. Without its CPU the pool is not managed: blocked workers are not replaced,
     /// every pending item gets a worker, and the workers run where they can.
@@ -54,7 +54,7 @@ public:
     /// Uncounts blocked workers, and wakes a spare if too few workers run. Lock-free: an idle-class thread that holds a
     /// lock may not run again for a second. `insist`: wakes a spare even if one of many blocked workers is likely to
     /// return soon.
-    finding look_for_blocked(detector who, bool insist) noexcept;
+    finding check_for_blocked(detector who, bool insist) noexcept;
     /// [ARM-3] A sentinel that was armed for this pool is about to sleep.
     void disarmed() noexcept { armed_.disarm(); }
     /// A CPU outside the pod has been idle for a moment: starts one more worker. False: as many workers run as the
@@ -70,7 +70,7 @@ public:
     // --- the monitor -------------------------------------------------------------------------------------------------
 
     monitor_findings look_after(std::int64_t passed) noexcept override CMWQ_EXCLUDES(lock_);
-    void forget_load() noexcept override { limit_.store(width_.load(relaxed), relaxed); }
+    void reset_learned_limit() noexcept override { limit_.store(width_.load(relaxed), relaxed); }
 
     [[nodiscard]] pool_stats stats() const noexcept override;
     /// The learned limit of active workers.
@@ -105,7 +105,7 @@ protected:
         return snapshot_locked();
     }
     void watch_for_blocks() noexcept final { detectors_needed(); }
-    [[nodiscard]] bool reserve_record(std::size_t n) noexcept final { return counting_.reserve(n); }
+    [[nodiscard]] bool reserve_record(std::size_t n) noexcept final { return countable_workers_.reserve(n); }
     [[nodiscard]] bool lacks_running_workers() const noexcept final {
         return !is_associated() || nr_running_.load(relaxed) < width_.load(relaxed);
     }
@@ -116,7 +116,7 @@ private:
     [[nodiscard]] bool sentinel_works() const noexcept;
     bool start_spare() noexcept;
     void raise_limit(int to) noexcept;
-    void arm_far_watchers() const noexcept;
+    void arm_far_sentinels() const noexcept;
     void expire_may_block(std::int64_t threshold) noexcept;
     [[nodiscard]] bool stalled_since_last_time() noexcept;
     bool look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
@@ -134,7 +134,7 @@ private:
 
     alignas(cache_line) atomic<int> nr_running_{0}; // A: counted workers
     atomic<int> limit_{1};                          // A: learned limit of active workers
-    busy_workers<worker> counting_;                 // A: workers that may be counted; changed under L
+    busy_workers<worker> countable_workers_;        // A: workers that may be counted; changed under L
     atomic<bool> overdue_{false};                   // A: one more worker may start; reset when it has
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
 
@@ -144,4 +144,4 @@ private:
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: moving sums, nanoseconds
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what)
     : rescuable_pool(env, id, number, what),
@@ -44,10 +44,10 @@ CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watchi
 }
 
 template <class F>
-void managed_workers::for_each_watcher(watchers which, F&& f) const {
+void managed_workers::for_each_sentinel(sentinel_range which, F&& f) const {
     for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
-        std::uint64_t word = which != watchers::far ? near_[i / 64].load(relaxed) : 0;
-        if (which != watchers::near) word |= far_[i / 64].load(relaxed);
+        std::uint64_t word = which != sentinel_range::far ? near_[i / 64].load(relaxed) : 0;
+        if (which != sentinel_range::near) word |= far_[i / 64].load(relaxed);
         for (; word != 0; word &= word - 1) {
             f(i + static_cast<unsigned>(std::countr_zero(word)));
         }
@@ -64,17 +64,17 @@ CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
             .active = static_cast<int>(busy_.size()),
             .limit = limit_.load(relaxed),
             .idle = static_cast<int>(idle_.size()),
-            .managing = creating_,
+            .creating = creating_,
             .overdue = overdue_.load(relaxed)};
 }
 
 CMWQ_INLINE void managed_workers::work_begins_locked(worker& self) noexcept {
-    counting_.add(self);
+    countable_workers_.add(self);
     count(self);
 }
 
 CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
-    counting_.remove(self);
+    countable_workers_.remove(self);
     uncount(self);
 }
 
@@ -91,7 +91,7 @@ CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
     if (!lock_.try_lock()) {
         const std::int64_t began = steady_now();
         lock_.lock();
-        self.own_time += steady_now() - began;
+        self.excluded_time += steady_now() - began;
     }
     self.finishing.store(false, relaxed);
 }
@@ -133,20 +133,20 @@ CMWQ_INLINE void managed_workers::detectors_needed() noexcept {
     // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
     // many; the caller may be a producer, so it does not arm them.
     if (const arming::ticket t = armed_.arm(); t != arming::none) {
-        for_each_watcher(watchers::near, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+        for_each_sentinel(sentinel_range::near, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
         armed_.answer(t);
     }
     env_.requests.arm_monitor();
 }
 
-CMWQ_INLINE void managed_workers::arm_far_watchers() const noexcept {
-    for_each_watcher(watchers::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+CMWQ_INLINE void managed_workers::arm_far_sentinels() const noexcept {
+    for_each_sentinel(sentinel_range::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
 }
 
 // Whether a sentinel of the pod watches the pool.
 CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
     bool works = false;
-    for_each_watcher(watchers::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });
+    for_each_sentinel(sentinel_range::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });
     return works;
 }
 
@@ -179,13 +179,13 @@ CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
 
 // --- detectors -------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE finding managed_workers::look_for_blocked(detector who, bool insist) noexcept {
+CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist) noexcept {
     if (!pending()) return finding::nothing_pending;
     const int width = width_.load(relaxed);
     if (is_associated()) {
         atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
         int running = 0;
-        counting_.for_each([&](worker& w) {
+        countable_workers_.for_each([&](worker& w) {
             if (!w.counted.load(acquire)) return true; // [HINT]
             // A worker that waits for the lock of the pool will run in a moment. Only a hint, so the load of
             // `finishing` is relaxed; it comes after the probe.
@@ -219,4 +219,4 @@ CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {
     if (!self.cpu_intensive) count(self);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Whether no item of the pool has ended since the last call.
 CMWQ_INLINE bool managed_workers::stalled_since_last_time() noexcept {
@@ -25,9 +25,9 @@ CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) no
     expire_may_block(env_.options.may_block_threshold.count());
     found.computing = look_for_hogs(env_.options.cpu_hog_threshold.count());
     look_for_overdue(passed, env_.options.overdue_after.count());
-    switch (look_for_blocked(detector::monitor, stalled_since_last_time())) {
+    switch (check_for_blocked(detector::monitor, stalled_since_last_time())) {
     case finding::nothing_pending: break;
-    case finding::running: arm_far_watchers(); [[fallthrough]];
+    case finding::running: arm_far_sentinels(); [[fallthrough]];
     case finding::all_blocked: found.pending = true; break;
     case finding::replaced: found.pending = found.eventful = true; break;
     case finding::no_spare: found.pending = true; break; // a worker has been requested
@@ -50,7 +50,7 @@ CMWQ_INLINE pool_stats managed_workers::stats() const noexcept {
 CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexcept {
     if (!pending()) return;
     const std::int64_t now = steady_now();
-    counting_.for_each([&](worker& w) {
+    countable_workers_.for_each([&](worker& w) {
         const std::int64_t since = w.may_block_since.load(acquire); // [ALONE]
         if (since != 0 && now - since >= threshold) block_begins(w);
         return true;
@@ -63,7 +63,7 @@ CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexc
 CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !is_associated()) return false;
     bool computing = false;
-    counting_.for_each([&](worker& w) {
+    countable_workers_.for_each([&](worker& w) {
         if (!w.counted.load(acquire)) { // [HINT]
             w.cpu_burst.run = 0;
             return true;
@@ -142,7 +142,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
-            sample[n++] = {w, w->own_time};
+            sample[n++] = {w, w->excluded_time};
     }
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
@@ -192,4 +192,4 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

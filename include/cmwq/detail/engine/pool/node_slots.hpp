@@ -8,7 +8,7 @@
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class pool_workqueue;
 class item_pool;
@@ -67,4 +67,4 @@ private:
     intrusive_list<pool_workqueue, slot_tag> waiting_ CMWQ_GUARDED_BY(lock_); // N
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/pool/node_slots.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
     using state = pool_workqueue::slot_state;
@@ -46,4 +46,4 @@ CMWQ_INLINE void node_slots::forget(pool_workqueue& p) noexcept {
     p.slot = pool_workqueue::slot_state::none;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Finds or creates the pool for a pool_spec, and counts its users. A record is never freed: when its pool has no user
 /// and no thread, it is used for another pool of the same kind.
@@ -31,9 +31,9 @@ public:
     /// to `spec`. Throws std::bad_alloc.
     [[nodiscard]] unsigned users_of(const rescuable_pool& pool, pool_spec& spec) const CMWQ_EXCLUDES(lock_);
 
-    /// For the staff thread: asks the threads of all pools without a user to end.
+    /// For the manager thread: asks the threads of all pools without a user to end.
     void end_unused() noexcept CMWQ_EXCLUDES(lock_);
-    /// For the staff thread: makes the records of pools whose threads have ended available again.
+    /// For the manager thread: makes the records of pools whose threads have ended available again.
     void free_ended() noexcept CMWQ_EXCLUDES(lock_);
 
     // All records, also those of pools that have ended: a stale id always names a record that is safe to read.
@@ -65,9 +65,9 @@ private:
     stable_vector<record> records_;                  // grows under PL
     mutable ranked_mutex<lock_rank::registry> lock_; // PL; before the pool locks
     record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};
-    record* unused_ CMWQ_GUARDED_BY(lock_) = nullptr; // without a user; the staff thread ends their threads
+    record* unused_ CMWQ_GUARDED_BY(lock_) = nullptr; // without a user; the manager thread ends their threads
     record* ending_ CMWQ_GUARDED_BY(lock_) = nullptr; // their threads have been asked to end
     record* free_[2] CMWQ_GUARDED_BY(lock_) = {};     // unmanaged, managed
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE rescuable_pool& pool_registry::get(pool_spec spec) {
     const std::size_t hash = spec.hash();
@@ -45,10 +45,10 @@ CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool mana
 }
 
 CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&& spec) {
-    const cpuset watchers = env_.cpus.indices_of(env_.cpus.watchers_of(spec));
-    pool.configure(std::move(spec), watchers);
+    const cpuset sentinels = env_.cpus.indices_of(env_.cpus.sentinel_cpus_of(spec));
+    pool.configure(std::move(spec), sentinels);
     try {
-        pool.for_each_watcher(managed_workers::watchers::all, [&](unsigned index) {
+        pool.for_each_sentinel(managed_workers::sentinel_range::all, [&](unsigned index) {
             env_.pools.sentinel_at(index).watch(pool, pool.spec().pod.contains(env_.cpus.number_of(index)));
         });
     } catch (...) {
@@ -117,8 +117,8 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
 CMWQ_INLINE void pool_registry::stop_watching(rescuable_pool& pool) noexcept {
     managed_workers* const watched = pool.as_managed();
     if (watched == nullptr) return;
-    watched->for_each_watcher(managed_workers::watchers::all,
-                              [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*watched); });
+    watched->for_each_sentinel(managed_workers::sentinel_range::all,
+                               [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*watched); });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

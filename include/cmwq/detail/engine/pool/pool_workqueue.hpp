@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 class rescuable_pool;
@@ -80,4 +80,4 @@ struct seen_run {
     std::uint64_t number;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class rescuer;
 
@@ -46,7 +46,7 @@ public:
     /// times in which the process could not run.
     virtual monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(lock_) = 0;
     /// Nothing has been pending for several ticks: forgets what was learned about the load.
-    virtual void forget_load() noexcept = 0;
+    virtual void reset_learned_limit() noexcept = 0;
 
     [[nodiscard]] pool_stats stats() const noexcept override {
         pool_stats s = worker_set::stats();
@@ -78,4 +78,4 @@ private:
     atomic<std::uint64_t> nr_rescued_{0};                                         // A
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

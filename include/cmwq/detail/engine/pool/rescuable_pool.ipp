@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
     {
@@ -70,7 +70,7 @@ CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
         else notify_locked(d);
         return;
     }
-    // The thread that creates a worker for this pool may take long. The staff thread, which should create it, may take
+    // The thread that creates a worker for this pool may take long. The manager thread, which should create it, may take
     // long with a worker of another pool.
     if (const std::int64_t since = creating_since_.load(relaxed); short_since_ == 0)
         short_since_ = since != 0 ? since : now;
@@ -159,4 +159,4 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     this_thread_slots() = {};
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

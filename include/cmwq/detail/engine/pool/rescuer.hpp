@@ -11,7 +11,7 @@
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class queue_core;
 
@@ -47,7 +47,7 @@ private:
     /// The pwq that has waited longest for the rescuer; null: none waits.
     [[nodiscard]] pool_workqueue* next() noexcept CMWQ_EXCLUDES(lock_);
     /// Moves the thread back to the CPUs on which it waits.
-    void go_home() noexcept CMWQ_EXCLUDES(lock_);
+    void return_to_wait_cpus() noexcept CMWQ_EXCLUDES(lock_);
 
     queue_core& queue_; // I
     thread thread_;     // I
@@ -55,10 +55,10 @@ private:
     atomic<bool> stop_{false};
     ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
-    cpuset next_home_ CMWQ_GUARDED_BY(lock_); // valid if `moves_`
+    cpuset next_wait_cpus_ CMWQ_GUARDED_BY(lock_); // valid if `moves_`
     bool moves_ CMWQ_GUARDED_BY(lock_) = false;
-    cpuset home_;             // used by the thread only: the CPUs on which it waits; empty: not known yet
-    bool is_at_home_ = false; // used by the thread only
+    cpuset wait_cpus_;             // used by the thread only: the CPUs on which it waits; empty: not known yet
+    bool is_on_wait_cpus_ = false; // used by the thread only
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- the thread ------------------------------------------------------------------------------------------------------
 
@@ -52,24 +52,24 @@ CMWQ_INLINE pool_workqueue* rescuer::next() noexcept {
 CMWQ_INLINE void rescuer::follow(cpuset& cpus) noexcept {
     {
         const scoped_lock g(lock_);
-        std::swap(next_home_, cpus);
+        std::swap(next_wait_cpus_, cpus);
         moves_ = true;
     }
     sleep_.unpark();
 }
 
 // To run items the thread was bound to the CPUs of their pools.
-CMWQ_INLINE void rescuer::go_home() noexcept {
+CMWQ_INLINE void rescuer::return_to_wait_cpus() noexcept {
     {
         const scoped_lock g(lock_);
         if (moves_) {
-            std::swap(home_, next_home_);
-            is_at_home_ = moves_ = false;
+            std::swap(wait_cpus_, next_wait_cpus_);
+            is_on_wait_cpus_ = moves_ = false;
         }
     }
-    if (is_at_home_ || home_.empty() || !queue_.env.cpus.binds_threads()) return;
-    is_at_home_ = true; // if the call fails, these CPUs have just gone, and follow() will be called
-    static_cast<void>(bind_this_thread(home_));
+    if (is_on_wait_cpus_ || wait_cpus_.empty() || !queue_.env.cpus.binds_threads()) return;
+    is_on_wait_cpus_ = true; // if the call fails, these CPUs have just gone, and follow() will be called
+    static_cast<void>(bind_this_thread(wait_cpus_));
 }
 
 CMWQ_INLINE void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
@@ -83,12 +83,12 @@ CMWQ_INLINE void rescuer::serve() {
         // Also the pwqs whose items workers have run meanwhile: only the end of rescue() allows a pwq to be freed.
         while (pool_workqueue* pwq = next()) {
             pwq->rescued_in->rescue(*pwq, *this);
-            is_at_home_ = false;
+            is_on_wait_cpus_ = false;
         }
         if (last) break;
-        go_home();
+        return_to_wait_cpus();
         sleep_.park();
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A hash table of the workers whose `current` is set, with `current` as key. Not thread-safe: the lock of the pool
 /// guards it. The pool enlarges it with the number of its workers, and allocates the memory without the lock. If there
@@ -79,4 +79,4 @@ private:
     buckets large_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

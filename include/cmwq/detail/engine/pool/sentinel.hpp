@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct pool_env;
 class managed_workers;
@@ -43,18 +43,18 @@ public:
         if (armed_.arm() != arming::none) sleep_.remind();
     }
 
-    /// For the staff thread: starts the thread. Returns 0 or an errno.
+    /// For the manager thread: starts the thread. Returns 0 or an errno.
     int start() noexcept;
     /// Whether the thread watches its CPU.
     [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
     [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
     /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
-    void tell_to_end() noexcept;
+    void request_end() noexcept;
     /// For the service thread: nothing has been pending for a while. Takes the thread out of the idle class, until
     /// items are pending again.
     void leave_idle_class() noexcept;
     /// For ~runtime(): takes the thread out of the idle class, so that it can end on a busy CPU.
-    void let_it_end() noexcept { thread_.leave_idle_class(); }
+    void leave_idle_class_to_end() noexcept { thread_.leave_idle_class(); }
     void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
 
@@ -79,7 +79,7 @@ private:
     const unsigned cpu_;                // I
     const cpuset cpus_;                 // I
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
-    thread thread_;                     // used by the staff thread and ~runtime()
+    thread thread_;                     // used by the manager thread and ~runtime()
     unsigned binding_ = 0;              // S: cpu_map::binding() when the thread bound itself last
     bool may_leave_ = true;             // used by the service thread only: false after an attempt failed
     atomic<long> tid_{0};               // A: 0: the thread has not entered the idle class
@@ -90,4 +90,4 @@ private:
     atomic<bool> stop_{false};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE sentinel::~sentinel() {
     watched* w = watched_.load(relaxed);
@@ -45,7 +45,7 @@ CMWQ_INLINE int sentinel::start() noexcept {
     return error;
 }
 
-CMWQ_INLINE void sentinel::tell_to_end() noexcept {
+CMWQ_INLINE void sentinel::request_end() noexcept {
     stop_.store(true, release); // [STOP]
     sleep_.unpark();
 }
@@ -107,7 +107,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     int fruitless = 0;
     while (!stop_.load(acquire)) { // [STOP]
         rebind_if_moved();
-        bool pending = false, no_spare = false, hold = false, in_vain = true;
+        bool pending = false, no_spare = false, hold = false, no_progress = true;
         int nr_running = 0; // in the pools that share the quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             const managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
@@ -117,7 +117,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool == nullptr) continue;
             w->completed = pool->nr_completed();
-            const finding f = pool->look_for_blocked(detector::sentinel, w->insist);
+            const finding f = pool->check_for_blocked(detector::sentinel, w->insist);
             pending |= f != finding::nothing_pending;
             no_spare |= f == finding::no_spare;
             hold |= f == finding::all_blocked;
@@ -129,16 +129,16 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
                 const bool lent = env_.cpus.quota_admits(nr_running) && pool->lend_cpu();
                 w->idle_looks = lent ? 0 : patience; // if not lent, tries again at the next check
                 if (lent) {
-                    in_vain = false;
+                    no_progress = false;
                     ++nr_running;
                 }
             }
             // In a bound pool, a worker that is found running uses this CPU, and may block soon. In other pools it may
             // be on another CPU.
             const bool elsewhere = f == finding::running && !pool->is_per_cpu();
-            if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) in_vain = false;
+            if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) no_progress = false;
         }
-        if (!in_vain) nap_length = shortest_nap;
+        if (!no_progress) nap_length = shortest_nap;
         if (pending && lifted_.load(relaxed)) {
             if (enter_idle_class() != 0) works_.store(false, relaxed); // it is no longer permitted
             lifted_.store(false, relaxed); // after the call, so that the service thread can take it out again
@@ -186,4 +186,4 @@ CMWQ_INLINE bool sentinel::disarm() noexcept {
 
 CMWQ_INLINE void sentinel::nap(std::int64_t nanoseconds) noexcept { sleep_.park_until(steady_now() + nanoseconds); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

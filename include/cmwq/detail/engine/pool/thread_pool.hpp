@@ -6,7 +6,7 @@
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
 #include <cmwq/detail/engine/pool/unmanaged_workers.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A pool with worker threads: `managed_pool` or `unmanaged_pool`. `Workers` is the base, managed_workers or
 /// unmanaged_workers. Thread safety: as item_pool. Letters as in worker.hpp.
@@ -41,7 +41,7 @@ private:
     }
 
     [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;
-    [[nodiscard]] bool come_home(worker& self) noexcept;
+    [[nodiscard]] bool return_to_pod(worker& self) noexcept;
     void rebind_if_moved(worker& self) noexcept;
 
     bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod
@@ -52,4 +52,4 @@ private:
 using managed_pool = thread_pool<managed_workers>;
 using unmanaged_pool = thread_pool<unmanaged_workers>;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class Workers>
 template <class... Watching>
@@ -41,7 +41,7 @@ void thread_pool<Workers>::serve(worker& self) {
     this_thread_slots() = {.observer = &self, .current_worker = &self};
 
     deferred d;
-    bool came_home = come_home(self);
+    bool came_home = return_to_pod(self);
     lock_.lock();
     this->refused_ = refused;
     while (!self.retiring) {
@@ -64,7 +64,7 @@ void thread_pool<Workers>::serve(worker& self) {
         d.perform();
         if (behind) this->detectors_needed();
         self.sleep.park();
-        came_home = come_home(self);
+        came_home = return_to_pod(self);
         lock_.lock();
     }
     lock_.unlock();
@@ -96,7 +96,7 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
 template <class Workers>
 void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
     // There is always one spare: otherwise no worker could take over when this one blocks. If none can be created now,
-    // this worker runs the items nevertheless; the staff thread keeps trying.
+    // this worker runs the items nevertheless; the manager thread keeps trying.
     while (!may_start_working(this->snapshot_locked())) {
         if (this->creating_) break;
         if (this->create_worker_locked()) continue;
@@ -121,12 +121,12 @@ void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
 
 /// A work function must return or end the program. If it ends the thread by pthread_exit(), the destructor ends the
 /// program: the pool cannot lose a worker for which other threads wait.
-struct one_way_out {
+struct thread_exit_guard {
     bool reached = false;
-    one_way_out() noexcept = default;
-    one_way_out(const one_way_out&) = delete;
-    one_way_out& operator=(const one_way_out&) = delete;
-    ~one_way_out() {
+    thread_exit_guard() noexcept = default;
+    thread_exit_guard(const thread_exit_guard&) = delete;
+    thread_exit_guard& operator=(const thread_exit_guard&) = delete;
+    ~thread_exit_guard() {
         if (reached) return;
         std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
         std::abort();
@@ -156,7 +156,7 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     if (!item_pool::call_with_handler(self, started)) {
         // From this frame down to the start of the thread there is no exception handler and no noexcept function. So an
         // exception ends the program at `throw`, before the stack is unwound.
-        one_way_out end;
+        thread_exit_guard end;
         started.function(started.item);
         end.reached = true;
     }
@@ -172,7 +172,7 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
 // mask is narrowed to the pod, which moves the thread, and widened again, so that the scheduler may move it elsewhere
 // later. No lock is held, so another worker may take the pending items meanwhile. True: it has moved back.
 template <class Workers>
-bool thread_pool<Workers>::come_home(worker& self) noexcept {
+bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
     if (!roams_ || spec_.pod.contains(current_cpu()) || !this->pending()) return false;
     if (this->nr_at_work() >= pod_size_) return false;  // only a hint, so the load is relaxed
     if (bind_this_thread(spec_.pod) != 0) return false; // the CPUs of the pod have just gone
@@ -201,4 +201,4 @@ void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
         env_.requests.request_cpu_check();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

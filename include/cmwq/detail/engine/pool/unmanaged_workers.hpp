@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A pool that does not count its running workers: a worker that blocks keeps no item from starting. Thread safety: as
 /// item_pool.
@@ -18,7 +18,7 @@ public:
     [[nodiscard]] static constexpr bool is_associated() noexcept { return true; }
 
     monitor_findings look_after(std::int64_t passed) noexcept override CMWQ_EXCLUDES(lock_);
-    void forget_load() noexcept override {}
+    void reset_learned_limit() noexcept override {}
 
 protected:
     using rescuable_pool::rescuable_pool;
@@ -29,7 +29,7 @@ protected:
                 .managed = false,
                 .active = static_cast<int>(busy_.size()),
                 .idle = static_cast<int>(idle_.size()),
-                .managing = creating_};
+                .creating = creating_};
     }
     [[nodiscard]] static constexpr bool wants_more_running() noexcept { return true; }
     [[nodiscard]] int nr_at_work() const noexcept { return nr_busy_.load(relaxed); } // blocked workers included
@@ -53,4 +53,4 @@ protected:
     [[nodiscard]] bool lacks_running_workers() const noexcept final { return true; }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

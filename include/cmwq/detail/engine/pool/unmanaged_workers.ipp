@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/pool/unmanaged_workers.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Wakes a worker if items are pending: their producer may have been preempted between its push and its notification.
 CMWQ_INLINE monitor_findings unmanaged_workers::look_after(std::int64_t /*passed*/) noexcept {
@@ -19,4 +19,4 @@ CMWQ_INLINE monitor_findings unmanaged_workers::look_after(std::int64_t /*passed
     return {.pending = true, .eventful = true};
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

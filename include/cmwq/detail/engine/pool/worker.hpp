@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 struct idle_tag;
@@ -67,7 +67,7 @@ public:
     worker* next = nullptr;      // I: next in the pool's list of all records
     std::size_t busy_index = 0;  // L: index in busy_workers
 
-    thread os_thread;   // started by the thread that creates the worker, joined by the staff thread
+    thread os_thread;   // started by the thread that creates the worker, joined by the manager thread
     thread_probe probe; // A
     parker sleep;       // A
 
@@ -105,9 +105,10 @@ public:
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
 
     std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or the pool does not measure it
-    std::int64_t own_time = 0;   // L: nanoseconds of completed times in which it was idle or waited for the pool's lock
+    std::int64_t excluded_time =
+        0;                       // L: nanoseconds of completed times in which it was idle or waited for the pool's lock
     thread_times last_times{};   // monitor only
-    std::int64_t last_own = 0;   // monitor only: own_time at the last sample
+    std::int64_t last_own = 0;   // monitor only: excluded_time at the last sample
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
     struct {                     // monitor only: CPU time of the current run since its last wait, as far as known
         std::uint64_t run = 0;
@@ -123,4 +124,4 @@ inline worker* own_run() noexcept {
     return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -8,7 +8,7 @@
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (pool.is_bottom_half()) bottom_half_blocks(*current_pwq->queue);
@@ -26,4 +26,4 @@ CMWQ_INLINE void worker::end_blocking() noexcept {
     pool.block_ends(*this);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

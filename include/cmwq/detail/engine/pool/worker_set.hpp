@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class managed_workers;
 
@@ -21,7 +21,7 @@ struct pool_summary {
     thread_refusals refused;
 };
 
-/// A pool with threads. Thread safety: as item_pool. Letters as in worker.hpp; ST is the staff thread.
+/// A pool with threads. Thread safety: as item_pool. Letters as in worker.hpp; ST is the manager thread.
 class worker_set : public item_pool {
 public:
     /// `one_cpu`: the pool of one CPU, for bound queues. `attributes`: queues with equal attributes share the pool.
@@ -35,7 +35,7 @@ public:
     /// This pool, if it is of a kind that replaces blocked workers; otherwise null.
     [[nodiscard]] virtual managed_workers* as_managed() noexcept { return nullptr; }
 
-    // --- the staff thread --------------------------------------------------------------------------------------------
+    // --- the manager thread --------------------------------------------------------------------------------------------
 
     /// Whether a worker has been requested since the last call.
     [[nodiscard]] bool take_request() noexcept {
@@ -53,7 +53,7 @@ public:
     /// of the runtime.
     std::int64_t cull(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] std::int64_t cull_at() const noexcept { return cull_at_.load(acquire); } // [LOCK]
-    /// The staff thread has joined the thread of `w`: the record can serve another thread. False: the pool is locked;
+    /// The manager thread has joined the thread of `w`: the record can serve another thread. False: the pool is locked;
     /// call again later.
     [[nodiscard]] bool thread_is_gone(worker& w) noexcept CMWQ_EXCLUDES(lock_);
     /// Asks all workers to end. The pool has no queue any more, for good or until the next `configure()`, which
@@ -101,11 +101,11 @@ protected:
     void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     void retire_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
-    /// Requests a worker from the staff thread, unless an attempt to create one has just failed.
+    /// Requests a worker from the manager thread, unless an attempt to create one has just failed.
     void ask_for_worker() noexcept;
     void notify_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_);
     void released_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_) { notify_locked(d); }
-    [[nodiscard]] staffing staffing_locked() const noexcept final CMWQ_REQUIRES(lock_) {
+    [[nodiscard]] worker_counts worker_counts_locked() const noexcept final CMWQ_REQUIRES(lock_) {
         return {.idle = idle_.size(), .short_of_threads = short_of_threads_.load(relaxed)};
     }
     [[nodiscard]] bool is_creating_or_short_locked() const noexcept CMWQ_REQUIRES(lock_) {
@@ -146,4 +146,4 @@ private:
     atomic<std::int64_t> cull_at_{0};  // A: when surplus workers are due to end; runtime clock, 0: there are none
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -13,7 +13,7 @@
 #include <new>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void worker_set::thread_main(void* self) {
     auto& w = *static_cast<worker*>(self);
@@ -117,10 +117,10 @@ CMWQ_INLINE void worker_set::ask_for_worker() noexcept {
         return;
     }
     // [ASK-1] seq_cst: this thread has made items pending, then it reads the flag; pairs with take_request(), after
-    // which the staff thread checks what is pending. The staff thread is woken in either case: the thread that has set
+    // which the manager thread checks what is pending. The manager thread is woken in either case: the thread that has set
     // the flag may be preempted before it wakes it.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
-    env_.requests.wake_staff();
+    env_.requests.wake_manager();
     if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
 }
 
@@ -165,7 +165,7 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
         notify_locked(d);
         if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
-        w = idle_.coldest();
+        w = idle_.next_to_end();
         retire_locked(*w);
         if (idle_.empty()) short_of_threads_.store(true, relaxed); // until this pool creates a worker
         drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
@@ -204,20 +204,20 @@ CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
     publish_next_idle_locked();
     if (has_surplus_locked() && cull_at_.load(relaxed) == 0) {
         cull_at_.store(w.idle_since + env_.options.idle_timeout.count(), release); // [LOCK]
-        env_.requests.wake_staff();
+        env_.requests.wake_manager();
     }
 }
 
 CMWQ_INLINE void worker_set::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
-    if (w.idle_began != 0) w.own_time += steady_now() - std::exchange(w.idle_began, 0);
+    if (w.idle_began != 0) w.excluded_time += steady_now() - std::exchange(w.idle_began, 0);
     idle_.remove(w);
     publish_next_idle_locked();
 }
 
 CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
     for (;;) {
-        worker* coldest = nullptr;
+        worker* next_to_end = nullptr;
         {
             deferred d;
             constexpr std::int64_t later = 1'000'000;
@@ -225,17 +225,17 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
             const scoped_lock g(lock_, adopt_lock);
             cull_at_.store(0, relaxed);
             if (stopping_ || !has_surplus_locked()) return 0;
-            coldest = idle_.coldest();
-            const std::int64_t due = coldest->idle_since + env_.options.idle_timeout.count();
+            next_to_end = idle_.next_to_end();
+            const std::int64_t due = next_to_end->idle_since + env_.options.idle_timeout.count();
             if (due > now) {
                 cull_at_.store(due, release); // [LOCK]
                 return due;
             }
-            retire_locked(*coldest);
+            retire_locked(*next_to_end);
             drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
             notify_locked(d);
         }
-        coldest->sleep.unpark(); // the record may serve another thread by now; waking that one is harmless
+        next_to_end->sleep.unpark(); // the record may serve another thread by now; waking that one is harmless
     }
 }
 
@@ -271,4 +271,4 @@ CMWQ_INLINE void worker_set::forget_threads() noexcept {
     for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->os_thread.forget();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

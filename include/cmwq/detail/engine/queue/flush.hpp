@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <new>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Whether the calling thread runs an item of that queue.
 inline bool runs_item_of(const queue_core& q) noexcept {
@@ -81,4 +81,4 @@ inline void wait_until_drained(queue_core& q, wait_call by) {
     } while (!is_empty(q));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,7 +6,7 @@
 #include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The result of a push to a pool. Keeps the pool while this object lives. `Pool` is the derived type of the pool where
 /// the caller knows it. Belongs to the producer's thread.
@@ -21,4 +21,4 @@ struct pushed {
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class runtime_core;
 class timer_service;
@@ -178,7 +178,7 @@ public:
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools.
     void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// The staff thread calls this: frees replaced pwqs that have drained, and unplugs the next pwq of an ordered
+    /// The manager thread calls this: frees replaced pwqs that have drained, and unplugs the next pwq of an ordered
     /// queue.
     void reap() noexcept CMWQ_EXCLUDES(lock_);
     /// Called when no item is left and the queue accepts none: waits for the producers that have not left queue(), and
@@ -264,4 +264,4 @@ private:
     std::vector<std::unique_ptr<node_slots>> slots_of_nodes_ CMWQ_GUARDED_BY(lock_);
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline constexpr unsigned default_min_active = 8;
 
@@ -415,4 +415,4 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     return waiting;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread may call every member that does not say otherwise. No queue is removed while a caller is inside a member.
 class queue_list {
@@ -50,4 +50,4 @@ private:
     mutable intrusive_list<queue_core, queue_tag> list_ CMWQ_GUARDED_BY(lock_);
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -11,15 +11,15 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread may call every member.
 ///
 /// Letters: I set by the constructor · T under lock_
 class timer_service {
 public:
-    /// `home`: the id of the runtime, which armed timers carry.
-    explicit timer_service(std::uint64_t home) noexcept : home_(home) {}
+    /// `runtime_id`: the id of the runtime, which armed timers carry.
+    explicit timer_service(std::uint64_t runtime_id) noexcept : runtime_id_(runtime_id) {}
     timer_service(const timer_service&) = delete;
     timer_service& operator=(const timer_service&) = delete;
 
@@ -46,9 +46,9 @@ private:
     pushed<> fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
     void remove_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
 
-    const std::uint64_t home_;             // I
+    const std::uint64_t runtime_id_;       // I
     ranked_mutex<lock_rank::timers> lock_; // T
     deadline_heap<work_timer> heap_ CMWQ_GUARDED_BY(lock_);
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/queue/timer_service.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
     {
@@ -18,7 +18,7 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             t.deadline = deadline;
             heap_.push(t);
             q.armed.push_back(t);
-            t.home.store(home_, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the service
+            t.runtime_id.store(runtime_id_, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the service
             return &heap_.front() == &t;
         }
     }
@@ -29,7 +29,7 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
 CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
     heap_.remove(t);
     t.queue->armed.remove(t);
-    t.home.store(0, release); // [ALONE]
+    t.runtime_id.store(0, release); // [ALONE]
 }
 
 CMWQ_INLINE pushed<> timer_service::fire_locked(work_timer& t) noexcept {
@@ -40,7 +40,7 @@ CMWQ_INLINE pushed<> timer_service::fire_locked(work_timer& t) noexcept {
 CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
     const scoped_lock g(lock_);
     work_timer& t = work_access::timer(w);
-    if (t.home.load(acquire) != home_) return false; // [LOCK]
+    if (t.runtime_id.load(acquire) != runtime_id_) return false; // [LOCK]
     remove_locked(t);
     return true;
 }
@@ -50,7 +50,7 @@ CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
     const auto fire = [&]() -> pushed<> {
         const scoped_lock g(lock_);
         work_timer& t = work_access::timer(w);
-        armed = t.home.load(acquire) == home_; // [LOCK]
+        armed = t.runtime_id.load(acquire) == runtime_id_; // [LOCK]
         return armed ? fire_locked(t) : pushed<>{};
     };
     fire().notify();
@@ -86,4 +86,4 @@ CMWQ_INLINE std::int64_t timer_service::expire(std::int64_t now) noexcept {
     return next;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Throws std::bad_alloc, as all functions below do.
 inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
@@ -82,4 +82,4 @@ inline std::string describe_knot(const std::vector<wait_report>& knot) {
     return text;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

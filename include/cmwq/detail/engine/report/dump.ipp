@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// printf() that appends to a string, for columns. Longer output than the buffer is cut off; no caller has any.
 __attribute__((format(printf, 2, 3))) inline void print(std::string& to, const char* form, ...) {
@@ -114,4 +114,4 @@ CMWQ_INLINE void queue_core::dump_limits(std::string& to) const {
     print(to, " %3u/%3u\n", spanning_slots_.in_use(), spanning_slots_.max());
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

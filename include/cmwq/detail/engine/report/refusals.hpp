@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Throws std::system_error(operation_not_permitted) if the calling thread runs a bottom half, even if the call would
 /// not have to wait now. `what` and `of()` name the call in the message.
@@ -25,4 +25,4 @@ inline void refuse_in_bottom_half(const char* what) {
     refuse_in_bottom_half(what, [] { return std::string(); });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

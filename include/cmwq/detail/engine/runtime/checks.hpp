@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Throws std::invalid_argument unless `value` is one of the enumerators, which are numbered from 0 to that of `last`.
 template <class E>
@@ -47,4 +47,4 @@ inline void check_options(const runtime_options& o) {
     if (o.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

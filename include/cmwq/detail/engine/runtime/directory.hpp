@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <new>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Held while a per-process object (global.hpp) is made. All objects of the same rank share one lock.
 template <lock_rank Rank>
-inline constinit ranked_mutex<Rank> making_lock;
+inline constinit ranked_mutex<Rank> creation_lock;
 
 /// One object for each copy of the library. It is constant-initialized and never destroyed, because items may be
 /// destroyed after everything else. No part of it is made on first use, so a fork() cannot find a half-made part. Any
@@ -191,8 +191,8 @@ private:
         });
         d.readers_.forget_readers();
         wait_graph::of_this_copy().forget_all();
-        new (&making_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
-        new (&making_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
+        new (&creation_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
+        new (&creation_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
         d.generation_.fetch_add(1, release); // [FORK]
         d.lock_.unlock();
         hwloc_call::after_fork_in_child();
@@ -218,4 +218,4 @@ inline constinit directory directory::the_one_;
 /// Initialized before main(), or when a shared object with this code is loaded.
 inline const bool forks_are_watched = directory::get().watch_forks();
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread may call every member that does not say otherwise. The configuration lock guards the count of freezes, so
 /// a queue that is attached meanwhile is frozen, or thawed, with the others.
@@ -58,4 +58,4 @@ private:
     waiter_node* waiters_ CMWQ_GUARDED_BY(waiters_lock_) = nullptr; // on the stacks of the threads that wait
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

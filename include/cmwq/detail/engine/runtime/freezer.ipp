@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class F>
 void freezer::for_each_freezable(F&& f) const {
@@ -62,4 +62,4 @@ CMWQ_INLINE void freezer::wake_waiters() noexcept {
     for (waiter_node* w = waiters_; w != nullptr; w = w->next) w->sleep.unpark();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

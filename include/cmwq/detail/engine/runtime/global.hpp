@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Holds one per-process object. Any thread may call every member.
 ///
@@ -34,7 +34,7 @@ public:
         // [ONCE-1] acquire, pairs [ONCE-2].
         if (generation_.load(acquire) == now) return *newest_.load(relaxed)->object;
         prepare();
-        const scoped_lock g(making_lock<Rank>);
+        const scoped_lock g(creation_lock<Rank>);
         if (generation_.load(relaxed) != now) {
             auto fresh = std::make_unique<made>();
             fresh->object = make();
@@ -50,7 +50,7 @@ public:
     template <class F>
     bool if_not_made(F&& f) {
         const unsigned now = directory::get().generation() + 1;
-        const scoped_lock g(making_lock<Rank>);
+        const scoped_lock g(creation_lock<Rank>);
         if (generation_.load(relaxed) == now) return false;
         f();
         return true;
@@ -66,4 +66,4 @@ private:
     atomic<unsigned> generation_{0}; // that of the process that made the object, plus one; 0: not made
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

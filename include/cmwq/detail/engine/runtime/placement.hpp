@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// One pool of those that serve a queue, and the CPUs whose callers it serves.
 struct pool_choice {
@@ -58,8 +58,8 @@ public:
     void check_cpus() CMWQ_EXCLUDES(lock_);
     /// Each of the two threads calls this when it begins. They use only the CPUs that unbound items may use.
     void service_thread_began() noexcept CMWQ_EXCLUDES(lock_);
-    void staff_thread_began() noexcept CMWQ_EXCLUDES(lock_);
-    /// The staff thread calls this when the unbound CPUs may have changed.
+    void manager_thread_began() noexcept CMWQ_EXCLUDES(lock_);
+    /// The manager thread calls this when the unbound CPUs may have changed.
     void move_helpers() noexcept CMWQ_EXCLUDES(lock_) { keep_off_isolated_cpus(false); }
 
 private:
@@ -75,7 +75,7 @@ private:
     const pool_env& env_;                                 // I
     queue_list& queues_;                                  // I
     atomic<long> service_tid_{0};                         // 0: the thread has not begun yet
-    atomic<long> staff_tid_{0};                           // the mask of this thread shows which CPUs are present
+    atomic<long> manager_tid_{0};                         // the mask of this thread shows which CPUs are present
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present
@@ -84,4 +84,4 @@ private:
     bool helpers_were_bound_ CMWQ_GUARDED_BY(lock_) = false;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE placement::placement(const pool_env& env, queue_list& queues)
     : env_(env), queues_(queues), usable_(env.cpus.cpus()), default_scope_(env.options.default_scope),
@@ -39,8 +39,8 @@ CMWQ_INLINE void placement::service_thread_began() noexcept {
     keep_off_isolated_cpus(true);
 }
 
-CMWQ_INLINE void placement::staff_thread_began() noexcept {
-    staff_tid_.store(this_thread_id(), release); // [TID-1]
+CMWQ_INLINE void placement::manager_thread_began() noexcept {
+    manager_tid_.store(this_thread_id(), release); // [TID-1]
     keep_off_isolated_cpus(true);
 }
 
@@ -241,16 +241,16 @@ CMWQ_INLINE affinity_scope placement::default_scope() const {
 // --- CPUs that come and go -------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
-    for (const atomic<long>* tid : {&service_tid_, &staff_tid_}) {
+    for (const atomic<long>* tid : {&service_tid_, &manager_tid_}) {
         if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus)); // [TID-1]
     }
 }
 
-// The staff thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
+// The manager thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
 // been bound, for instance to the unbound CPUs, its mask does not show other CPUs, and a kernel before 6.2 forgets the
 // CPUs that were offline at that time. So its mask is widened for a moment.
 CMWQ_INLINE cpuset placement::usable_now_locked() {
-    const long tid = staff_tid_.load(acquire); // [TID-1]
+    const long tid = manager_tid_.load(acquire); // [TID-1]
     if (!env_.cpus.binds_threads() || tid == 0) return usable_;
     if (helpers_were_bound_) static_cast<void>(bind_thread(tid, env_.cpus.allowed()));
     cpuset mask;
@@ -283,7 +283,7 @@ CMWQ_INLINE void placement::check_cpus() {
     env_.events.cpus_unavailable(complaints);
 }
 
-// Binds the service thread and the staff thread to the unbound CPUs. `new_thread`: one of the two has just begun.
+// Binds the service thread and the manager thread to the unbound CPUs. `new_thread`: one of the two has just begun.
 CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
     const scoped_lock g(lock_);
     if (!env_.cpus.binds_threads()) return;
@@ -291,11 +291,11 @@ CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
         const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
         if (housekeeping == helper_cpus_ && (!new_thread || housekeeping.empty())) return;
         bind_helpers(housekeeping.empty() ? env_.cpus.allowed() : housekeeping);
-        helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the staff thread
+        helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the manager thread
         helpers_were_bound_ = true;
     } catch (const std::bad_alloc&) {
         env_.requests.defer_cpu_check();
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

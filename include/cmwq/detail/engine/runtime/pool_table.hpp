@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline constexpr unsigned nr_priorities = 3; // the pools with workers of a CPU, in the order of `priority`
 inline constexpr unsigned nr_pools_of_cpu = nr_priorities + nr_bh_priorities;
@@ -100,4 +100,4 @@ private:
     pool_registry registry_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number,
                                    unsigned index)
@@ -45,11 +45,11 @@ CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
 // Asks all threads to end before it joins the first, so that they end in parallel and not one after the other.
 CMWQ_INLINE void pool_table::end_threads() noexcept {
     for_each_cpu([](cpu_record& r) {
-        r.watch.tell_to_end();
-        r.bottom_half_thread.tell_to_end();
+        r.watch.request_end();
+        r.bottom_half_thread.request_end();
     });
     for_each_pool([](rescuable_pool& p) { p.end_threads(); });
-    for_each_cpu([](cpu_record& r) { r.watch.let_it_end(); });
+    for_each_cpu([](cpu_record& r) { r.watch.leave_idle_class_to_end(); });
     for_each_pool([](rescuable_pool& p) { p.let_threads_end(); });
     for_each_cpu([](cpu_record& r) {
         r.watch.join();
@@ -66,4 +66,4 @@ CMWQ_INLINE void pool_table::forget_threads() noexcept {
     for_each_pool([](rescuable_pool& p) { p.forget_threads(); });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -8,10 +8,10 @@
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
+#include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
-#include <cmwq/detail/engine/runtime/staff_thread.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
 
@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Makes the parts and connects them; the parts decide. Any thread may call every member that does not say otherwise.
 /// Letters: I set by the constructor · A atomic
@@ -106,7 +106,7 @@ private:
     freezer freezer_;
     timer_service timers_;
     service_thread service_;
-    staff_thread staff_;
+    manager_thread manager_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

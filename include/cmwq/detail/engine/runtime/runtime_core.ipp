@@ -20,7 +20,7 @@
 #include <system_error>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- making and ending -----------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
       events_(options_), diagnosis_(env_, queues_),
       env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_},
       pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
-      timers_(pools_.id()), service_(env_, timers_, placement_, freezer_), staff_(env_, queues_, placement_) {
+      timers_(pools_.id()), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
     directory::get().add(*this);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);
@@ -47,7 +47,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
         throw;
     }
     int error = service_.start();
-    if (error == 0) error = staff_.start();
+    if (error == 0) error = manager_.start();
     if (error != 0) {
         end_helpers();
         if (options_.clock != nullptr) options_.clock->detach(*this);
@@ -72,10 +72,10 @@ CMWQ_INLINE runtime_core::~runtime_core() {
 }
 
 CMWQ_INLINE void runtime_core::end_helpers() noexcept {
-    service_.tell_to_end();
-    staff_.tell_to_end();
+    service_.request_end();
+    manager_.request_end();
     service_.join();
-    staff_.join();
+    manager_.join();
     diagnosis_.stop();
 }
 
@@ -90,7 +90,7 @@ CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
 CMWQ_INLINE void runtime_core::time_passed() noexcept {
     const std::int64_t time = env_.now();
     static_cast<void>(timers_.expire(time));
-    static_cast<void>(staff_.cull_all(time));
+    static_cast<void>(manager_.cull_all(time));
 }
 
 // --- queues ----------------------------------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     dead_.store(true, relaxed);
     queues_.mark_dead();
     service_.forget_thread();
-    staff_.forget_thread();
+    manager_.forget_thread();
     diagnosis_.forget_thread();
     pools_.forget_threads();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

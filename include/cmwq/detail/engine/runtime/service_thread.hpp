@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Any thread may call the public members; start() and join() once each.
 ///
@@ -27,7 +27,7 @@ public:
 
     /// Returns 0, or an errno.
     int start() noexcept { return env_.threads.start(thread_, &service_thread::thread_main, this); }
-    void tell_to_end() noexcept {
+    void request_end() noexcept {
         stop_.store(true, release); // [STOP]
         env_.requests.wake_service();
     }
@@ -57,4 +57,4 @@ private:
     int quiet_ticks_ = 0;          // S
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

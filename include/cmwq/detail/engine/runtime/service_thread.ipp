@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void service_thread::set_up_thread() noexcept {
     thread_attributes a{.own = env_.threads.own()};
@@ -75,7 +75,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wanted(); });
-    if (wanted) env_.requests.wake_staff(); // the staff thread could not create the thread, and tries again
+    if (wanted) env_.requests.wake_manager(); // the manager thread could not create the thread, and tries again
     all.pending |= wanted;
     if (now >= check_due_) {
         constexpr std::int64_t interval = 100'000'000;
@@ -85,7 +85,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     quiet_ticks_ = all.pending || all.computing ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
-        env_.pools.for_each_pool([](rescuable_pool& p) { p.forget_load(); });
+        env_.pools.for_each_pool([](rescuable_pool& p) { p.reset_learned_limit(); });
         arming& armed = env_.requests.monitor();
         armed.disarm(); // [ARM-2]
         if (env_.pools.anything_pending()) {
@@ -130,4 +130,4 @@ CMWQ_INLINE void service_thread::report_stall(item_pool& pool, unsigned cpu, con
     });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

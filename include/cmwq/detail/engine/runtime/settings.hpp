@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Sets the options that a text names. Blanks around words are ignored. If an option is named twice, the last value is
 /// used.
@@ -162,4 +162,4 @@ private:
     std::string_view source_, text_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Every node counts as stuck until solve() finds that it will end. The time is linear in the number of nodes and
 /// edges, in any order: each edge is followed once, from a node that ends back to the node that depends on it. Used by
@@ -24,9 +24,9 @@ public:
     /// All functions that change the set throw std::bad_alloc. After that only the destructor may be called.
     ///
     /// Adds a node that ends when all nodes that it depends on end; it ends if there are none.
-    node add_any() { return add(false); }
+    node add_ends_after_first() { return add(false); }
     /// Adds a node that ends when one of the nodes that it depends on ends; it ends if there are none.
-    node add_all() { return add(true); }
+    node add_ends_after_all() { return add(true); }
     void add_edge(node who, node depends_on) { edges_.emplace_back(who, depends_on); }
     /// The node ends, regardless of its dependencies.
     void let_end(node n) { ending_.push_back(n); }
@@ -148,4 +148,4 @@ private:
     std::vector<std::vector<node>> knots_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

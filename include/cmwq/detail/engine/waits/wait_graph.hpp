@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct pool_env;
 class queue_core;
@@ -173,4 +173,4 @@ private:
 
 inline constinit wait_graph wait_graph::the_one_;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -22,7 +22,7 @@
 #include <system_error>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- one wait --------------------------------------------------------------------------------------------------------
 
@@ -259,4 +259,4 @@ CMWQ_INLINE std::vector<wait_report> wait_graph::waits_of(const pool_env& env) {
     return all;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The record of a wait that a check has visited. Under the lock of the graph.
 struct seen_wait {
@@ -101,4 +101,4 @@ private:
     std::int64_t next_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

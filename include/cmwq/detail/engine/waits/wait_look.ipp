@@ -24,7 +24,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
     graph_.lock_.lock();
@@ -89,7 +89,7 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     }
     ++nr_steps_;
     for (unsigned i = 0; i < r.nr_nodes_; ++i, ++nr_steps_) {
-        const item_pool::awaited_rest rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
+        const item_pool::remaining_items rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
         for_items_.push_back({who, rest.pwq, rest.generation});
         if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
@@ -148,7 +148,8 @@ CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const po
 // --- the result ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void wait_look::solve() {
-    for (std::size_t i = 0; i < seen_.size(); ++i) static_cast<void>(stuck_.add_any()); // node i is seen_[i]
+    for (std::size_t i = 0; i < seen_.size(); ++i)
+        static_cast<void>(stuck_.add_ends_after_first()); // node i is seen_[i]
     add_limits();
     add_generations();
     for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
@@ -169,7 +170,7 @@ CMWQ_INLINE void wait_look::solve() {
 // wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts
 // as ending.
 CMWQ_INLINE void wait_look::add_limits() {
-    for (limited& l : limits_) l.id = stuck_.add_all();
+    for (limited& l : limits_) l.id = stuck_.add_ends_after_all();
     for (const item_pool::held_item& h : held_) {
         const auto p = parts_.find(h.pwq);
         if (p == parts_.end()) continue;
@@ -207,7 +208,7 @@ CMWQ_INLINE void wait_look::add_generations() {
     std::vector<generation> nodes;
     for (const generation& g : all) {
         if (nodes.empty() || nodes.back() < g) {
-            const node id = stuck_.add_any();
+            const node id = stuck_.add_ends_after_first();
             if (!nodes.empty() && nodes.back().pwq == g.pwq) stuck_.add_edge(id, nodes.back().id);
             nodes.push_back({g.pwq, g.number, id});
         }
@@ -339,4 +340,4 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     return next;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

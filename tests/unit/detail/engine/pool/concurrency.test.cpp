@@ -77,7 +77,7 @@ TEST_CASE("concurrency: may_start_working is true only if a spare stays behind")
                                   {"no other is idle", {.pending = 5, .idle = 0}, false},
                                   {"one is", {.pending = 5, .idle = 1}, true},
                                   {"many are", {.idle = 40}, true},
-                                  {"one is being made, but is not there", {.pending = 1, .managing = true}, false},
+                                  {"one is being made, but is not there", {.pending = 1, .creating = true}, false},
                               });
 }
 
@@ -103,8 +103,8 @@ TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or be
     check(&need_to_create_worker, {
                                       {"no idle worker", {}, true},
                                       {"an idle worker", {.idle = 1}, false},
-                                      {"one is being made", {.managing = true}, false},
-                                      {"one is being made although one is idle", {.idle = 1, .managing = true}, false},
+                                      {"one is being made", {.creating = true}, false},
+                                      {"one is being made although one is idle", {.idle = 1, .creating = true}, false},
                                   });
 }
 

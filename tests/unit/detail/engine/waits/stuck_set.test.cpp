@@ -72,7 +72,7 @@ TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
         o.nodes.resize(n);
         for (auto& one : o.nodes) {
             one.needs_all = pick(3) == 0;
-            static_cast<void>(one.needs_all ? s.add_all() : s.add_any());
+            static_cast<void>(one.needs_all ? s.add_ends_after_all() : s.add_ends_after_first());
         }
         for (std::size_t i = 0; i < nr_edges; ++i) { // some of them twice, and to itself
             const auto from = static_cast<node>(pick(n)), to = static_cast<node>(pick(n));
@@ -127,7 +127,7 @@ TEST_CASE("stuck_set: it finds a chain of 100000 in any order") {
     std::ranges::shuffle(order, random);
     for (const bool closed : {false, true}) {
         stuck_set s;
-        for (node i = 0; i < n; ++i) static_cast<void>(i % 2 == 0 ? s.add_any() : s.add_all());
+        for (node i = 0; i < n; ++i) static_cast<void>(i % 2 == 0 ? s.add_ends_after_first() : s.add_ends_after_all());
         for (node i = 0; i + 1 < n; ++i) s.add_edge(order[i], order[i + 1]);
         if (closed) s.add_edge(order[n - 1], order[0]);
         s.solve();

@@ -6,7 +6,7 @@
 #include <cmwq/detail/base/memory_order.hpp>
 #include <fault/fault.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// As std::atomic, but other threads may run before and after each write, and before each seq_cst load, because
 /// protocols use these loads to check for other threads. Before other loads they run often enough anyway.
@@ -68,4 +68,4 @@ private:
     std::atomic<T> v_{};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Shows all behavior that futex(2) allows: early returns, and more wake-ups than needed.
 struct futex {
@@ -46,4 +46,4 @@ struct futex {
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

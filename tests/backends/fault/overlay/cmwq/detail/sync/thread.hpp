@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A thread that may begin late, or cannot be created.
 class thread : public os::thread {
@@ -33,4 +33,4 @@ private:
     void* arg_ = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

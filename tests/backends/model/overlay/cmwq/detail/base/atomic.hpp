@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class T>
 class atomic {
@@ -134,4 +134,4 @@ private:
     mutable model::mark mark_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <model/core.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A local variable of one wait loop.
 class backoff {
@@ -16,4 +16,4 @@ public:
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Virtual time. In a search it advances when no thread can run; in a simulation by burning and sleeping.
 inline std::int64_t steady_now() noexcept {
@@ -15,4 +15,4 @@ inline std::int64_t steady_now() noexcept {
     return w != nullptr ? w->now() : model::start_of_time;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A wrong use (destroyed while its owner sleeps, two owners) fails the run.
 class parker : private model::carrier {
@@ -71,4 +71,4 @@ private:
     unsigned sleeper_ = 0; ///< thread id + 1
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <model/carrier.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A wrong use (destroyed while held, locked twice by a thread, unlocked by another thread) fails the run.
 class CMWQ_TSA(capability("mutex")) mutex : private model::carrier {
@@ -74,4 +74,4 @@ private:
     unsigned holder_ = 0; ///< thread id + 1
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

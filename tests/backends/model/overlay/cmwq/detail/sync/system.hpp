@@ -12,7 +12,7 @@
 
 #include <limits>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::describe_activity;
 using os::describe_function; // the real one: it waits for no logical thread
@@ -33,4 +33,4 @@ inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinit
 
 inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical threads do not fork
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

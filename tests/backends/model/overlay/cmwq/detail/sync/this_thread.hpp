@@ -5,7 +5,7 @@
 
 #include <model/core.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline thread_slots& own_thread_slots() noexcept {
     static constinit thread_slots outside;
@@ -21,4 +21,4 @@ inline unsigned current_cpu() noexcept {
     return w != nullptr ? w->self().cpu : 0;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

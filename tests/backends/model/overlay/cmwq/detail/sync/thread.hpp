@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// May only be used inside of a run.
 class thread {
@@ -158,4 +158,4 @@ inline void yield_this_thread() noexcept {
     if (model::world* w = model::world::current()) w->yield();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

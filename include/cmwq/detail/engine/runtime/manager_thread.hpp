@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// staff_thread: creates threads and joins them. Both may take long: a thread source may stall, and a thread ends only
+// manager_thread: creates threads and joins them. Both may take long: a thread source may stall, and a thread ends only
 // when the scheduler gives it a CPU. So nothing urgent depends on this thread.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class worker_set;
 
@@ -21,28 +21,28 @@ class worker_set;
 /// join() once each.
 ///
 /// Letters: I set by the constructor · ST the thread itself · A atomic
-class staff_thread {
+class manager_thread {
 public:
-    staff_thread(const pool_env& env, queue_list& queues, placement& p) noexcept
+    manager_thread(const pool_env& env, queue_list& queues, placement& p) noexcept
         : env_(env), queues_(queues), placement_(p) {}
-    staff_thread(const staff_thread&) = delete;
-    staff_thread& operator=(const staff_thread&) = delete;
+    manager_thread(const manager_thread&) = delete;
+    manager_thread& operator=(const manager_thread&) = delete;
 
     /// Returns 0, or an errno.
-    int start() noexcept { return env_.threads.start(thread_, &staff_thread::thread_main, this); }
-    void tell_to_end() noexcept {
+    int start() noexcept { return env_.threads.start(thread_, &manager_thread::thread_main, this); }
+    void request_end() noexcept {
         stop_.store(true, release); // [STOP]
-        env_.requests.wake_staff();
+        env_.requests.wake_manager();
     }
     void join() noexcept { thread_.join(); }
     void forget_thread() noexcept { thread_.forget(); }
 
     /// Asks workers that have been idle for too long to end. Returns when to check again, runtime clock; 0: not at all.
-    /// If the program has its own clock, the thread that advances the clock calls this, and the staff thread does not.
+    /// If the program has its own clock, the thread that advances the clock calls this, and the manager thread does not.
     std::int64_t cull_all(std::int64_t now) noexcept;
 
 private:
-    static void thread_main(void* self) { static_cast<staff_thread*>(self)->serve(); }
+    static void thread_main(void* self) { static_cast<manager_thread*>(self)->serve(); }
     void serve() noexcept;
     void set_up_thread() noexcept;
     void create_workers() noexcept;
@@ -64,4 +64,4 @@ private:
     std::int64_t checked_at_ = 0;               // ST: when it last checked which CPUs are present; steady clock
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail
