@@ -10,13 +10,16 @@
 #include "pool_name.hpp"
 #include "simulated.hpp"
 #include "this_task.hpp"
+#include "threads_named.hpp"
 #include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -613,6 +616,32 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the othe
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{second});
     CHECK(events.count(kind::cpus_unavailable) == 1); // once
+}
+
+TEST_CASE("attrs: set_unbound_cpus() also moves the threads of the runtime") {
+    event_log events;
+    cmwq::runtime rt{{.watchdog = std::chrono::milliseconds(60), .on_event = events.listener()}};
+    if (rt.cpus().size() < 2) return; // it has no other CPU
+    const cpuset first{*rt.cpus().begin()}, second{rt.cpus().next(*rt.cpus().begin() + 1)};
+    rt.set_unbound_cpus(first);
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    std::binary_semaphore held{0};
+    q.post([&] { held.acquire(); });
+    q.post([] {});
+    const auto all_keep_to = [](const cpuset& cpus) {
+        return std::ranges::all_of(std::array{"cmwq/service", "cmwq/manager", "cmwq/watch"}, [&](const char* name) {
+            const auto threads = threads_named(name);
+            return threads.size() == 1 && threads.front().second == cpus;
+        });
+    };
+    // The watchdog looks at the queue, which is at its limit, and so it has its thread.
+    CHECK(eventually([&] { return events.count(kind::saturated) == 1; }));
+    CHECK(eventually([&] { return all_keep_to(first); }));
+    rt.set_unbound_cpus(second);
+    CHECK(eventually([&] { return all_keep_to(second); }));
+    rt.set_unbound_cpus(rt.cpus());
+    CHECK(eventually([&] { return all_keep_to(rt.cpus()); }));
+    held.release();
 }
 
 // --- priorities that the system refuses ------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ public:
     /// Ends and joins the thread. No requests come any more.
     void stop() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
+    /// The number of the thread, 0 before it has begun.
+    [[nodiscard]] long tid() const noexcept { return tid_.load(acquire); } // [TID-1]
 
 private:
     static void thread_main(void* self);
@@ -61,6 +63,7 @@ private:
     parker sleep_;
     atomic<bool> exists_{false};          // A: there is a thread to wake, or it is being created
     atomic<bool> stop_{false};            // A
+    atomic<long> tid_{0};                 // A
     atomic<std::int64_t> waits_due_{0};   // A, written under G
     atomic<std::int64_t> backlog_due_{0}; // A: when to check the queues at their limit; steady clock, 0: there are none
 };

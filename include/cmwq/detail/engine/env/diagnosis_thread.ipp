@@ -77,6 +77,9 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     thread_attributes a{.own = env_.threads.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    // It has the CPUs of the manager thread, which created it and may have been bound to others since.
+    tid_.store(this_thread_id(), release); // [TID-1]
+    env_.requests.request_cpu_check();
     while (!stop_.load(acquire)) { // [STOP]
         const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
         const std::int64_t next = sooner(waits, backlogs);

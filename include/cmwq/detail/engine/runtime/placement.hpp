@@ -80,8 +80,9 @@ private:
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present
     affinity_scope default_scope_ CMWQ_GUARDED_BY(lock_);
-    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // the two threads are bound to these; empty: not bound
+    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // the threads are bound to these; empty: not bound
     bool helpers_were_bound_ CMWQ_GUARDED_BY(lock_) = false;
+    long bound_diagnosis_tid_ CMWQ_GUARDED_BY(lock_) = 0; // the diagnosis thread that was bound like the others
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

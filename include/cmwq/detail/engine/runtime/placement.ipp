@@ -241,8 +241,8 @@ CMWQ_INLINE affinity_scope placement::default_scope() const {
 // --- CPUs that come and go -------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
-    for (const atomic<long>* tid : {&service_tid_, &manager_tid_}) {
-        if (const long t = tid->load(acquire); t != 0) static_cast<void>(bind_thread(t, cpus)); // [TID-1]
+    for (const long tid : {service_tid_.load(acquire), manager_tid_.load(acquire), env_.diagnosis.tid()}) { // [TID-1]
+        if (tid != 0) static_cast<void>(bind_thread(tid, cpus));
     }
 }
 
@@ -283,13 +283,16 @@ CMWQ_INLINE void placement::check_cpus() {
     env_.events.cpus_unavailable(complaints);
 }
 
-// Binds the service thread and the manager thread to the unbound CPUs. `new_thread`: one of the two has just begun.
+// Binds the service thread, the manager thread and the diagnosis thread to the unbound CPUs. `new_thread`: one of the
+// first two has just begun.
 CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
     const scoped_lock g(lock_);
     if (!env_.cpus.binds_threads()) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
-        if (housekeeping == helper_cpus_ && (!new_thread || housekeeping.empty())) return;
+        const long diagnosis = env_.diagnosis.tid();
+        new_thread |= std::exchange(bound_diagnosis_tid_, diagnosis) != diagnosis;
+        if (housekeeping == helper_cpus_ && (!new_thread || !helpers_were_bound_)) return;
         bind_helpers(housekeeping.empty() ? env_.cpus.allowed() : housekeeping);
         helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the manager thread
         helpers_were_bound_ = true;
