@@ -12,6 +12,9 @@ Code that is not meant to compile stands in a block of another kind, ```text for
 
 In the tables of docs/guarantees.md, whatever stands in double quotes in the last column is the name of a test case, and
 tests/....cpp a file: both have to exist.
+
+In the text of README.md, CHANGELOG.md and docs/*.md, each `function()`, `scope::name`, `.member`, `cmwq/header.hpp` and
+thread name `cmwq/...` has to exist in include/. FOREIGN lists the functions of others.
 """
 
 import argparse
@@ -27,6 +30,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The engine is compiled once, so that each block compiles fast.
 FLAGS = ["-std=c++20", "-DCMWQ_COMPILED", "-Wall", "-Wextra", "-Werror=return-type", "-Werror=unused-result", "-pthread"]
 RUN_SECONDS = 60
+# Functions of libc, of CMake, of Boost.Asio, of the kernel and of the tests.
+FOREIGN = set("""
+    _exit exec exit posix_spawn quick_exit add_subdirectory find_package dispatch fail_threads
+    alloc_workqueue async_schedule create_freezable_workqueue create_singlethread_workqueue create_workqueue
+    current_is_workqueue_rescuer current_work enable_and_queue_work mod_delayed_work queue_delayed_work
+    schedule_on_each_cpu set_worker_desc work_on_cpu
+    """.split())
+# Names that begin so are scopes and members of others.
+FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "folly::", "vm::", "fault::", "model::")
 
 
 def blocks(text):
@@ -64,7 +76,16 @@ def assemble(code, name, line, prelude):
     return "\n".join([*includes, before, f'#line {line} "{name}"', *rest, after]), False
 
 
-def try_block(compiler, include, engine, name, line, prelude, code):
+def precompile(compiler, include, folder):
+    """The options that spare a block most of the work for <cmwq/cmwq.hpp>."""
+    header = pathlib.Path(folder, "library.hpp")
+    header.write_text("#include <cmwq/cmwq.hpp>\n")
+    made = [compiler, *FLAGS, f"-I{include}", "-x", "c++-header", header, "-o", f"{header}.gch"]
+    subprocess.run(made, check=True)
+    return ["-include", header]
+
+
+def try_block(compiler, include, library, engine, name, line, prelude, code):
     """None, or what is wrong with the block."""
     where = f"{name}:{line}"
     try:
@@ -74,7 +95,7 @@ def try_block(compiler, include, engine, name, line, prelude, code):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "block.cpp"), pathlib.Path(folder, "block")
         source.write_text(unit)
-        job = ["-o", program] if is_program else ["-fsyntax-only"]
+        job = ["-o", program] if is_program else ["-fsyntax-only", *library]
         libraries = [*engine, "-lhwloc"] if is_program else []
         made = subprocess.run([compiler, *FLAGS, f"-I{include}", *job, source, *libraries], capture_output=True, text=True)
         if made.returncode:
@@ -104,16 +125,63 @@ def missing_tests(root):
     return wrong
 
 
+def documents(root):
+    """The documents that exist, with their names."""
+    files = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+    return [(f, f.relative_to(root).as_posix()) for f in files if f.exists()]
+
+
+def unknown_names(span, words, headers, threads):
+    """The names in a code span that the library does not have."""
+    header = re.fullmatch(r"(?:#include )?<?(cmwq/[\w/]+\.hpp)>?", span)
+    if header:
+        return [] if header[1] in headers else [header[1]]
+    wrong = [f"{n}()" for n in re.findall(r"(\w+)\(", span) if n not in words and n not in FOREIGN]
+    for name in re.findall(r"(?<![\w:])(?:\w+::)+\w+", span):
+        if not name.startswith(FOREIGN_SCOPES) and any(part not in words for part in name.split("::")):
+            wrong.append(name)
+    if re.fullmatch(r"\.\w+(?: = .*)?", span) and re.match(r"\.(\w+)", span)[1] not in words:
+        wrong.append(span)
+    thread = re.fullmatch(r"cmwq/[\w:]+", span)
+    if thread and not any(t.fullmatch(span) for t in threads):
+        wrong.append(span)
+    return wrong
+
+
+def missing_names(root, include):
+    """Functions, options, members, headers and thread names in the text of documents that the library does not have."""
+    files = [f for f in include.rglob("*") if f.suffix in (".hpp", ".ipp")]
+    text = "".join(f.read_text() for f in files)
+    words, headers = set(re.findall(r"\w+", text)), {f.relative_to(include).as_posix() for f in files}
+    # "cmwq/%u:%u%s" in a program is cmwq/3:0H or cmwq/CPU:N in a document.
+    threads = [re.compile(re.sub(r"%[us]", r"\\w*", literal)) for literal in re.findall(r'"(cmwq/[\w:%]+)"', text)]
+    wrong = []
+    for document, name in documents(root):
+        prose = re.sub(r"^\s*```.*?^\s*```", lambda m: "\n" * m[0].count("\n"), document.read_text(), flags=re.S | re.M)
+        for span in re.finditer(r"`([^`\n]+)`", prose):
+            line = prose.count("\n", 0, span.start()) + 1
+            unknown = unknown_names(span[1], words, headers, threads)
+            wrong += [f"{name}:{line}: the library has no {n!r}" for n in unknown]
+    return wrong
+
+
 def check(compiler, root, include, engine):
     """(number of blocks, list of what is wrong); `engine`: the object files that programs link"""
     found = []
-    for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
-        if document.exists():
-            name = document.relative_to(root).as_posix()
-            found += [(name, *block) for block in blocks(document.read_text())]
-    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        wrong = pool.map(lambda b: try_block(compiler, include, engine, *b), found)
-        return len(found), [w for w in wrong if w] + missing_tests(root)
+    for document, name in documents(root):
+        found += [(name, *block) for block in blocks(document.read_text())]
+    threads = concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1))
+    with threads as pool, tempfile.TemporaryDirectory() as folder:
+        library = precompile(compiler, include, folder)
+        wrong = list(pool.map(lambda b: try_block(compiler, include, library, engine, *b), found))
+    return len(found), [w for w in wrong if w] + missing_tests(root) + missing_names(root, include)
+
+
+LIBRARY = """#pragma once
+inline void f() {}
+inline const char* thread_name = "cmwq/%u:%u";
+struct options { int size; int md; };
+"""
 
 
 def self_test(compiler):
@@ -127,6 +195,10 @@ def self_test(compiler):
         (f"\n{fence}cpp\nno_such_thing();\n{fence}\n", 1, ["README.md:3: does not compile"]),
         (f"{fence}cpp\nint main() {{}}\n{fence}\n{fence}cpp\nstill wrong\n{fence}\n", 2, ["README.md:5: does not compile"]),
         (f"<!-- prelude: nowhere -->\n\n{fence}cpp\nf();\n{fence}\n", 1, ["README.md:4: there is no prelude"]),
+        ("`f()`, `a::f()`\n`g(1)`", 0, ["README.md:1: the library has no 'a::f'", "README.md:2: the library has no 'g()'"]),
+        ("`.size = 3`, `.count`, `.md` and 1.5", 0, ["README.md:1: the library has no '.count'"]),
+        ("`cmwq/cmwq.hpp` `<cmwq/none.hpp>`", 0, ["README.md:1: the library has no 'cmwq/none.hpp'"]),
+        ("`cmwq/CPU:N`, `cmwq/other`", 0, ["README.md:1: the library has no 'cmwq/other'"]),
     ]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +214,7 @@ def self_test(compiler):
         with tempfile.TemporaryDirectory() as folder:
             include = pathlib.Path(folder, "include")
             (include / "cmwq").mkdir(parents=True)
-            (include / "cmwq" / "cmwq.hpp").write_text("inline void f() {}\n")
+            (include / "cmwq" / "cmwq.hpp").write_text(LIBRARY)
             pathlib.Path(folder, "README.md").write_text(text)
             number, wrong = check(compiler, pathlib.Path(folder), include, [])
         if number != count or len(wrong) != len(expected) or not all(w.startswith(e) for w, e in zip(wrong, expected)):
@@ -155,14 +227,17 @@ def self_test(compiler):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
+    parser.add_argument("--engine", help="an object file of the engine; without it, one is compiled")
     parser.add_argument("--self-test", action="store_true", help="check this check with planted mistakes")
     args = parser.parse_args()
     if args.self_test:
         return self_test(args.compiler)
     include = ROOT / "include"
     with tempfile.TemporaryDirectory() as folder:
-        engine = pathlib.Path(folder, "engine.o")
-        subprocess.run([args.compiler, *FLAGS, f"-I{include}", "-c", ROOT / "src" / "engine.cpp", "-o", engine], check=True)
+        engine = args.engine or pathlib.Path(folder, "engine.o")
+        if not args.engine:
+            made = [args.compiler, *FLAGS, f"-I{include}", "-c", ROOT / "src" / "engine.cpp", "-o", engine]
+            subprocess.run(made, check=True)
         number, wrong = check(args.compiler, ROOT, include, [engine])
     print("\n".join(wrong))
     print(f"{number} blocks, {len(wrong)} wrong")

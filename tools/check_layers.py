@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Fails when a header reaches above what layers.txt allows it, is on no floor, or is longer than 500 lines."""
+"""Fails when a header reaches above what layers.txt allows it, is in no layer, or is longer than 500 lines; and when the
+drawing of the engine in docs/architecture.md is not the one that the headers make. --draw prints that drawing."""
 
+import collections
 import pathlib
 import re
 import sys
@@ -10,32 +12,63 @@ import planted
 
 TOOLS = pathlib.Path(__file__).resolve().parent
 MAX_LINES = 500
-INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
+ENGINE = "detail/engine/"
+DRAWING = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 
 
 def read_rules():
     rules = []
     for line in (TOOLS / "layers.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            floor, top, *paths = line.split()
-            rules += [(path, int(floor), int(top)) for path in paths]
+            layer, top, *paths = line.split()
+            rules += [(path, int(layer), int(top)) for path in paths]
     return rules
 
 
+def covers(path, rel):
+    """Whether a path of layers.txt names that header: a file, a folder "a/b/", or all files of a kind below, "a/*.ipp"."""
+    if "*" in path:
+        folder, suffix = path.split("*")
+        return rel.startswith(folder) and rel.endswith(suffix)
+    return rel == path or (path.endswith("/") and rel.startswith(path))
+
+
 def place(rules, rel):
-    """(floor, highest floor it may include) of a header, or None when no line of layers.txt names it."""
-    hits = [(len(p), f, t) for p, f, t in rules if rel == p or (p.endswith("/") and rel.startswith(p))]
-    return max(hits)[1:] if hits else None
+    """(layer, highest layer that it may include) of a header, or None when no line of layers.txt names it. A file goes
+    before a kind of files, and that before a folder; then the longest path wins."""
+    hits = [(p == rel, "*" in p, len(p), layer, top) for p, layer, top in rules if covers(p, rel)]
+    return max(hits)[3:] if hits else None
+
+
+def headers(base):
+    return sorted([*base.rglob("*.hpp"), *base.rglob("*.ipp")])
+
+
+def draw(root):
+    """The folders of the engine, and how many includes of declarations lead from each to the others."""
+    base = root / "include" / "cmwq"
+    arrows = collections.Counter()
+    folders = set()
+    for header in base.glob(f"{ENGINE}*/*.hpp"):
+        own = header.parent.name
+        folders.add(own)
+        for line in header.read_text().splitlines():
+            if (m := INCLUDE.match(line)) and m[2].startswith(f"cmwq/{ENGINE}") and m[2].count("/") == 4:
+                if (other := m[2].split("/")[3]) != own:
+                    arrows[own, other] += 1
+    lines = [f"    {a} -->|{n}| {b}" for (a, b), n in sorted(arrows.items())]
+    return "\n".join(["graph BT", *(f"    {f}[engine/{f}]" for f in sorted(folders)), *lines]) + "\n"
 
 
 def check(root):
-    """Yields a sentence for every violation below root/include/cmwq."""
+    """Yields a sentence for every violation below root/include/cmwq, and one if the drawing is out of date."""
     rules, base = read_rules(), root / "include" / "cmwq"
-    for header in sorted([*base.rglob("*.hpp"), *base.rglob("*.ipp")]):
+    for header in headers(base):
         rel, lines = header.relative_to(base).as_posix(), header.read_text().splitlines()
         own = place(rules, rel)
         if own is None:
-            yield f"{rel}: on no floor (tools/layers.txt)"
+            yield f"{rel}: in no layer (tools/layers.txt)"
             continue
         if len(lines) > MAX_LINES:
             yield f"{rel}: {len(lines)} lines, more than {MAX_LINES}"
@@ -48,31 +81,47 @@ def check(root):
                 target = m[2].removeprefix("cmwq/")
                 other = place(rules, target)
                 if other is None:
-                    yield f"{rel}:{number}: {target} is on no floor (tools/layers.txt)"
+                    yield f"{rel}:{number}: {target} is in no layer (tools/layers.txt)"
                 elif other[0] > own[1]:
-                    yield f"{rel}:{number}: may include up to floor {own[1]}, not {target} (floor {other[0]})"
+                    yield f"{rel}:{number}: may include up to layer {own[1]}, not {target} (layer {other[0]})"
+    text = root / "docs" / "architecture.md"
+    if text.exists() and (m := DRAWING.search(text.read_text())) and m[1] != draw(root):
+        yield "docs/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"
 
 
 SELF_TEST = [
     ({"include/cmwq/detail/base/atomic.hpp": "#include <cmwq/detail/base/config.hpp>\n#include <atomic>\n",
       "include/cmwq/workqueue.hpp": "#include <cmwq/work.hpp>\n"}, []),
-    ({"include/cmwq/workqueue.hpp": "\n#include <cmwq/detail/engine/worker.hpp>\n"},
-     ["workqueue.hpp:2: may include up to floor 5, not detail/engine/worker.hpp (floor 6)"]),
+    ({"include/cmwq/workqueue.hpp": "\n#include <cmwq/detail/engine/pool/worker.hpp>\n"},
+     ["workqueue.hpp:2: may include up to layer 5, not detail/engine/pool/worker.hpp (layer 8)"]),
     ({"include/cmwq/detail/ds/inbox.hpp": "#include <cmwq/work.hpp>\n"},
-     ["detail/ds/inbox.hpp:1: may include up to floor 3, not work.hpp (floor 5)"]),
+     ["detail/ds/inbox.hpp:1: may include up to layer 3, not work.hpp (layer 5)"]),
     ({"include/cmwq/policy.hpp": "#include <cmwq/options.hpp>\n"},
-     ["policy.hpp:1: may include up to floor 2, not options.hpp (floor 5)"]),
-    ({"include/cmwq/detail/engine/worker.ipp": "#  include  <cmwq/runtime.hpp>\n"},
-     ["detail/engine/worker.ipp:1: may include up to floor 6, not runtime.hpp (floor 7)"]),
+     ["policy.hpp:1: may include up to layer 2, not options.hpp (layer 5)"]),
+    ({"include/cmwq/detail/engine/pool/worker.hpp": "#include <cmwq/detail/engine/queue/flush.hpp>\n"},
+     ["detail/engine/pool/worker.hpp:1: may include up to layer 8, not detail/engine/queue/flush.hpp (layer 10)"]),
+    ({"include/cmwq/detail/engine/pool/worker.ipp": "#include <cmwq/detail/engine/queue/flush.hpp>\n"}, []),
+    ({"include/cmwq/detail/engine/pool/worker.ipp": "#  include  <cmwq/runtime.hpp>\n"},
+     ["detail/engine/pool/worker.ipp:1: may include up to layer 12, not runtime.hpp (layer 13)"]),
+    ({"include/cmwq/detail/engine/engine.ipp": "#include <cmwq/runtime.hpp>\n"}, []),
     ({"include/cmwq/cmwq.hpp": "#include <cmwq/testing/probe.hpp>\n"},
-     ["cmwq.hpp:1: may include up to floor 7, not testing/probe.hpp (floor 8)"]),
-    ({"include/cmwq/novel.hpp": ""}, ["novel.hpp: on no floor (tools/layers.txt)"]),
+     ["cmwq.hpp:1: may include up to layer 13, not testing/probe.hpp (layer 14)"]),
+    ({"include/cmwq/novel.hpp": ""}, ["novel.hpp: in no layer (tools/layers.txt)"]),
     ({"include/cmwq/work.hpp": "#include <cmwq/novel.hpp>\n"},
-     ["work.hpp:1: novel.hpp is on no floor (tools/layers.txt)"]),
+     ["work.hpp:1: novel.hpp is in no layer (tools/layers.txt)"]),
     ({"include/cmwq/work.hpp": '#include "fwd.hpp"\n'},
      ['work.hpp:1: a header of cmwq is included as <cmwq/...>, not as "fwd.hpp"']),
     ({"include/cmwq/work.hpp": "\n" * 501}, ["work.hpp: 501 lines, more than 500"]),
+    ({"include/cmwq/detail/engine/pool/worker.hpp": "#include <cmwq/detail/engine/item/deferred.hpp>\n",
+      "include/cmwq/detail/engine/item/deferred.hpp": "",
+      "docs/architecture.md": "```mermaid\ngraph BT\n    item[engine/item]\n    pool[engine/pool]\n"
+                              "    pool -->|1| item\n```\n"}, []),
+    ({"include/cmwq/detail/engine/pool/worker.hpp": "", "docs/architecture.md": "```mermaid\ngraph BT\n```\n"},
+     ["docs/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"]),
 ]
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--draw"]:
+        sys.stdout.write(draw(TOOLS.parent))
+        sys.exit(0)
     sys.exit(planted.main(check, SELF_TEST))

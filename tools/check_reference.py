@@ -20,7 +20,7 @@ HEADER = """\
 """
 
 DOCUMENTED = HEADER + """\
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 /// A class.
 class a {
 public:
@@ -40,13 +40,13 @@ void f();
 
 /// Calls f().
 void g();
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS
 """
 
 # One entity of each kind; MISSING marks those that have to be found.
 UNDOCUMENTED = HEADER + """\
 #define CMWQ_MACRO 1 // MISSING
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 void f(); // MISSING
 using alias = int; // MISSING
 enum class e { x }; // MISSING
@@ -60,10 +60,10 @@ public:
     void member(); // MISSING
     friend bool operator==(c, c) { return true; } // MISSING
 };
-} // namespace cmwq::inline CMWQ_NS
-namespace cmwq::inline CMWQ_NS::inner {
+}} // namespace cmwq::CMWQ_NS
+namespace cmwq { inline namespace CMWQ_NS { namespace inner {
 void f(); // MISSING
-} // namespace cmwq::inline CMWQ_NS::inner
+}}} // namespace cmwq::CMWQ_NS::inner
 """
 
 GOOD_LINKS = """\

@@ -3,8 +3,7 @@
 """Doxygen's input filter: prints a header or a document in a form from which Doxygen makes the right names and links.
 
 Headers: the comment at the head becomes the documentation of the file; Doxygen does not report free functions of a file
-without one. The inline namespace goes, because Doxygen would take `namespace cmwq::inline CMWQ_NS` for a namespace of
-the latter name. The blocks `namespace detail` are hidden, but for the options of the policies, which users read.
+without one. The inline namespace goes, because users never name it. The blocks `namespace detail` are hidden, but for the options of the policies, which users read.
 
 Documents: headings get the anchors that GitHub gives them, with the name of the document before it, because Doxygen has
 one name space for all documents; links to such anchors follow. A link to a file that is no document becomes plain text.
@@ -24,7 +23,8 @@ def header(text):
     head, pragma, rest = text.partition("\n#pragma once\n")
     if pragma:
         head = re.sub("^//", "///", head.replace("// SPDX-License-Identifier: BSL-1.0", "// @file"), flags=re.M)
-    text = (head + pragma + rest).replace("::inline CMWQ_NS", "")
+    text = (head + pragma + rest).replace("inline namespace CMWQ_NS { ", "").replace(" inline namespace CMWQ_NS {", "")
+    text = re.sub(r"^\}(\}+ // namespace cmwq::)CMWQ_NS", r"\1", text, flags=re.M)
 
     def hide(block):
         return block[0] if SHOWN in block[0] else f"/** @cond */ {block[0]} /** @endcond */"

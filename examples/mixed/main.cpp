@@ -25,9 +25,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace mixed {
-
-namespace {
+namespace mixed { namespace {
 
 void find_files(const char* directory, desk& d, std::deque<file>& files) {
     namespace fs = std::filesystem;
@@ -102,9 +100,7 @@ int run(const char* directory, const char* journal_path) {
     return failed.empty() && written && d.failures == 0 ? 0 : 1;
 }
 
-} // namespace
-
-} // namespace mixed
+}} // namespace mixed
 
 int main(int argc, char** argv) {
     if (argc != 3) {

@@ -19,9 +19,7 @@
 
 #include <sys/resource.h>
 
-namespace treehash {
-
-namespace {
+namespace treehash { namespace {
 
 constexpr int ok = 0;
 constexpr int incomplete = 1;
@@ -121,9 +119,7 @@ int run(const options& o) {
     return complete ? ok : incomplete;
 }
 
-} // namespace
-
-} // namespace treehash
+}} // namespace treehash
 
 int main(int argc, char** argv) {
     treehash::options o;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// The property that the CPUs of one pod share. In every scope each CPU is in exactly one pod. `topology` computes the
 /// pods.
@@ -55,4 +55,4 @@ inline constexpr affinity_scope default_affinity_scope = affinity_scope::cache_s
     return std::nullopt;
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

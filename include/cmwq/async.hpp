@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// Implements `workqueue_base::async()`, which calls it. An exception that leaves `f` goes to the future, not to the
 /// queue's `on_exception`. Thread safety: any thread. Blocks: no. Errors: an exception that copying or moving `f`
@@ -46,4 +46,4 @@ template <class F>
     return future;
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

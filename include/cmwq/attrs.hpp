@@ -6,7 +6,7 @@
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 class cpuset; // <cmwq/cpuset.hpp>: included only by code that names CPUs
 
@@ -104,4 +104,4 @@ private:
     bool strict_ = false;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -6,7 +6,7 @@
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// Keeps the calling thread from running bottom halves while the guard lives. Items that the thread queues on `bh`
 /// queues are accepted. The thread runs them, in queueing order, when its outermost guard ends. Use it in a thread that
@@ -45,4 +45,4 @@ public:
     bh_disable_guard& operator=(const bh_disable_guard&) = delete;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

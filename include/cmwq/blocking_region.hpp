@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// The property that a `blocking_region` states about the call which it surrounds.
 enum class block_kind : unsigned char {
@@ -95,4 +95,4 @@ decltype(auto) blocking(block_kind kind, F&& f) {
     return std::forward<F>(f)();
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

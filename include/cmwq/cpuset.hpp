@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// A set of CPU numbers, as the operating system gives them. Iteration is in ascending order. Thread safety: as any
 /// value, one thread at a time while it changes.
@@ -216,4 +216,4 @@ private:
     std::vector<std::uint64_t> words_;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

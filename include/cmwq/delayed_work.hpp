@@ -3,52 +3,11 @@
 // Work items with a timer.
 #pragma once
 
-#include <cmwq/detail/ds/deadline_heap.hpp>
+#include <cmwq/detail/api/duration.hpp>
+#include <cmwq/detail/api/work_timer.hpp>
 #include <cmwq/work.hpp>
 
-#include <cstdint>
-
-namespace cmwq::inline CMWQ_NS {
-
-class delayed_work_base;
-
-namespace detail {
-
-struct timer_tag;
-
-/// The timer inside a delayed item. `home` is the id of the runtime whose timer service has it armed, 0 otherwise; the
-/// rest belongs to the lock of that service while it is armed, to the owner of PENDING before.
-struct work_timer : deadline_node, list_node<timer_tag> {
-    atomic<std::uint64_t> home{0};
-    delayed_work_base* item = nullptr;
-    queue_core* queue = nullptr;
-    int cpu = any_cpu;
-};
-
-/// What std::chrono::duration looks like from here: <chrono> itself would double the cost of including this header,
-/// and who has a duration has included it.
-template <class D>
-concept duration_like = requires(const D& d) {
-    typename D::rep;
-    D::period::num;
-    D::period::den;
-    static_cast<long double>(d.count());
-};
-
-/// Nanoseconds of any duration: rounded up, so that nothing runs early; saturating, so that `hours::max()` is a wish
-/// and not an overflow.
-template <duration_like D>
-std::int64_t to_ns(const D& d) noexcept {
-    constexpr std::int64_t far = std::int64_t{1} << 61; // 73 years
-    const long double ns = static_cast<long double>(d.count()) * static_cast<long double>(D::period::num) *
-                           1'000'000'000.0L / static_cast<long double>(D::period::den);
-    if (!(ns > 0)) return 0;
-    if (ns >= static_cast<long double>(far)) return far;
-    const auto whole = static_cast<std::int64_t>(ns);
-    return static_cast<long double>(whole) < ns ? whole + 1 : whole;
-}
-
-} // namespace detail
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// An item that a queue can run after a delay: `workqueue_base::queue_after()`. All members of `work_base` apply and
 /// include an armed timer. `workqueue_base::modify()` gives the item a new time; that ends the `flush()` calls in which
@@ -85,4 +44,4 @@ private:
     F f_;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

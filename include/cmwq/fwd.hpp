@@ -1,41 +1,63 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Forward declarations of public names, for headers that only mention them.
+// Forward declarations of the public names, for headers that only mention them. A concept cannot be declared: include
+// <cmwq/policy.hpp> for `execution_policy`.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
-/// Concurrency-managed workqueues in user space.
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
+// Policies and options.
 struct bound;
 struct unbound;
 struct elastic;
 struct ordered;
 struct bh;
+enum class pool_kind : unsigned char;
+enum class priority : unsigned char;
 class attrs;
+enum class scheduling : unsigned char;
+class exception_handler;
+
+// Machines.
 class cpuset;
 class topology;
 enum class affinity_scope : unsigned char;
-enum class scheduling : unsigned char;
+
+// Items.
 class work_base;
 class delayed_work_base;
 template <class F>
 class work;
 template <class F>
 class delayed_work;
+template <auto Member>
+class work_member;
+
+// Queues.
 class workqueue_base;
 template <class Policy = bound>
 class workqueue;
 class system_workqueue;
+enum class queue_status : unsigned char;
+struct queue_stats;
+struct cancel_pending_t;
+
+// Runtimes.
 class runtime;
 struct runtime_options;
 struct runtime_stats;
-struct queue_stats;
+class freeze_guard;
+struct event;
+class clock_listener;
+class clock_source;
+class thread_request;
+class thread_source;
+
+// Inside of items.
 class blocking_region;
 class bh_disable_guard;
-enum class queue_status : unsigned char;
-enum class priority : unsigned char;
 enum class block_kind : unsigned char;
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

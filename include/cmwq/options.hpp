@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// Handles the exceptions that leave a work function: holds a callable that takes the std::exception_ptr. The worker
 /// calls it right after the item; it must not throw. Without a callable such an exception terminates the program at the
@@ -182,4 +182,4 @@ struct options_for<pool_kind::dispatcher, true, Policy> {
 template <execution_policy Policy = bound>
 using options = detail::options_for<Policy::pool, Policy::fifo, Policy>;
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

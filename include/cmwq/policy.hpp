@@ -8,7 +8,7 @@
 #include <concepts>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// The kind of pools that serve a queue.
 enum class pool_kind : unsigned char {
@@ -172,4 +172,4 @@ concept execution_policy =
 static_assert(execution_policy<bound> && execution_policy<unbound> && execution_policy<elastic> &&
               execution_policy<ordered> && execution_policy<bh>);
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

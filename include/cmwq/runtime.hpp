@@ -13,17 +13,18 @@
 #include <memory>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 namespace detail {
 class runtime_core;
+struct runtime_access;
 enum class made_for : bool;
 } // namespace detail
 
 /// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
 /// queues are made by default.
 ///
-/// Threads: two of its own, the service thread and the staff thread; at least two workers for each CPU and priority on
+/// Threads: two of its own, the service thread and the manager thread; at least two workers for each CPU and priority on
 /// which an item of a bound queue was ever queued; at least two for each pool of the other queues that is used; an
 /// idle-class sentinel for each CPU where items of bound or elastic queues may run; one more for each CPU that had
 /// bottom halves left over. While nothing is pending none of them makes a system call.
@@ -123,10 +124,8 @@ public:
     /// std::bad_alloc.
     [[nodiscard]] std::string dump() const;
 
-    /// For the engine only.
-    [[nodiscard]] detail::runtime_core& core() const noexcept { return *core_; }
-
 private:
+    friend struct detail::runtime_access;
     runtime(runtime_options options, detail::made_for whom);
     static runtime* make_global();
     bool wait_frozen_for_ns(std::int64_t ns);
@@ -153,7 +152,7 @@ private:
     runtime& runtime_;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS
 
 #ifndef CMWQ_COMPILED
 #include <cmwq/engine.hpp>

@@ -13,7 +13,11 @@
 #include <optional>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
+
+namespace detail {
+class thread_budget;
+}
 
 /// A fact that a program should know, and that no call of the program could report. Without `runtime_options::on_event`
 /// the runtime prints the kinds that mean a lack of progress to the standard error.
@@ -24,7 +28,7 @@ struct event {
         priority_refused, ///< threads did not get their class or nice value: permission is missing
         binding_refused,  ///< a worker could not be bound to its CPU
         sentinel_refused, ///< SCHED_IDLE is not available: the monitor notices blocked workers, in milliseconds
-        no_thread,        ///< the system refused a thread; the staff thread tries again
+        no_thread,        ///< the system refused a thread; the manager thread tries again
         cpus_unavailable, ///< a queue lost all CPUs that its attributes name; it uses others
         bh_blocked,       ///< an item of a bottom-half queue blocked; noticed in builds with assertions
         thread_limit,     ///< `max_threads` is reached: pools that need another worker have to wait
@@ -73,13 +77,37 @@ protected:
     ~clock_source() = default;
 };
 
-/// Starts the threads of a runtime. The source outlives the runtime.
+/// One start of a thread, which the library asks a `thread_source` for.
+class thread_request {
+public:
+    thread_request(const thread_request&) = delete;
+    thread_request& operator=(const thread_request&) = delete;
+
+    /// Starts the thread, at most once. Returns 0, or the errno with which the system refuses it.
+    int start() noexcept { return thread_.start(body_, arg_); }
+    /// Starts the thread, at most once. The new thread calls `before(context)` first, which must not throw. Returns 0, or
+    /// the errno with which the system refuses it; nothing is called then.
+    int start(void (*before)(void* context), void* context) noexcept {
+        return thread_.start(body_, arg_, before, context);
+    }
+
+private:
+    friend class detail::thread_budget;
+    thread_request(detail::thread& t, detail::thread_body body, void* arg) noexcept
+        : thread_(t), body_(body), arg_(arg) {}
+
+    detail::thread& thread_;
+    const detail::thread_body body_;
+    void* const arg_;
+};
+
+/// Starts the threads of a runtime. A program that wants to prepare its threads, or to limit them, derives from it. The
+/// source outlives the runtime.
 class thread_source {
 public:
-    /// Calls `t.start(body, arg)` and returns what it returned, or an errno without starting anything. Any thread. It
-    /// may take its time: timers fire meanwhile, and rescuers are called. Pools that need another thread may wait for
-    /// it.
-    virtual int start(detail::thread& t, detail::thread_body body, void* arg) noexcept = 0;
+    /// Calls `r.start()` and returns its result, or returns an errno and starts nothing. Any thread may call it. It may
+    /// take long: timers fire meanwhile, and rescuers are called. Work that needs another thread may wait for it.
+    virtual int start(thread_request& r) noexcept = 0;
 
 protected:
     ~thread_source() = default;
@@ -161,4 +189,4 @@ struct runtime_options {
     thread_source* threads = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

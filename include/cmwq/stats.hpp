@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// Counters of one queue since it was made. `started - completed` is the number of items that run right now.
 struct queue_stats {
@@ -31,4 +31,4 @@ struct runtime_stats {
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

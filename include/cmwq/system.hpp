@@ -6,7 +6,7 @@
 #include <cmwq/runtime.hpp>
 #include <cmwq/workqueue.hpp>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// A queue that the whole process shares. It cannot be flushed or drained: that would wait for items of other parts of
 /// the program, which may need a lock that the caller holds. Flush the item instead, or make a queue of your own: that
@@ -59,4 +59,4 @@ system_workqueue& system_bh_wq();
 /// Returns a queue like `system_bh_wq()`, whose items run before those. Errors: as `system_wq()`.
 system_workqueue& system_bh_highpri_wq();
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -7,7 +7,7 @@
 
 /// The item and the queue of the calling work function. Outside of a work function all answers are null or false.
 /// Errors: none. Blocks: no.
-namespace cmwq::inline CMWQ_NS::this_work {
+namespace cmwq { inline namespace CMWQ_NS { namespace this_work {
 
 /// Returns the item that the calling thread runs. Null if the item is gone: its function has destroyed it, or it came
 /// from `post()` or `async()` and a handler deals with its exception. Other threads cannot wait for an item of
@@ -24,4 +24,4 @@ namespace cmwq::inline CMWQ_NS::this_work {
 /// run or the next call. Outside of a work function this does nothing.
 inline void describe(std::string_view what) noexcept { detail::describe_this_run(what); }
 
-} // namespace cmwq::inline CMWQ_NS::this_work
+}}} // namespace cmwq::CMWQ_NS::this_work

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// A machine as the library sees it. An immutable value: copies share their data. Thread safety: all members may be
 /// called from any thread. Errors: all functions that make a topology may also throw std::bad_alloc.
@@ -31,9 +31,12 @@ class topology {
 public:
     /// CPUs that belong together in one scope.
     struct pod {
-        cpuset cpus; ///< its CPUs, at least one
-        int node;    ///< the NUMA node of all its CPUs; -1 if they are of several, and for the scope `system`
+        cpuset cpus;   ///< its CPUs, at least one
+        unsigned node; ///< the NUMA node of all its CPUs; `no_node` if they are of several, and for the scope `system`
     };
+
+    /// The number that stands for no node.
+    static constexpr unsigned no_node = detail::no_node;
 
     /// The default number of cores in a cache shard.
     static constexpr unsigned default_cache_shard_size = 8;
@@ -59,30 +62,30 @@ public:
     /// Returns a machine of which only the CPUs are known: each is a core of its own, and all share one cache and node
     /// 0. Errors: std::invalid_argument for the empty set.
     [[nodiscard]] static topology flat(const cpuset& cpus) {
-        std::vector<detail::cpu_place> places;
-        for (const unsigned c : cpus) places.push_back({c, c, 0, 0});
-        if (places.empty()) throw std::invalid_argument("cmwq: a topology without CPUs");
-        return topology(std::move(places), default_cache_shard_size, false);
+        std::vector<detail::cpu_location> locations;
+        for (const unsigned c : cpus) locations.push_back({c, c, 0, 0});
+        if (locations.empty()) throw std::invalid_argument("cmwq: a topology without CPUs");
+        return topology(std::move(locations), default_cache_shard_size, false);
     }
 
     /// Returns this machine with those of its CPUs that are in `allowed`. The CPUs left of a cache are a cache, with
     /// new shards. Errors: std::invalid_argument if no CPU is left.
     [[nodiscard]] topology restricted(const cpuset& allowed) const {
-        std::vector<detail::cpu_place> places;
-        for (const detail::cpu_place& p : machine_->places) {
-            if (allowed.contains(p.cpu)) places.push_back(p);
+        std::vector<detail::cpu_location> locations;
+        for (const detail::cpu_location& p : machine_->locations) {
+            if (allowed.contains(p.cpu)) locations.push_back(p);
         }
-        if (places.empty()) {
+        if (locations.empty()) {
             throw std::invalid_argument("cmwq: of the CPUs " + cpus().to_string() + " none is in '" +
                                         allowed.to_string() + "'");
         }
-        return topology(std::move(places), machine_->shard_size, machine_->simulated);
+        return topology(std::move(locations), machine_->shard_size, machine_->simulated);
     }
 
     /// Returns this machine with cache shards of about that many cores. Errors: std::invalid_argument for 0.
     [[nodiscard]] topology with_cache_shard_size(unsigned cores) const {
         if (cores == 0) throw std::invalid_argument("cmwq: cache_shard_size is 0, it must be 1 or more");
-        return topology(machine_->places, cores, machine_->simulated);
+        return topology(machine_->locations, cores, machine_->simulated);
     }
     /// Returns the number of cores that a cache shard has, about.
     [[nodiscard]] unsigned cache_shard_size() const noexcept { return machine_->shard_size; }
@@ -98,20 +101,20 @@ public:
     [[nodiscard]] unsigned nr_nodes() const noexcept {
         return static_cast<unsigned>(pods(affinity_scope::numa).size());
     }
-    /// Returns the NUMA node of a CPU, or -1 for a CPU that is not here.
-    [[nodiscard]] int node_of(unsigned cpu) const noexcept {
+    /// Returns the NUMA node of a CPU, or `no_node` for a CPU that is not here.
+    [[nodiscard]] unsigned node_of(unsigned cpu) const noexcept {
         const scope_pods& numa = of(affinity_scope::numa);
-        return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : -1;
+        return cpus().contains(cpu) ? numa.pods[numa.pod_of[cpu]].node : no_node;
     }
     /// Returns the CPUs of a NUMA node; the empty set for a node that has none here. Errors: std::bad_alloc.
-    [[nodiscard]] cpuset cpus_of_node(int node) const {
+    [[nodiscard]] cpuset cpus_of_node(unsigned node) const {
         for (const pod& p : pods(affinity_scope::numa)) {
             if (p.node == node) return p.cpus;
         }
         return {};
     }
     /// Whether the node has CPUs here.
-    [[nodiscard]] bool has_node(int node) const noexcept {
+    [[nodiscard]] bool has_node(unsigned node) const noexcept {
         return std::ranges::any_of(pods(affinity_scope::numa), [&](const pod& p) { return p.node == node; });
     }
 
@@ -132,42 +135,43 @@ private:
         std::vector<unsigned> pod_of; // by CPU number; meaningless where there is no such CPU
     };
     struct machine {
-        std::vector<detail::cpu_place> places; // ascending, each CPU once
+        std::vector<detail::cpu_location> locations; // ascending, each CPU once
         unsigned shard_size;
         bool simulated;
         cpuset cpus;
         std::array<scope_pods, std::size(affinity_scopes)> scopes;
     };
 
-    topology(std::vector<detail::cpu_place> places, unsigned shard_size, bool simulated)
-        : machine_(make(std::move(places), shard_size, simulated)) {}
+    topology(std::vector<detail::cpu_location> locations, unsigned shard_size, bool simulated)
+        : machine_(make(std::move(locations), shard_size, simulated)) {}
 
-    static std::shared_ptr<const machine> make(std::vector<detail::cpu_place> places, unsigned shard_size,
+    static std::shared_ptr<const machine> make(std::vector<detail::cpu_location> locations, unsigned shard_size,
                                                bool simulated) {
         auto m = std::make_shared<machine>();
-        std::ranges::sort(places, {}, &detail::cpu_place::cpu);
-        places.erase(std::ranges::unique(places, {}, &detail::cpu_place::cpu).begin(), places.end());
-        for (const detail::cpu_place& p : places) m->cpus.insert(p.cpu);
+        std::ranges::sort(locations, {}, &detail::cpu_location::cpu);
+        locations.erase(std::ranges::unique(locations, {}, &detail::cpu_location::cpu).begin(), locations.end());
+        for (const detail::cpu_location& p : locations) m->cpus.insert(p.cpu);
         for (const affinity_scope scope : affinity_scopes) {
-            m->scopes[static_cast<std::size_t>(scope)] = make_scope(places, scope, shard_size);
+            m->scopes[static_cast<std::size_t>(scope)] = make_scope(locations, scope, shard_size);
         }
-        m->places = std::move(places);
+        m->locations = std::move(locations);
         m->shard_size = shard_size;
         m->simulated = simulated;
         return m;
     }
 
-    static scope_pods make_scope(std::span<const detail::cpu_place> places, affinity_scope scope, unsigned shard_size) {
-        const std::vector<unsigned> numbers = detail::pod_numbers(places, scope, shard_size);
+    static scope_pods make_scope(std::span<const detail::cpu_location> locations, affinity_scope scope,
+                                 unsigned shard_size) {
+        const std::vector<unsigned> numbers = detail::pod_numbers(locations, scope, shard_size);
         scope_pods s;
-        s.pod_of.resize(places.back().cpu + 1);
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            const detail::cpu_place& p = places[i];
+        s.pod_of.resize(locations.back().cpu + 1);
+        for (std::size_t i = 0; i < locations.size(); ++i) {
+            const detail::cpu_location& p = locations[i];
             s.pod_of[p.cpu] = numbers[i];
-            if (numbers[i] == s.pods.size()) s.pods.push_back({{}, scope == affinity_scope::system ? -1 : p.node});
+            if (numbers[i] == s.pods.size()) s.pods.push_back({{}, scope == affinity_scope::system ? no_node : p.node});
             pod& its = s.pods[numbers[i]];
             its.cpus.insert(p.cpu);
-            if (its.node != p.node) its.node = -1;
+            if (its.node != p.node) its.node = no_node;
         }
         return s;
     }
@@ -199,7 +203,8 @@ private:
         text += "\n  pod_cpus";
         for (std::size_t i = 0; i < pods.size(); ++i) entry(i, pods[i].cpus.to_mask_string());
         text += "\n  pod_node";
-        for (std::size_t i = 0; i < pods.size(); ++i) entry(i, std::to_string(pods[i].node));
+        for (std::size_t i = 0; i < pods.size(); ++i)
+            entry(i, pods[i].node == topology::no_node ? "-1" : std::to_string(pods[i].node));
         text += "\n  cpu_pod ";
         for (const unsigned cpu : t.cpus()) entry(cpu, std::to_string(t.pod_of(scope, cpu)));
         text += '\n';
@@ -214,4 +219,4 @@ private:
     return describe(t, t.cpus(), default_scope, scopes);
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

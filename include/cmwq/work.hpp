@@ -3,6 +3,7 @@
 // Work items: objects that never move and hold everything that a queue needs, so that queueing never allocates.
 #pragma once
 
+#include <cmwq/detail/api/member_class.hpp>
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
@@ -12,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 namespace detail {
 
@@ -100,10 +101,10 @@ protected:
 
     /// Cancels the item and waits for the running instance. The destructor of a derived class that holds a callable
     /// must call it first, before the callable is destroyed. An item that was never queued costs two loads.
-    // PENDING first: an item that a timer has queued gets its place before it loses PENDING, and [PEND-2] shows the
-    // place to any thread that finds PENDING gone.
+    // PENDING first: an item that a timer has queued gets its location before it loses PENDING, and [PEND-2]
+    // shows the location to any thread that finds PENDING gone.
     void end_of_life() noexcept {
-        if (pending() || place_.load(detail::relaxed) != 0) detail::end_of_work(*this);
+        if (pending() || location_.load(detail::relaxed) != 0) detail::end_of_work(*this);
     }
 
 private:
@@ -121,7 +122,7 @@ private:
     static constexpr std::uint32_t depth_mask = 0xffffu << 8;
 
     detail::atomic<std::uint32_t> state_{0};
-    detail::atomic<std::uint64_t> place_{0}; // where it is or was last: work_access::place
+    detail::atomic<std::uint64_t> location_{0}; // where it is or was last: work_access::location
     function run_;
     detail::pool_workqueue* pwq_ = nullptr; // I while pending: the target, written by the owner of PENDING
 };
@@ -167,37 +168,6 @@ private:
     F f_;
 };
 
-namespace detail {
-
-template <class M>
-struct member_class;
-template <class R, class C>
-struct member_class<R (C::*)()> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() noexcept> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)()&> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() & noexcept> {
-    using type = C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() const> {
-    using type = const C;
-};
-template <class R, class C>
-struct member_class<R (C::*)() const noexcept> {
-    using type = const C;
-};
-
-} // namespace detail
-
 /// An item that calls a member function of the object that owns it. Declare it last: it is then destroyed first, and
 /// no run sees a half-destroyed owner.
 ///
@@ -218,4 +188,4 @@ private:
     owner& owner_;
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -6,6 +6,8 @@
 
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/delayed_work.hpp>
+#include <cmwq/detail/api/posted.hpp>
+#include <cmwq/detail/api/queue_by_policy.hpp>
 #include <cmwq/fwd.hpp>
 #include <cmwq/options.hpp>
 #include <cmwq/policy.hpp>
@@ -18,37 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cmwq::inline CMWQ_NS {
-
-namespace detail {
-
-/// A closure that owns itself: made by post(), gone after its run.
-template <class F>
-class posted final : public self_owned_work {
-public:
-    struct from {};
-    template <class G>
-    posted(from, G&& g) : self_owned_work(&call, &drop), f_(std::forward<G>(g)) {}
-
-private:
-    static void drop(self_owned_work& w) noexcept { delete static_cast<posted*>(&w); }
-
-    static void call(work_base& w) {
-        // Destroyed on the way out, also when the callable throws.
-        struct owner {
-            posted* p;
-            ~owner() { delete p; }
-        } const o{static_cast<posted*>(&w)};
-        static_cast<void>(o.p->f_());
-    }
-
-    F f_;
-};
-
-template <class F>
-concept nullary = std::invocable<std::decay_t<F>&>;
-
-} // namespace detail
+namespace cmwq { inline namespace CMWQ_NS {
 
 /// The operations of all queues, for every policy. A function that works with any policy takes a reference to this.
 ///
@@ -73,7 +45,8 @@ public:
     /// still runs on another CPU it runs there again instead, because it must not run twice at once. Otherwise as
     /// `queue()`.
     queue_status queue_on(unsigned cpu, work_base& w) noexcept {
-        return cpu > cpu_ceiling ? queue_status::rejected : detail::queue_work(*core_, w, static_cast<int>(cpu));
+        return cpu > detail::cpu_ceiling ? queue_status::rejected
+                                         : detail::queue_work(*core_, w, static_cast<int>(cpu));
     }
 
     /// Makes `w` pending now and arms its timer. The item is queued no earlier than after `delay`, on the CPU of the
@@ -88,8 +61,9 @@ public:
     /// Makes `w` pending now and queues it after `delay` as `queue_on()`. Otherwise as `queue_after()`.
     template <detail::duration_like Duration>
     queue_status queue_after_on(unsigned cpu, const Duration& delay, delayed_work_base& w) noexcept {
-        return cpu > cpu_ceiling ? queue_status::rejected
-                                 : detail::queue_work_after(*core_, w, detail::to_ns(delay), static_cast<int>(cpu));
+        return cpu > detail::cpu_ceiling
+                   ? queue_status::rejected
+                   : detail::queue_work_after(*core_, w, detail::to_ns(delay), static_cast<int>(cpu));
     }
 
     /// Gives `w` a new time on this queue. Returns `modified` if it was pending, on any queue, and `queued` if it was
@@ -109,13 +83,13 @@ public:
     /// for work functions.
     template <detail::nullary F>
     queue_status post(F&& f) {
-        return post_to(detail::any_cpu, std::forward<F>(f));
+        return detail::post_copy(std::forward<F>(f), [this](work_base& w) { return queue(w); });
     }
 
     /// Runs a copy of the callable once, on the given CPU as `queue_on()`. Otherwise as `post()`.
     template <detail::nullary F>
     queue_status post_on(unsigned cpu, F&& f) {
-        return cpu > cpu_ceiling ? queue_status::rejected : post_to(static_cast<int>(cpu), std::forward<F>(f));
+        return detail::post_copy(std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
     }
 
     /// Runs a copy of the callable once and returns a std::future of its result or exception. Needs the header
@@ -153,8 +127,6 @@ protected:
     [[nodiscard]] detail::queue_core& core() const noexcept { return *core_; }
 
 private:
-    static constexpr unsigned cpu_ceiling = 1u << 20;
-
     template <class Policy>
     static detail::queue_settings settings(const options<Policy>& o, workqueue_base* front) noexcept {
         detail::queue_settings s{.name = o.name.empty() ? std::string_view{Policy::name} : o.name,
@@ -179,15 +151,6 @@ private:
         if constexpr (requires { o.rescuer; }) s.rescuer = o.rescuer;
         if constexpr (requires { o.freezable; }) s.freezable = o.freezable;
         if constexpr (requires { o.attrs; }) s.attributes = &o.attrs;
-        return s;
-    }
-
-    template <class F>
-    queue_status post_to(int cpu, F&& f) {
-        using item_type = detail::posted<std::decay_t<F>>;
-        auto* item = new item_type(typename item_type::from{}, std::forward<F>(f));
-        const queue_status s = detail::queue_work(*core_, *item, cpu);
-        if (s != queue_status::queued) delete item;
         return s;
     }
 
@@ -317,9 +280,30 @@ public:
         return a;
     }
 
+    /// As `workqueue_base::queue()`. The policy chooses the pool at compile time.
+    queue_status queue(work_base& w) noexcept { return detail::queue_by_policy<Policy>(core(), w, detail::any_cpu); }
+
+    /// As `workqueue_base::queue_on()`. The policy chooses the pool at compile time.
+    queue_status queue_on(unsigned cpu, work_base& w) noexcept {
+        return cpu > detail::cpu_ceiling ? queue_status::rejected
+                                         : detail::queue_by_policy<Policy>(core(), w, static_cast<int>(cpu));
+    }
+
+    /// As `workqueue_base::post()`. The policy chooses the pool at compile time.
+    template <detail::nullary F>
+    queue_status post(F&& f) {
+        return detail::post_copy(std::forward<F>(f), [this](work_base& w) { return queue(w); });
+    }
+
+    /// As `workqueue_base::post_on()`. The policy chooses the pool at compile time.
+    template <detail::nullary F>
+    queue_status post_on(unsigned cpu, F&& f) {
+        return detail::post_copy(std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
+    }
+
     /// Makes `w` pending in a pod of this NUMA node, or in the pod of the caller if that is on this node. The node is a
     /// hint. Returns `rejected` if the runtime knows no such node. Otherwise as `queue()`.
-    queue_status queue_on_node(int node, work_base& w) noexcept
+    queue_status queue_on_node(unsigned node, work_base& w) noexcept
         requires has_attrs
     {
         return detail::queue_work_on_node(core(), w, node);
@@ -329,4 +313,4 @@ private:
     workqueue(runtime* rt, options<Policy>&& o) : workqueue_base(rt, Policy{}, o) {}
 };
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

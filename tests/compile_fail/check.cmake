@@ -13,7 +13,7 @@ set(terse -fno-diagnostics-show-caret)
 if(COMPILER_ID MATCHES "Clang")
   set(terse -fno-caret-diagnostics)
 endif()
-execute_process(COMMAND ${COMPILER} -std=c++20 -Wall -Wextra -Werror -pthread -fsyntax-only ${terse}
+execute_process(COMMAND ${COMPILER} -std=c++20 -Wall -Wextra -Werror -pthread -DCMWQ_COMPILED -fsyntax-only ${terse}
                         -I${INCLUDE} ${FILE}
                 RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
 string(REPLACE "${FILE}" "<this file>" said "${said}")

@@ -3,6 +3,7 @@
 // Attributes of live queues: the pools and the order in which items run while attributes change, and the end of pools
 // that have no user any more.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
@@ -11,7 +12,6 @@
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -141,9 +141,9 @@ TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing; the pools and t
     cmwq::workqueue<P> q{rt, std::move(o)};
     gate<P> g;
     g.hold(q, cpu);
-    const std::size_t nr_pools = rt.core().pools().size();
+    const std::size_t nr_pools = cmwq_test::shared_pools_of(rt).size();
     for (int i = 0; i < 100; ++i) q.apply(a);
-    CHECK(rt.core().pools().size() == nr_pools);
+    CHECK(cmwq_test::shared_pools_of(rt).size() == nr_pools);
     std::string pool, other;
     cmwq::work w{[&] { pool = this_pool(); }};
     q.queue_on(cpu, w);

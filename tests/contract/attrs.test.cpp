@@ -2,6 +2,7 @@
 //
 // The meaning of attributes: the pools that exist, the callers that they serve, and their threads.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
@@ -9,14 +10,16 @@
 #include "pool_name.hpp"
 #include "simulated.hpp"
 #include "this_task.hpp"
+#include "threads_named.hpp"
 #include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -93,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes 
         pools.insert(seen(*queues.back(), this_pool));
     }
     CHECK(pools.size() == 3);
-    CHECK(rt.core().pools().size() == 3);
+    CHECK(cmwq_test::shared_pools_of(rt).size() == 3);
     CHECK(rt.stats().threads <= 20);
 }
 
@@ -414,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         }
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
-        const auto& pools = rt.core().pools();
+        const auto& pools = cmwq_test::shared_pools_of(rt);
         CHECK(eventually([&] { // no worker has just looked for the next item
             std::size_t nr_busy = 0;
             for (std::size_t i = 0; i < pools.size(); ++i) {
@@ -544,7 +547,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
     const attrs given = attrs{}.nice(2).affinity(affinity_scope::system);
     queue q{rt, with<P>(given)};
     const std::string pool = seen(q, this_pool);
-    const std::size_t nr_pools = rt.core().pools().size();
+    const std::size_t nr_pools = cmwq_test::shared_pools_of(rt).size();
     struct one {
         attrs a;
         std::string_view says;
@@ -564,7 +567,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
         CHECK(seen(q, this_pool) == pool);
         CHECK(seen(q, nice_of_this_task) == 2);
     }
-    CHECK(rt.core().pools().size() == nr_pools);
+    CHECK(cmwq_test::shared_pools_of(rt).size() == nr_pools);
     const auto counted = std::make_shared<int>(0);
     {
         cmwq::options<P> o = with<P>(attrs{}.cpus({}));
@@ -613,6 +616,32 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the othe
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{second});
     CHECK(events.count(kind::cpus_unavailable) == 1); // once
+}
+
+TEST_CASE("attrs: set_unbound_cpus() also moves the threads of the runtime") {
+    event_log events;
+    cmwq::runtime rt{{.watchdog = std::chrono::milliseconds(60), .on_event = events.listener()}};
+    if (rt.cpus().size() < 2) return; // it has no other CPU
+    const cpuset first{*rt.cpus().begin()}, second{rt.cpus().next(*rt.cpus().begin() + 1)};
+    rt.set_unbound_cpus(first);
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    std::binary_semaphore held{0};
+    q.post([&] { held.acquire(); });
+    q.post([] {});
+    const auto all_keep_to = [](const cpuset& cpus) {
+        return std::ranges::all_of(std::array{"cmwq/service", "cmwq/manager", "cmwq/watch"}, [&](const char* name) {
+            const auto threads = threads_named(name);
+            return threads.size() == 1 && threads.front().second == cpus;
+        });
+    };
+    // The watchdog looks at the queue, which is at its limit, and so it has its thread.
+    CHECK(eventually([&] { return events.count(kind::saturated) == 1; }));
+    CHECK(eventually([&] { return all_keep_to(first); }));
+    rt.set_unbound_cpus(second);
+    CHECK(eventually([&] { return all_keep_to(second); }));
+    rt.set_unbound_cpus(rt.cpus());
+    CHECK(eventually([&] { return all_keep_to(rt.cpus()); }));
+    held.release();
 }
 
 // --- priorities that the system refuses ------------------------------------------------------------------------------

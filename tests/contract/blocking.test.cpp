@@ -2,13 +2,13 @@
 //
 // Items that block: whether the guard, the sentinel or the monitor notices it, the next item starts.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "fake_threads.hpp"
 #include "faults.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <atomic>
 #include <cerrno>
@@ -145,7 +145,7 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
-    const cmwq::detail::worker_pool& pool = rt.core().pool(rt.core().id());
+    const auto& pool = cmwq_test::core_of(rt).pools().pool_at(0, cmwq::priority::normal);
     CHECK(chain_of_waiters(rt, 30, false) == 30);
     CHECK(pool.limit() > 1);
     std::atomic<bool> stop{false};

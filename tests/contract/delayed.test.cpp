@@ -2,6 +2,7 @@
 //
 // The promises of delayed items on every queue, on a clock that stands still.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
@@ -9,7 +10,6 @@
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 #include <cmwq/testing/manual_clock.hpp>
 
 #include <atomic>
@@ -366,7 +366,8 @@ TEST_CASE("delayed: idle workers are woken last in first out and those in the po
     cmwq::workqueue<cmwq::unbound> q{*m.rt, "q"};
     const auto nr_idle = [&] {
         std::size_t n = 0;
-        for (std::size_t i = 0; i < m.rt->core().pools().size(); ++i) n += m.rt->core().pools().at(i).summary().idle;
+        const auto& pools = cmwq_test::shared_pools_of(*m.rt);
+        for (std::size_t i = 0; i < pools.size(); ++i) n += pools.at(i).summary().idle;
         return n;
     };
     constexpr int many = 6;

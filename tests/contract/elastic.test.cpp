@@ -2,6 +2,7 @@
 //
 // The promises of elastic queues beyond those of unbound ones: as many runnable items as CPUs, also while items block.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
@@ -9,7 +10,6 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -112,7 +112,7 @@ TEST_CASE("elastic: items that only compute get no more threads than CPUs and sp
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
         cmwq::runtime rt{{.overdue_after = 0ns}};
-        const int width = one_cpu ? 1 : rt.core().width_of(rt.cpus());
+        const int width = one_cpu ? 1 : cmwq_test::width_of(rt, rt.cpus());
         const attrs a =
             one_cpu ? attrs{}.affinity(affinity_scope::cpu).strict(true) : attrs{}.affinity(affinity_scope::system);
         cmwq::workqueue<cmwq::elastic> q{rt, with(a)};
@@ -126,7 +126,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
     const without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt{{.overdue_after = 0ns}};
     const unsigned cpu = *rt.cpus().begin();
-    const int width = rt.core().width_of(rt.cpus());
+    const int width = cmwq_test::width_of(rt, rt.cpus());
     cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::system))};
     std::counting_semaphore<> entered{0}, leave{0};
     constexpr int many = 50;
@@ -153,7 +153,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
     }
     for (const auto& w : stream) q.queue_on(cpu, *w);
     leave.release(many); // they come back while there is always something to do
-    CHECK(eventually([&] { return rt.core().pools().at(0).limit() == width; }));
+    CHECK(eventually([&] { return cmwq_test::shared_pools_of(rt).at(0).as_managed()->limit() == width; }));
     CHECK(eventually([&] {
         most = 0;
         const std::uint64_t before = q.stats().completed;
@@ -261,7 +261,7 @@ TEST_CASE("elastic: an item that computes for long is noticed also if no item wa
 
 TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     cmwq::runtime rt;
-    if (rt.cpus().size() < 2 || rt.core().width_of(rt.cpus()) < 2) return; // no other CPU can help
+    if (rt.cpus().size() < 2 || cmwq_test::width_of(rt, rt.cpus()) < 2) return; // no other CPU can help
     const unsigned cpu = *rt.cpus().begin();
     const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
     cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};

@@ -417,7 +417,8 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
                 case 0: note(home == 2 ? q.queue(*i.work) : q.queue_on(cpu, *i.work)); break;
                 case 1:
                     // Only a hint: items that must stay on their node do not use it.
-                    note(home == 2 ? q.queue_on_node(static_cast<int>(r.below(2)), *i.work) : q.queue_on(cpu, *i.work));
+                    note(home == 2 ? q.queue_on_node(static_cast<unsigned>(r.below(2)), *i.work)
+                                   : q.queue_on(cpu, *i.work));
                     break;
                 case 2:
                     if (i.work->cancel()) ++i.cancelled;
@@ -494,7 +495,7 @@ TEMPLATE_LIST_TEST_CASE(
     cmwq::workqueue<P> q{rt, std::move(o)};
     std::string pool;
     cmwq::work w{[&] { pool = this_pool(); }};
-    for (const int node : {2, 1000, -1, -1000}) {
+    for (const unsigned node : {2u, 1000u, cmwq::topology::no_node, 1u << 31}) {
         CHECK(q.queue_on_node(node, w) == queue_status::rejected);
         CHECK_FALSE(w.busy());
     }

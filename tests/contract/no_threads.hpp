@@ -60,7 +60,7 @@ int check_without_threads(Tighten tighten, Lift lift) {
     f.expect(2, rescued == many, "not all on the rescuer");
     f.expect(4, rt.stats().threads == 0 && rt.stats().peak_threads == 0, "there is a worker");
     f.expect(4, plain_runs == 0, "an item without rescuer has run");
-    // By the staff thread, which may be later than the rescuer.
+    // By the manager thread, which may be later than the rescuer.
     f.expect(8, eventually([&] { return events.count(kind::no_thread) != 0; }), "the refusal is not reported");
     f.expect(8, events.count(kind::no_thread) == 1, "the refusal is reported too often");
     f.expect(8, events.last(kind::no_thread).error == EAGAIN, "it is reported with another error");

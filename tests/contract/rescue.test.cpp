@@ -376,7 +376,7 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     CHECK(longest <= 16);
 }
 
-// The staff thread tries again within a millisecond or so, unless it gets no CPU: therefore there are several attempts.
+// The manager thread tries again within a millisecond or so, unless it gets no CPU: therefore there are several attempts.
 TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;

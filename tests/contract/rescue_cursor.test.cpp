@@ -2,7 +2,7 @@
 //
 // A rescuer finds the items of its queue among many others without a new look at those for each item. The test counts
 // steps instead of measuring time: in this program the step from one item of a list to the next counts itself.
-#include <cmwq/detail/engine/pool_workqueue.hpp>
+#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace {
 std::atomic<std::uint64_t> nr_steps{0};
 } // namespace
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 template <>
 inline work_base* item_list::next(work_base& w) noexcept {
     nr_steps.fetch_add(1, std::memory_order_relaxed);
     list_node<item_tag>* n = static_cast<list_node<item_tag>&>(w).next;
     return n == &head_ ? nullptr : item(n);
 }
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail
 
 #include "catch.hpp"
 #include "eventually.hpp"

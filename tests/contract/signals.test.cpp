@@ -101,7 +101,7 @@ TEST_CASE("signals: each kind of thread lets in the signals of its own faults an
     }));
     CAPTURE(kinds);
     CHECK(kinds.count("service") == 1);
-    CHECK(kinds.count("staff") == 1);
+    CHECK(kinds.count("manager") == 1);
     CHECK(kinds.size() >= 3);
 }
 

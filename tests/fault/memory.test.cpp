@@ -4,6 +4,7 @@
 // nothing, or works without the memory. Then allocations fail at random in all threads, and at last all of them fail:
 // everything that needs no memory goes on.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
 #include "replaced_new.hpp"
@@ -11,7 +12,6 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
 #include <array>
@@ -262,35 +262,35 @@ TEST_CASE("memory: queries and refresh_topology() fail without an effect") {
 }
 
 TEST_CASE("memory: a CPU may go and return before there was memory for the change") {
-    const std::vector<long> before = tasks_named("cmwq/staff");
+    const std::vector<long> before = tasks_named("cmwq/manager");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     CHECK(works(q));
-    std::vector<long> staff;
+    std::vector<long> manager;
     CHECK(eventually([&] {
-        staff = tasks_named("cmwq/staff");
-        std::erase_if(staff, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
-        return staff.size() == 1;
+        manager = tasks_named("cmwq/manager");
+        std::erase_if(manager, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
+        return manager.size() == 1;
     }));
-    // The runtime takes the CPUs that its staff thread may use for those that are there.
-    const unsigned last = rt.core().nr_cpus() - 1;
-    const auto& pool = rt.core().pool_at(last, cmwq::priority::normal);
-    const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{rt.core().cpu_at(last)};
-    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(staff.front(), is ? rt.cpus() : fewer) == 0); };
+    // The runtime takes the CPUs that its manager thread may use for those that are there.
+    const unsigned last = cmwq_test::core_of(rt).env().cpus.nr_cpus() - 1;
+    const auto& pool = cmwq_test::core_of(rt).pools().pool_at(last, cmwq::priority::normal);
+    const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{cmwq_test::core_of(rt).env().cpus.number_of(last)};
+    const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(manager.front(), is ? rt.cpus() : fewer) == 0); };
     there(false);
     CHECK(with_each_allocation_failing([&] { rt.refresh_topology(); },
                                        [&] {
                                            there(true);
                                            rt.refresh_topology();
-                                           CHECK(pool.manages()); // a pool without its CPU replaces no worker
+                                           CHECK(pool.is_associated()); // a pool without its CPU replaces no worker
                                            CHECK(works(q));
                                            there(false);
                                        }) > 1);
-    CHECK_FALSE(pool.manages());
+    CHECK_FALSE(pool.is_associated());
     there(true);
     rt.refresh_topology();
-    CHECK(pool.manages());
+    CHECK(pool.is_associated());
 }
 
 TEST_CASE("memory: an event without memory for its message is reported with an empty message") {
@@ -306,9 +306,9 @@ TEST_CASE("memory: an event without memory for its message is reported with an e
     a.sched = cmwq::detail::sched_class::fifo;
     // A thread calls this for itself: no caller above it could catch an exception.
     until_failure = 0;
-    rt.core().report_refusals({.cpus = EPERM, .sched = 0, .nice = 0}, a);
+    cmwq_test::core_of(rt).env().events.thread_refusals_of({.cpus = EPERM, .sched = 0, .nice = 0}, a);
     until_failure = 0;
-    rt.core().report_refusals({.cpus = 0, .sched = EPERM, .nice = EPERM}, a);
+    cmwq_test::core_of(rt).env().events.thread_refusals_of({.cpus = 0, .sched = EPERM, .nice = EPERM}, a);
     until_failure = never;
     CHECK(told == 2);
     CHECK(words == 0);

@@ -3,9 +3,8 @@
 // The part of fork() that can be modelled: the locks that its handlers take, in that order, beside all threads that
 // take them, and that their holder sees queues, pools and attributes at rest. There is no child here.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "model/machine.hpp"
-
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <optional>
 
@@ -16,8 +15,8 @@ namespace {
 
 /// As the handlers do before and after fork(), in the parent.
 void stand_still(cmwq::runtime& rt) {
-    rt.core().lock_for_fork();
-    rt.core().unlock_after_fork();
+    cmwq_test::core_of(rt).lock_for_fork();
+    cmwq_test::core_of(rt).unlock_after_fork();
 }
 
 } // namespace

@@ -18,7 +18,8 @@ using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
 using namespace cmwq_test;
 
-namespace {} // namespace
+namespace {
+} // namespace
 
 TEST_CASE("shutdown: each claim beside queue() of another thread is one run or one dropped item") {
     CHECK(model::explore(search("queue", 3), [] {

@@ -11,10 +11,10 @@
 // came too late and is not given back; a waiter that is not forgotten; a pool that is not woken for its slot, or looks
 // for it only when its inbox is not empty; a limit that rises and grants nothing, or wakes no pool.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
@@ -74,9 +74,10 @@ namespace {
 class node {
 public:
     node()
-        : q_(rt_.core(), settings()), pwqs_{{q_, rt_.core().pool_at(0, cmwq::priority::normal), &slots},
-                                            {q_, rt_.core().pool_at(0, cmwq::priority::high), &slots},
-                                            {q_, rt_.core().pool_at(0, cmwq::priority::fifo), &slots}} {
+        : q_(cmwq_test::core_of(rt_), settings()),
+          pwqs_{{q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::normal), &slots},
+                {q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::high), &slots},
+                {q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::fifo), &slots}} {
         slots.set_max(1);
         model::require(slots.take(pwqs_[0]), "there is one slot");
         quiet_.end();

@@ -12,7 +12,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// The times at which the staff thread tries again to make a worker, requested by ticks of the monitor: after 1, 3, 7
+/// The times at which the manager thread tries again to make a worker, requested by ticks of the monitor: after 1, 3, 7
 /// ms.
 constexpr std::int64_t two_tries = 3 * ms;
 

@@ -6,11 +6,11 @@
 // The spare workers exist before the items do, as in a kernel that has been up for a while: ThreadSanitizer takes 2 ms
 // to make a thread, and the timelines do not measure that.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "timeline.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -95,7 +95,8 @@ void make_workers(cmwq::runtime& rt) {
         }
         q.drain();
     }
-    CHECK(cmwq_test::eventually([&] { return rt.core().pool_at(0, cmwq::priority::normal).limit() == 1; }));
+    CHECK(cmwq_test::eventually(
+        [&] { return cmwq_test::core_of(rt).pools().pool_at(0, cmwq::priority::normal).limit() == 1; }));
 }
 
 void check(const timeline::scenario& s, bool annotated) {

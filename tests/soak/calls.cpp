@@ -35,7 +35,7 @@ queue_status submit(const host& h, any_queue& q, cmwq::work_base& w) {
         return checked(does(op::queue_on, [&] { return q.front().queue_on(cpu, w); }));
     }
     if (r.one_in(4) && q.is.has_attrs) {
-        const int node = static_cast<int>(r.below(h.nr_nodes()));
+        const auto node = static_cast<unsigned>(r.below(h.nr_nodes()));
         return checked(does(op::queue_on_node, [&] { return q.queue_on_node(node, w); }));
     }
     return checked(does(op::queue, [&] { return q.front().queue(w); }));

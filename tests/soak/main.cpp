@@ -37,9 +37,7 @@ extern "C" const char* __tsan_default_suppressions() { return "race:std::__excep
 
 std::uint64_t cmwq_test::seed() { return seed_of_round; }
 
-namespace soak {
-
-namespace {
+namespace soak { namespace {
 
 using clock = std::chrono::steady_clock;
 
@@ -103,9 +101,7 @@ int run(const settings& s) {
     return 1;
 }
 
-} // namespace
-
-} // namespace soak
+}} // namespace soak
 
 int main(int argc, char** argv) {
     soak::settings s;

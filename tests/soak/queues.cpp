@@ -89,7 +89,7 @@ public:
     void apply_own() override {
         if constexpr (has_attrs) queue_->apply(queue_->attributes());
     }
-    cmwq::queue_status queue_on_node([[maybe_unused]] int node, cmwq::work_base& w) override {
+    cmwq::queue_status queue_on_node([[maybe_unused]] unsigned node, cmwq::work_base& w) override {
         if constexpr (has_attrs) return queue_->queue_on_node(node, w);
         else return queue_->queue(w);
     }

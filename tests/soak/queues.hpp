@@ -66,7 +66,7 @@ public:
     virtual void set_min_active(unsigned n) = 0;
     virtual void apply(const cmwq::attrs& a) = 0;
     virtual void apply_own() = 0; ///< the attributes that it has
-    [[nodiscard]] virtual cmwq::queue_status queue_on_node(int node, cmwq::work_base& w) = 0;
+    [[nodiscard]] virtual cmwq::queue_status queue_on_node(unsigned node, cmwq::work_base& w) = 0;
 
     void drain();
     /// Items that have not started never start. For queues that have nothing but closures.

@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <functional>
 #include <limits>
-#include <list>
 #include <mutex>
 #include <semaphore>
 #include <utility>
@@ -60,25 +59,19 @@ public:
     [[nodiscard]] int refused() const { return refused_; } ///< starts that were refused
     [[nodiscard]] int made() const { return made_; }       ///< threads that were started
 
-    int start(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) noexcept override {
+    int start(cmwq::thread_request& r) noexcept override {
         if (const int error = refusal(++asked_); error != 0) {
             ++refused_;
             return error;
         }
         if (stalls_) wait_until_it_goes_on();
-        const int error = holds_ ? start_held(t, body, arg) : t.start(body, arg);
+        const int error = holds_ ? r.start(&wait_for_release, this) : r.start();
         if (error == 0) ++made_;
         return error;
     }
 
 private:
     static constexpr int every_start = std::numeric_limits<int>::max();
-
-    struct held_body {
-        fake_threads* source;
-        cmwq::detail::thread_body body;
-        void* arg;
-    };
 
     int refusal(int number) noexcept {
         for (int n = refusals_left_; n > 0;) {
@@ -94,20 +87,7 @@ private:
         --nr_stalled_;
     }
 
-    int start_held(cmwq::detail::thread& t, cmwq::detail::thread_body body, void* arg) {
-        held_body* held = nullptr;
-        {
-            const std::lock_guard g(lock_);
-            held = &held_.emplace_back(held_body{this, body, arg});
-        }
-        return t.start(
-            [](void* p) {
-                const held_body& h = *static_cast<held_body*>(p);
-                h.source->released_.acquire();
-                h.body(h.arg);
-            },
-            held);
-    }
+    static void wait_for_release(void* source) { static_cast<fake_threads*>(source)->released_.acquire(); }
 
     const decision decide_;
     std::atomic<int> asked_{0}, refused_{0}, made_{0}, refusals_left_{0}, nr_stalled_{0};
@@ -115,7 +95,6 @@ private:
     std::counting_semaphore<> released_{0};
     std::mutex lock_;
     std::condition_variable goes_on_;
-    std::list<held_body> held_; // keeps the addresses
 };
 
 /// For fake_threads: refuses the starts with the numbers first … last, counted from 1.

@@ -12,14 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CMWQ_TEST_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CMWQ_TEST_ASAN 1
-#endif
-#endif
-
 namespace cmwq_test {
 
 /// Whether every other thread of the process sleeps, apart from those in wait_in_item(). Then no thread is in the
@@ -44,7 +36,7 @@ inline bool is_forked = false;
 /// allocator, as every thread is while it starts, the child waits for that thread forever. So with AddressSanitizer the
 /// fork waits until the other threads sleep.
 inline pid_t fork_a_child() {
-#if defined(CMWQ_TEST_ASAN)
+#if defined(__SANITIZE_ADDRESS__)
     // More than once: a thread that has just been woken still looks asleep.
     int quiet = 0;
     static_cast<void>(eventually([&] { return (quiet = others_sleep() ? quiet + 1 : 0) == 5; }));
@@ -59,7 +51,7 @@ inline pid_t fork_a_child() {
 
 } // namespace cmwq_test
 
-#if defined(CMWQ_TEST_ASAN)
+#if defined(__SANITIZE_ADDRESS__)
 // LeakSanitizer calls this at exit. In a child it does not search the stacks of the parent's threads, so it would
 // report memory that only these refer to.
 extern "C" [[gnu::used]] inline int __lsan_is_turned_off() { return cmwq_test::is_forked ? 1 : 0; }

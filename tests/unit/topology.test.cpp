@@ -37,7 +37,7 @@ TEST_CASE("topology: a flat machine has one cache and one node") {
         CHECK(t.pods(s)[0].node == 0);
     }
     CHECK(t.pods(affinity_scope::system)[0].cpus == t.cpus());
-    CHECK(t.pods(affinity_scope::system)[0].node == -1);
+    CHECK(t.pods(affinity_scope::system)[0].node == topology::no_node);
     CHECK(topology::flat(cpuset::range(0, 20)).pods(affinity_scope::cache_shard).size() == 3);
     CHECK_THROWS_AS(topology::flat({}), std::invalid_argument);
 }
@@ -52,12 +52,12 @@ TEST_CASE("topology: a machine may have several nodes") {
     CHECK(t.cpus_of_node(1) == cpuset::range(4, 8));
     CHECK((t.has_node(1) && t.has_node(4)));
     // Not here:
-    CHECK(t.node_of(8) == -1);
-    CHECK(t.node_of(~0u) == -1);
+    CHECK(t.node_of(8) == topology::no_node);
+    CHECK(t.node_of(~0u) == topology::no_node);
     CHECK(t.cpus_of_node(0).empty());
-    CHECK(t.cpus_of_node(-1).empty());
+    CHECK(t.cpus_of_node(topology::no_node).empty());
     CHECK_FALSE(t.has_node(0));
-    CHECK_FALSE(t.has_node(-1));
+    CHECK_FALSE(t.has_node(topology::no_node));
 }
 
 TEST_CASE("topology: each CPU has a pod") {
@@ -80,15 +80,15 @@ TEST_CASE("topology: a pod of several nodes has no node") {
     // A cache over two nodes, as with sub-NUMA clustering.
     const topology t = topology::synthetic("l3:1 numa:2 core:2 pu:1");
     REQUIRE(t.pods(affinity_scope::cache).size() == 1);
-    CHECK(t.pods(affinity_scope::cache)[0].node == -1);
+    CHECK(t.pods(affinity_scope::cache)[0].node == topology::no_node);
     CHECK(t.pods(affinity_scope::numa)[1].node == 1);
-    CHECK(t.pods(affinity_scope::system)[0].node == -1);
+    CHECK(t.pods(affinity_scope::system)[0].node == topology::no_node);
     // The same in the other order of nodes, and coming back to the first.
     const topology back = topology::synthetic("l3:1 numa:2 core:2 pu:1(indexes=0,2,1,3)");
-    CHECK(back.pods(affinity_scope::cache)[0].node == -1);
+    CHECK(back.pods(affinity_scope::cache)[0].node == topology::no_node);
     // The node of the remaining part is known again.
     CHECK(t.restricted({2, 3}).pods(affinity_scope::cache)[0].node == 1);
-    CHECK(t.restricted({2, 3}).pods(affinity_scope::system)[0].node == -1);
+    CHECK(t.restricted({2, 3}).pods(affinity_scope::system)[0].node == topology::no_node);
 }
 
 TEST_CASE("topology: it can be restricted to some CPUs") {

@@ -5,9 +5,8 @@
 // The CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, in
 // the step vm-isolated of .ci/run and in the test vm.isolated of ctest.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "vm/machine.hpp"
-
-#include <cmwq/detail/engine/runtime_core.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -75,7 +74,7 @@ bool keep_to(const std::string& names, const cpuset& cpus) {
 }
 
 bool all_idle(const cmwq::runtime& rt) {
-    const auto& pools = rt.core().pools();
+    const auto& pools = cmwq_test::shared_pools_of(rt);
     for (std::size_t i = 0; i < pools.size(); ++i) {
         if (const auto now = pools.at(i).summary(); now.idle != now.workers) return false;
     }
@@ -104,8 +103,8 @@ TEST_CASE("affinity: the topology of the machine is found") {
             CAPTURE(std::string(to_string(scope)), cpu);
             const topology::pod& pod = t.pods(scope)[t.pod_of(scope, cpu)];
             CHECK(pod.cpus.to_string() == pod_of(scope, cpu).to_string());
-            CHECK(pod.node == (scope == affinity_scope::system ? -1 : static_cast<int>(cpu / 8)));
-            CHECK(t.node_of(cpu) == static_cast<int>(cpu / 8));
+            CHECK(pod.node == (scope == affinity_scope::system ? cmwq::topology::no_node : cpu / 8));
+            CHECK(t.node_of(cpu) == cpu / 8);
         }
     }
 }
@@ -215,7 +214,7 @@ TEST_CASE("affinity: an item for a node runs there") {
                                           {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cpu).strict(true)}};
     for (unsigned cpu = 0; cpu < vm::nr_cpus; ++cpu) {
         const vm::pinned here(cpu);
-        for (const int node : {0, 1}) {
+        for (const unsigned node : {0u, 1u}) {
             CAPTURE(cpu, node);
             const cpuset& there = vm::node_cpus[node];
             CHECK(vm::see([&](auto& w) { return by_node.queue_on_node(node, w); }).mask == there);
@@ -227,7 +226,7 @@ TEST_CASE("affinity: an item for a node runs there") {
     }
     cmwq::work w{[] {}};
     CHECK(by_node.queue_on_node(2, w) == queue_status::rejected);
-    CHECK(by_node.queue_on_node(-1, w) == queue_status::rejected);
+    CHECK(by_node.queue_on_node(cmwq::topology::no_node, w) == queue_status::rejected);
     CHECK_FALSE(w.busy());
 }
 

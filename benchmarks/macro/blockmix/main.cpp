@@ -14,9 +14,7 @@
 #include <cstdio>
 #include <thread>
 
-namespace blockmix {
-
-namespace {
+namespace blockmix { namespace {
 
 struct settings {
     unsigned repetitions = 5;
@@ -153,9 +151,7 @@ int run(const settings& s, unsigned blocked, const std::vector<contender>& conte
     return 0;
 }
 
-} // namespace
-
-} // namespace blockmix
+}} // namespace blockmix
 
 int main(int argc, char** argv) {
     using namespace blockmix;

@@ -20,9 +20,7 @@
 #include <thread>
 #include <vector>
 
-namespace scale {
-
-namespace {
+namespace scale { namespace {
 
 using namespace std::chrono_literals;
 
@@ -188,9 +186,7 @@ int run(const settings& s) {
     return fine ? 0 : 1;
 }
 
-} // namespace
-
-} // namespace scale
+}} // namespace scale
 
 int main(int argc, char** argv) {
     scale::settings s;

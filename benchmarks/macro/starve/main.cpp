@@ -21,9 +21,7 @@
 #include <string>
 #include <thread>
 
-namespace starve {
-
-namespace {
+namespace starve { namespace {
 
 using clock = std::chrono::steady_clock;
 
@@ -182,9 +180,7 @@ int run(const settings& s) {
     return good ? 0 : 1;
 }
 
-} // namespace
-
-} // namespace starve
+}} // namespace starve
 
 int main(int argc, char** argv) {
     starve::settings s;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The API boundary between the public headers and the engine. Its functions are defined in translation units that
-// include <cmwq/runtime.hpp> (or the umbrella), or <cmwq/engine.hpp>; a program in which none does fails to link with
-// the names below.
+// The API boundary between the public headers and the engine. The functions below are defined in translation units that
+// include <cmwq/runtime.hpp>, <cmwq/cmwq.hpp> or <cmwq/engine.hpp>. If no file of a program does, the program fails to
+// link, and the linker names these functions.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -13,7 +13,7 @@
 #include <exception>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 class runtime;
 class work_base;
@@ -49,7 +49,7 @@ struct exception_sink {
     void (*destroy)(void* context) noexcept = nullptr;
 };
 
-/// A callable that gets the items which shutdown() drops, or none.
+/// The callable that receives the items which shutdown() drops; `call` is null if there is none.
 struct dropped_items_to {
     void (*call)(void* context, work_base& item) = nullptr;
     void* context = nullptr;
@@ -74,6 +74,7 @@ struct queue_settings {
 };
 
 inline constexpr int any_cpu = -1;
+inline constexpr unsigned cpu_ceiling = 1u << 20; ///< no machine has a CPU of a higher number
 
 // Queues. Creation throws std::invalid_argument, std::system_error or std::bad_alloc, and then `settings.on_exception`
 // still belongs to the caller.
@@ -83,7 +84,7 @@ void flush_queue(queue_core& q);
 void drain_queue(queue_core& q);
 std::size_t shut_queue_down(queue_core& q, dropped_items_to to);
 void set_queue_max_active(queue_core& q, unsigned max_active);
-void fix_queue_limit(queue_core& q) noexcept; // before anybody else knows the queue
+void fix_queue_limit(queue_core& q) noexcept; // before the queue is visible to other threads
 void set_queue_min_active(queue_core& q, unsigned min_active);
 unsigned queue_max_active(const queue_core& q) noexcept;
 unsigned queue_min_active(const queue_core& q) noexcept;
@@ -94,7 +95,13 @@ queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
-queue_status queue_work_on_node(queue_core& q, work_base& w, int node) noexcept;
+// As queue_work(), for a queue whose policy is known, so that the kind of its pools is known as well.
+queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
+queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept;
 queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 bool flush_work(work_base& w);
@@ -104,7 +111,7 @@ bool disable_work(work_base& w);
 bool disable_work_sync(work_base& w);
 bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
-void end_of_work(work_base& w) noexcept; // the destructor's cancel_sync, which an item may run on itself
+void end_of_work(work_base& w) noexcept; // cancel_sync() of the destructor; an item may destroy itself
 
 // Called when the outermost bh_disable_guard ends: runs the items that this thread has queued in it.
 void run_held_back_bottom_halves() noexcept;
@@ -117,4 +124,4 @@ void describe_this_run(std::string_view what) noexcept;
 
 } // namespace detail
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// Helpers for tests of programs that use the library.
-namespace cmwq::inline CMWQ_NS::testing {
+namespace cmwq { inline namespace CMWQ_NS { namespace testing {
 
 /// A clock for `runtime_options::clock` whose time changes only by `advance()`. When that returns, the timers that are
 /// due have queued their items, and workers that were idle for too long have ended. Other timers do not fire without
@@ -53,4 +53,4 @@ private:
     detail::atomic<std::int64_t> now_{1'000'000'000}; // not zero, which means "never" to the engine
 };
 
-} // namespace cmwq::inline CMWQ_NS::testing
+}}} // namespace cmwq::CMWQ_NS::testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fault backend: the real thing, at its worst. Threads are pushed in between the steps of a protocol, waits return
-// without a reason, wakes come twice, the clock jumps, threads cannot be made. This is what it is told, and the dice
-// that its parts throw.
+// The fault backend: the std backend with injected faults. Other threads run between the steps of a protocol, waits
+// return early, wake-ups come twice, the clock jumps, threads cannot be created. This file has the configuration and
+// the random decisions.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -12,36 +12,38 @@
 #include <ctime>
 #include <sched.h>
 
-namespace cmwq::inline CMWQ_NS::detail::fault {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::fault {
 
-/// How often what happens: chances between 0 and 1. All zero, as at the start of a program: the std backend.
+/// The probability of each fault, between 0 and 1. With all zero, as at the start of a program, the backend behaves as
+/// the std backend.
 struct options {
     std::uint64_t seed = 0;
     double early_return = 0;                   ///< a wait returns at once, as after a signal (EINTR)
-    double double_wake = 0;                    ///< a wake is given twice
-    double yield = 0;                          ///< a thread gives way at a step of a protocol
-    double nap = 0;                            ///< or sleeps there, a tenth of a millisecond at the most
-    double weak_failure = 0;                   ///< compare_exchange_weak() fails though the value is the expected one
-    double no_thread = 0;                      ///< starting a thread gives EAGAIN
+    double double_wake = 0;                    ///< a wake-up is sent twice
+    double yield = 0;                          ///< a thread yields at a step of a protocol
+    double nap = 0;                            ///< a thread sleeps there, for at most a tenth of a millisecond
+    double weak_failure = 0;                   ///< compare_exchange_weak() fails although the value is the expected one
+    double no_thread = 0;                      ///< the start of a thread fails with EAGAIN
     double clock_jump = 0;                     ///< steady_now() jumps ahead
     std::int64_t longest_jump = 2'000'000'000; ///< nanoseconds
 };
 
-/// What has been done to the program so far.
+/// The number of faults injected so far, by kind.
 struct counts {
     std::uint64_t early_returns, double_wakes, yields, naps, weak_failures, refused_threads, clock_jumps;
 };
 
 namespace internal {
 
-/// Chances are kept as n / 2^32, so that 1 is sure to hit.
+/// A probability as n / 2^32, so that 1 always hits.
 using chance = std::atomic<std::uint64_t>;
 using counter = std::atomic<std::uint64_t>;
 
+/// The configuration and the counters of the process. Any thread may use it.
 struct state {
     std::atomic<std::uint64_t> seed{0};
-    std::atomic<unsigned> generation{0}; // of the seed: threads start anew with another one
-    std::atomic<unsigned> nr_threads{0}; // that have thrown dice with this seed
+    std::atomic<unsigned> generation{0}; // of the seed: threads restart their sequences when it changes
+    std::atomic<unsigned> nr_threads{0}; // that have drawn a number with this seed
     chance early_return{0}, double_wake{0}, yield{0}, nap{0}, weak_failure{0}, no_thread{0}, clock_jump{0};
     std::atomic<std::int64_t> longest_jump{0};
     std::atomic<std::int64_t> ahead{0}; // nanoseconds by which steady_now() is ahead of the system; never falls
@@ -50,6 +52,7 @@ struct state {
 
 inline constinit state the_state;
 
+/// The random number generator of a thread.
 struct dice {
     std::uint64_t state = 0;
     unsigned generation = 0;
@@ -57,7 +60,8 @@ struct dice {
 
 inline constinit thread_local dice the_dice;
 
-// A thread's numbers follow from the seed and from the order in which threads came to their first throw. (splitmix64)
+// The next random number of the calling thread (splitmix64). The sequence depends on the seed, and on the order in
+// which the threads draw their first numbers.
 inline std::uint64_t next() noexcept {
     dice& d = the_dice;
     const unsigned now = the_state.generation.load(std::memory_order_acquire);
@@ -85,9 +89,9 @@ inline bool hits(const chance& c, counter& count) noexcept {
 
 } // namespace internal
 
-// --- what tests say ---------------------------------------------------------------------------------------------------
+// --- for tests -------------------------------------------------------------------------------------------------------
 
-/// From here on, in all threads. The clock stays where it has jumped to.
+/// Sets the faults of all threads from here on. The clock keeps its jumps.
 inline void configure(const options& o) noexcept {
     internal::state& s = internal::the_state;
     internal::set(s.early_return, o.early_return);
@@ -103,16 +107,18 @@ inline void configure(const options& o) noexcept {
     s.generation.fetch_add(1, std::memory_order_release);
 }
 
-/// Only this, as for a phase of a test: a runtime cannot be made without its service thread.
+/// Sets only the probability that a thread cannot be created, for a phase of a test: a runtime cannot be made without
+/// its service thread.
 inline void fail_threads(double chance) noexcept { internal::set(internal::the_state.no_thread, chance); }
 
-/// Only this, as around what measures time.
+/// Sets only the probability of clock jumps, as around code that measures time.
 inline void jump_clock(double chance) noexcept { internal::set(internal::the_state.clock_jump, chance); }
 
-/// Only this, as around what counts the threads that it takes when nothing blocks: who naps is blocked.
+/// Sets only the probability of naps, as around code that counts threads and expects that none blocks: a thread that
+/// naps is blocked.
 inline void let_nap(double chance) noexcept { internal::set(internal::the_state.nap, chance); }
 
-/// As after a suspend of that length. The clock is monotonic: there is no way back.
+/// Moves the clock ahead, as after a suspend of that length. It cannot be moved back, because it is monotonic.
 inline void jump_clock_by(std::int64_t nanoseconds) noexcept {
     internal::the_state.ahead.fetch_add(nanoseconds, std::memory_order_relaxed);
     internal::the_state.clock_jumps.fetch_add(1, std::memory_order_relaxed);
@@ -125,9 +131,9 @@ inline counts injected() noexcept {
             get(s.weak_failures), get(s.refused_threads), get(s.clock_jumps)};
 }
 
-// --- what the backend asks --------------------------------------------------------------------------------------------
+// --- for the backend -------------------------------------------------------------------------------------------------
 
-/// A number in [0, n).
+/// A random number in [0, n).
 inline std::uint64_t below(std::uint64_t n) noexcept { return (internal::next() >> 32) * n >> 32; }
 
 inline bool returns_early() noexcept {
@@ -143,7 +149,7 @@ inline bool refuses_thread() noexcept {
     return internal::hits(internal::the_state.no_thread, internal::the_state.refused_threads);
 }
 
-/// Between two steps of a protocol: here another thread may get in.
+/// Called between two steps of a protocol: may let other threads run here.
 inline void step() noexcept {
     internal::state& s = internal::the_state;
     if (internal::hits(s.yield, s.yields)) ::sched_yield();
@@ -152,7 +158,7 @@ inline void step() noexcept {
     ::nanosleep(&ts, nullptr);
 }
 
-/// Whether sleepers have to look at the clock from time to time: nobody else tells them that it has jumped.
+/// Whether sleeping threads must check the clock from time to time, because nothing else wakes them after a jump.
 inline bool clock_may_jump() noexcept {
     return internal::the_state.clock_jumps.load(std::memory_order_relaxed) != 0 ||
            internal::the_state.clock_jump.load(std::memory_order_relaxed) != 0;
@@ -161,7 +167,7 @@ inline bool clock_may_jump() noexcept {
 /// Nanoseconds by which steady_now() is ahead.
 inline std::int64_t ahead() noexcept { return internal::the_state.ahead.load(std::memory_order_relaxed); }
 
-/// The same, and perhaps more than before.
+/// As ahead(), after a jump that may happen here.
 inline std::int64_t ahead_after_a_jump() noexcept {
     internal::state& s = internal::the_state;
     if (internal::hits(s.clock_jump, s.clock_jumps)) {
@@ -171,4 +177,4 @@ inline std::int64_t ahead_after_a_jump() noexcept {
     return ahead();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::fault
+}}} // namespace cmwq::CMWQ_NS::detail::fault

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the body of a run may call, in searches and in simulations alike: requirements, logical threads, virtual time,
-// variables whose races are found.
+// The functions and classes for the body of a run, in searches and in simulations: requirements, logical threads,
+// virtual time, and variables whose data races are detected.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -14,8 +14,9 @@
 #include <csignal>
 #include <cstddef>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
+/// The world of the current run; ends the program if there is none. `what` is the caller's name.
 inline world& here(const char* what) noexcept {
     world* w = world::current();
     if (w == nullptr) outside_of_a_run(what);
@@ -66,10 +67,10 @@ inline task spawn(const thread_attributes& a, std::function<void()> body) {
 /// The number of the calling logical thread; the body's is 0.
 [[nodiscard]] inline unsigned self() noexcept { return here("self()").self().id; }
 
-/// Uses the calling thread's CPU for so long.
+/// Uses the calling thread's CPU for that time.
 inline void burn(std::int64_t ns) noexcept { here("burn()").burn(ns); }
 
-/// Blocked in the kernel for so long.
+/// Blocks the calling thread for that time, as in the kernel.
 inline void sleep(std::int64_t ns) noexcept {
     world& w = here("sleep()");
     w.point();
@@ -78,8 +79,8 @@ inline void sleep(std::int64_t ns) noexcept {
     while (w.now() < until) w.block(thread_status::asleep, &w.self(), until);
 }
 
-/// While it lives the calling thread may be stopped for an hour of virtual time, as a thread without a CPU: see
-/// options::stalls.
+/// While this object lives, a search may stop the calling thread for an hour of virtual time, like a thread that gets
+/// no CPU: see options::stalls.
 class may_stall {
 public:
     may_stall() noexcept { here("may_stall").self().may_stall = true; }
@@ -88,14 +89,15 @@ public:
     may_stall& operator=(const may_stall&) = delete;
 };
 
-/// What current_cpu() tells the calling thread while it is not bound.
+/// Sets the result of current_cpu() in the calling thread, until the thread is bound.
 inline void set_current_cpu(unsigned cpu) noexcept { here("set_current_cpu()").self().cpu = cpu; }
 
 /// A name for a sync object in traces and messages of this run.
 inline void label(const void* object, const char* name) { here("label()").label(object, name); }
 
-/// While it lives a search leaves every choice at its default, whichever thread has it: no preemption, no stale read.
-/// For the beginning or the end of a body that is not its subject: the executions go to what is.
+/// While this object lives, a search takes the default of every choice, in all threads: no preemption, no stale read.
+/// For the beginning or the end of a body, if that is not the subject of the search, so that no executions are spent on
+/// it.
 class unsearched {
 public:
     unsearched() noexcept { begin(); }
@@ -107,7 +109,8 @@ public:
     void end() noexcept { here("unsearched").choosing(true); }
 };
 
-/// A semaphore of somebody else's: whoever waits is blocked in the kernel, and the library is not told.
+/// A semaphore that the library does not know: a thread that waits for it is blocked in the kernel, without notice to
+/// the library.
 class semaphore : private carrier {
 public:
     explicit semaphore(unsigned count) noexcept : carrier('s'), count_(count) {}
@@ -133,8 +136,8 @@ private:
     unsigned count_;
 };
 
-/// A plain variable. In a search, two accesses of which one is a write, and neither happens before the other, fail
-/// the run.
+/// A plain variable. In a search, a data race fails the run: two accesses, one of them a write, neither of which
+/// happens before the other.
 template <class T>
 class checked {
 public:
@@ -174,7 +177,7 @@ public:
     }
 
 private:
-    // The times of the writes are in `sync`, those of the reads take the place of the history that an atomic has.
+    // The times of the writes are in `sync`. Those of the reads are in `history`, which only atomics need.
     static std::array<std::uint32_t, max_threads>& reads(object& o) noexcept {
         if (o.nr_stores == 1) {
             o.nr_stores = 2;
@@ -198,8 +201,8 @@ private:
     mutable mark mark_;
 };
 
-/// While it lives, abort() inside a logical thread (an assertion, std::terminate) fails the run, and a crash prints
-/// `where` before it takes its course.
+/// While this object lives, abort() in a logical thread (an assertion, std::terminate) fails the run, and a crash
+/// prints `where` before the old signal handler runs.
 class crash_guard {
 public:
     explicit crash_guard(std::function<std::string()> where) {
@@ -236,8 +239,8 @@ private:
         if (w != nullptr) std::fprintf(stderr, "cmwq model: signal %d in %s\n", number, where_of()().c_str());
         for (std::size_t i = 0; i < nr_signals; ++i) ::sigaction(signals[i], &old_of()[i], nullptr);
         if (number == SIGABRT) std::abort();
-        // Returning runs into the same fault again, this time with the old handler.
+        // After the return the same fault occurs again, this time with the old handler.
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// carrier: the common base of the model's mutex, parker and semaphore.
 #pragma once
 
 #include <model/core.hpp>
@@ -6,9 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
-/// What mutex, parker and semaphore share: their state belongs to one run, and carries a clock.
+/// The state of such an object belongs to one run, and carries a vector clock from thread to thread.
 class carrier {
 public:
     carrier(const carrier&) = delete;
@@ -29,7 +31,7 @@ protected:
         }
     }
 
-    /// A step. False: what this object remembers was left behind by an earlier run that was given up.
+    /// A step of the schedule. False: the state of this object is from an earlier run that was aborted.
     bool enter(world& w) noexcept {
         w.point();
         const bool ours = run_ == 0 || run_ == w.run();
@@ -37,10 +39,11 @@ protected:
         if (w.searching()) w.access(record(w));
         return ours;
     }
-    /// The running thread learns what the givers did.
+    /// The running thread acquires the clocks that were given.
     void take_clock(world& w) noexcept {
         if (w.searching()) w.self().clock.join(record(w).sync);
     }
+    /// The running thread releases its clock.
     void give_clock(world& w) noexcept {
         if (w.searching()) record(w).sync.join(w.self().clock);
     }
@@ -61,4 +64,4 @@ private:
     std::abort();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The core of the model backend: logical threads, vector clocks, and the world that schedules them. Two worlds exist:
-// the explorer (explore.hpp) searches interleavings, the simulator (simulate.hpp) keeps virtual time. What
-// the library sees of either are the operations of base/ and sync/ in overlay/, which ask the world at every step.
+// the explorer (explore.hpp) searches interleavings, the simulator (simulate.hpp) keeps virtual time. The library
+// uses both through the operations of base/ and sync/ in overlay/, which call the world at every step.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -22,15 +22,17 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
-/// Logical threads of one searched execution, ended ones included. A simulation may have any number.
+/// The maximum number of logical threads of a searched execution, including ended ones. A simulation may have any
+/// number.
 inline constexpr unsigned max_threads = 16;
 inline constexpr unsigned max_history = 8;
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-/// What steady_now() says when a run begins; not 0, so that 0 may mean "not set".
+/// The result of steady_now() when a run begins; not 0, because 0 means "not set".
 inline constexpr std::int64_t start_of_time = 1'000'000'000;
 
+/// A vector clock: for each thread, the time up to which its steps are known.
 struct vclock {
     std::array<std::uint32_t, max_threads> at{};
 
@@ -44,16 +46,16 @@ struct vclock {
     }
 };
 
-/// One value that an atomic had.
+/// One store to an atomic.
 struct store_record {
     std::uint64_t value;
-    vclock released;                             ///< what an acquire load of it learns
-    std::array<std::uint32_t, max_threads> seen; ///< when each thread first knew it; all ones: not yet
+    vclock released;                             ///< the clock that an acquire load of it acquires
+    std::array<std::uint32_t, max_threads> seen; ///< when each thread first wrote or read it; all ones: not yet
     bool sc;                                     ///< written or read by a seq_cst operation
 };
 
-/// What a searched execution knows of an atomic, mutex, parker or checked variable. Lives as long as the execution, so
-/// that a use of a destroyed object is recognised.
+/// The record that a searched execution keeps of an atomic, mutex, parker, semaphore or checked variable. It exists
+/// until the end of the execution, so that a use of a destroyed object is detected.
 struct object {
     const void* owner;
     char kind; ///< a: atomic, m: mutex, p: parker, v: checked variable, s: semaphore
@@ -61,9 +63,9 @@ struct object {
     unsigned index;
     unsigned born_by;
     std::uint32_t born_at;
-    std::uint32_t nr_stores; ///< ever; the last max_history of them are in `history`
-    vclock accessed;         ///< the last access by each thread
-    vclock sync;             ///< what a mutex or a parker carries; the reads of a checked variable
+    std::uint32_t nr_stores; ///< of all stores; the last max_history of them are in `history`
+    vclock accessed;         ///< the time of the last access by each thread
+    vclock sync;             ///< the clock that a mutex or a parker carries; the writes of a checked variable
     std::array<store_record, max_history> history;
 };
 
@@ -73,16 +75,17 @@ struct mark {
     std::uint32_t index = 0;
 };
 
-/// The scheduling class in the order in which a CPU serves it.
+/// The scheduling class; a CPU serves higher ones first.
 enum class rank : unsigned char { idle, normal, high, fifo };
 
 enum class thread_status : unsigned char { ready, paused, yielding, on_mutex, parked, asleep, joining, finished };
 
+/// A thread of a run: a fiber with its state for the scheduler.
 struct logical_thread {
     unsigned id = 0;
     thread_status status = thread_status::ready;
     bool timed_out = false;
-    bool fresh = true; ///< has not done a step yet
+    bool fresh = true; ///< it has not made a step yet
     bool may_stall = false;
     std::int64_t deadline = never;
     const void* waits_for = nullptr;
@@ -92,18 +95,18 @@ struct logical_thread {
     char name[16] = "";
     int bound_to = -1; ///< a CPU, or -1
     rank importance = rank::normal;
-    unsigned cpu = 0; ///< what current_cpu() says
+    unsigned cpu = 0; ///< the result of current_cpu()
     thread_slots slots;
     std::int64_t cpu_time = 0, wait_time = 0;
 
-    // The simulator's.
-    unsigned seat = 0; ///< the CPU whose queue it is in; unbound threads have one each
+    // For the simulator.
+    unsigned seat = 0; ///< the index of the CPU whose queue it is in; each unbound thread has its own CPU
     bool burning = false;
     std::int64_t burn_left = 0;
-    std::int64_t since = 0;           ///< when it began to burn, or to wait for its CPU
-    std::uint64_t seen_mutations = 0; ///< when it paused
-    std::int64_t looked_at = 0;       ///< the moment that `looks` is about
-    unsigned looks = 0;               ///< times that a waiting loop went round at this moment
+    std::int64_t since = 0;           ///< the time when it began to burn, or to wait for its CPU
+    std::uint64_t seen_mutations = 0; ///< the number of mutations when it paused
+    std::int64_t looked_at = 0;       ///< the time that `looks` belongs to
+    unsigned looks = 0;               ///< how often its waiting loop has checked at that time
 
     fiber context;
 
@@ -113,7 +116,7 @@ struct logical_thread {
     }
 };
 
-/// The surroundings that a run may set: what the operating system would decide.
+/// The environment of a run: answers that otherwise the operating system gives.
 struct surroundings {
     unsigned cpus = 2;
     int refuse_cpu = 0, refuse_sched = 0;          ///< the errnos with which apply_to_this_thread() is refused
@@ -121,14 +124,14 @@ struct surroundings {
     bool probe_works = true;                       ///< false: thread_probe never reports a blocked thread
 };
 
-/// The scheduler as the operations see it. All of it happens on one OS thread, so nothing here is protected.
+/// The interface of the scheduler to the operations. Used by one OS thread only, so nothing is protected.
 class world {
 public:
     world(const world&) = delete;
     world& operator=(const world&) = delete;
     virtual ~world() = default;
 
-    /// The world whose logical thread is executing; null outside runs, where sync objects are plain variables.
+    /// The world whose logical thread is running; null outside of runs, where sync objects are plain variables.
     [[nodiscard]] static world* current() noexcept { return active_; }
 
     [[nodiscard]] logical_thread& self() noexcept { return *self_; }
@@ -139,34 +142,35 @@ public:
     [[nodiscard]] bool searching() const noexcept { return searching_; }
     [[nodiscard]] unsigned history() const noexcept { return history_; }
     [[nodiscard]] bool tracing() const noexcept { return tracing_; }
-    /// False: a search makes none of the choices that it has: see `unsearched`.
+    /// False: a search takes the default of every choice: see `unsearched`.
     [[nodiscard]] bool choosing() const noexcept { return choosing_; }
     void choosing(bool yes) noexcept { choosing_ = yes; }
 
     // ---- steps --------------------------------------------------------------------------------------------------
 
-    /// Before each operation: others may run here.
+    /// Called before each operation: other threads may run here.
     virtual void point() noexcept = 0;
-    /// After an operation that may have woken somebody; the last thing that the operation does.
+    /// Called as the last step of an operation that may have woken a thread.
     virtual void settle() noexcept = 0;
-    /// The caller cannot go on. True: the deadline passed. Wakes are hints; the caller looks again.
+    /// Called if the running thread cannot continue. True: the deadline has passed. Wake-ups may be spurious: the
+    /// caller checks its condition again.
     virtual bool block(thread_status why, const void* on, std::int64_t deadline) noexcept = 0;
     virtual void wake(logical_thread& t) noexcept = 0;
-    /// Wakes those that wait for `on`: all of them, or the first where order of arrival counts.
+    /// Wakes the threads that wait for `on`: all of them, or only the first one if the order of arrival matters.
     virtual void wake_waiters(const void* on) noexcept = 0;
-    /// A waiting loop goes round: not before somebody changed something.
+    /// Called in a waiting loop: returns after another thread has changed something.
     virtual void pause() noexcept = 0;
     virtual void yield() noexcept = 0;
     virtual void burn(std::int64_t ns) noexcept = 0;
-    /// The caller's attributes have changed.
+    /// Called after the attributes of the running thread have changed.
     virtual void replaced() noexcept = 0;
-    /// How many stores back a load reads, of `n` that it may read; 0 is the latest.
+    /// Chooses one of the `n` stores that a load may read, counted back from the latest, which is 0.
     virtual unsigned choose_store(unsigned n) noexcept = 0;
-    /// May a compare_exchange_weak fail although it finds what it expects?
+    /// Whether a compare_exchange_weak fails although it finds the expected value.
     virtual bool spurious() noexcept = 0;
     [[noreturn]] virtual void fail(const std::string& why) noexcept = 0;
 
-    /// Somebody wrote, unlocked, woke: waiting loops may look again.
+    /// Called after a write, an unlock or a wake-up: waiting loops may check again.
     void mutated() noexcept {
         ++mutations_;
         if (nr_paused_ != 0) after_mutation();
@@ -215,11 +219,12 @@ public:
 
     // ---- objects ------------------------------------------------------------------------------------------------
 
-    /// The record of a sync object, made at its first use in this run; `value` is what it holds then.
+    /// The record of a sync object, made at its first use in this run; `value` is its value at that time.
     object& record(const void* owner, mark& m, char kind, std::uint64_t value, bool born_now) noexcept {
         if (m.run == run_ && m.index < nr_objects_ && objects_[m.index].owner == owner && !born_now)
             return objects_[m.index];
-        // First use of what the run has not constructed. Freed memory looks like that too: it must not be written to.
+        // The first use of an object that this run has not constructed. Freed memory looks the same, and must not be
+        // written to.
         if (!born_now)
             for (unsigned i = nr_objects_; i-- > 0;)
                 if (objects_[i].owner == owner && objects_[i].dead) return objects_[i];
@@ -239,13 +244,13 @@ public:
         s.value = value;
         s.released = {};
         s.seen.fill(~0u);
-        // What was there before the run, everybody knows.
+        // All threads know the initial value of an object that is older than the run.
         s.seen[o.born_by] = o.born_at;
         s.sc = false;
         return o;
     }
 
-    /// Checks and notes an access of the running thread, and moves its clock on by one step.
+    /// Checks and notes an access of the running thread, and increments its clock.
     void access(object& o) noexcept {
         vclock& c = self_->clock;
         const std::uint32_t t = ++c.at[self_->id];
@@ -298,11 +303,11 @@ public:
 protected:
     world() = default;
 
-    virtual void admit(logical_thread& t) noexcept = 0; ///< a new thread
-    virtual void leave() noexcept = 0;                  ///< the running thread has ended; does not return
+    virtual void admit(logical_thread& t) noexcept = 0; ///< adds a new thread
+    virtual void leave() noexcept = 0;                  ///< called when the running thread has ended; does not return
     virtual void after_mutation() noexcept = 0;
 
-    /// Runs `body` as thread 0 until every thread has ended or the run is given up.
+    /// Runs `body` as thread 0, until all threads have ended or the run is aborted.
     void execute(const std::function<void()>& body) {
         run_ = ++last_run_;
         nr_threads_ = nr_objects_ = nr_starts_ = nr_paused_ = 0;
@@ -370,7 +375,7 @@ protected:
     std::int64_t now_ = start_of_time;
     std::uint32_t run_ = 0;
     unsigned nr_threads_ = 0, nr_objects_ = 0, nr_starts_ = 0;
-    unsigned nr_paused_ = 0; ///< threads that after_mutation() is for
+    unsigned nr_paused_ = 0; ///< not 0: there are threads for after_mutation()
     unsigned history_ = 4;
     bool searching_ = false, tracing_ = false, choosing_ = true;
 
@@ -401,10 +406,10 @@ private:
     static inline std::uint32_t last_run_ = 0;
 };
 
-/// The CPUs of the machine that the run takes place on.
+/// The number of CPUs of the run's machine.
 [[nodiscard]] inline unsigned nr_cpus() noexcept {
     world* w = world::current();
     return w != nullptr ? w->around().cpus : 1;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The search: runs a body again and again, each time with another interleaving and other stale reads. First depth
-// first and exhaustively within bounds (fewest preemptions first), then at random beyond them.
+// The search: runs a body repeatedly, each time with another interleaving and other stale reads. At first exhaustively
+// within bounds, depth first, with few preemptions before many; then at random without these bounds.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -11,8 +11,9 @@
 #include <bit>
 #include <chrono>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
+/// The world of one search. All of it runs on one OS thread.
 class explorer final : public world {
 public:
     explorer(options o, std::function<void()> body) : o_(std::move(o)), body_(std::move(body)) {
@@ -22,7 +23,7 @@ public:
         from_environment(o_.seed, "CMWQ_SEED");
         if (const char* s = std::getenv("CMWQ_MODEL_REPLAY"); s != nullptr && o_.replay.empty()) {
             const std::string text = s;
-            if (text.substr(0, text.find('@')) == o_.name) o_.replay = text, o_.quiet = false; // it was asked for
+            if (text.substr(0, text.find('@')) == o_.name) o_.replay = text, o_.quiet = false; // a replay prints
         }
         around_ = o_.around;
         searching_ = true;
@@ -50,7 +51,7 @@ public:
         logical_thread& t = *self_;
         const bool jumped = jumps_left_ != 0 && maybe_jump();
         if (t.may_stall && stalls_left_ != 0 && maybe_stall()) return;
-        // What a thread does before its first step nobody can see, so nothing is gained by interrupting it there.
+        // No other thread can see what a thread does before its first step, so a preemption there finds nothing new.
         if (std::exchange(t.fresh, false) && !jumped) return;
         const std::uint32_t others = runnable_ & ~bit(t);
         if (others == 0 || preemptions_left_ == 0) return;
@@ -92,14 +93,14 @@ public:
         runnable_ &= ~bit(t);
         paused_ |= bit(t);
         nr_paused_ = 1;
-        // Two loops that wake each other would keep whom they wait for from running for ever.
+        // Otherwise two loops that wake each other could keep the thread that they wait for from running for ever.
         if (mode_ == mode::priorities) priority_[t.id] = --lowest_priority_;
         go_on();
     }
 
     void yield() noexcept override { pause(); }
 
-    // In a search nothing takes time by itself; whoever burns moves the clock for all.
+    // In a search operations take no time; a thread that burns moves the clock of all threads.
     void burn(std::int64_t ns) noexcept override {
         point();
         now_ += ns;
@@ -120,7 +121,7 @@ public:
     bool spurious() noexcept override { return o_.spurious_failures && choose_store(2) != 0; }
 
     [[noreturn]] void fail(const std::string& why) noexcept override {
-        // The first failure is the one to see; a fault in reporting it must not start over.
+        // Keeps the first failure; a failure while it is reported must not replace it.
         if (!failed_) {
             failed_ = true;
             why_ = why;
@@ -162,7 +163,8 @@ private:
 
     // ---- choices --------------------------------------------------------------------------------------------------
 
-    /// 0 … n-1. New choices are 0 in a depth-first search, and `at_random(n)` in a random one.
+    /// Makes a choice: 0 ... n-1. Repeats the choices of `path_`; after these, takes 0 in a depth-first search, and
+    /// `at_random(n)` in a random one.
     template <class F>
     unsigned choose(unsigned n, F at_random) noexcept {
         if (n <= 1) return 0;
@@ -182,7 +184,7 @@ private:
         return c;
     }
 
-    /// Which thread runs next: `first`, or one of `others`.
+    /// Chooses the thread that runs next: `first`, or one of `others`. `may_stay`: `first` is the running thread.
     unsigned pick(unsigned first, std::uint32_t others, bool may_stay) noexcept {
         unsigned ids[max_threads + 1];
         unsigned n = 0;
@@ -211,7 +213,7 @@ private:
         return true;
     }
 
-    // The running thread stands still until all others have nothing left to do.
+    // May stop the running thread for an hour of virtual time, that is, until no other thread can run.
     bool maybe_stall() noexcept {
         if (choose(2, [this](unsigned) { return random_() % 8 == 0 ? 1u : 0u; }) == 0) return false;
         --stalls_left_;
@@ -228,7 +230,7 @@ private:
             if (o_.livelock_fails) fail("no end after " + std::to_string(o_.max_steps) + " steps: " + states());
             go_outside();
         }
-        // Priority search: at a few steps chosen beforehand the running thread becomes the least important.
+        // Priority search: at a few steps, chosen before the execution, the running thread gets the lowest priority.
         if (mode_ == mode::priorities)
             for (const std::uint32_t s : change_at_)
                 if (s == steps_) priority_[self_->id] = --lowest_priority_;
@@ -241,11 +243,11 @@ private:
         timed_ &= ~bit(t);
     }
 
-    /// The running thread cannot go on: somebody else does, or it itself after all.
+    /// Called when the running thread cannot continue: another thread does, or the same one, if it can again.
     void go_on() noexcept {
         while (runnable_ == 0) {
             if (paused_ != 0 && rounds_ < 2) {
-                // Nothing will happen by itself: waiting loops get another look at what they may have missed.
+                // No thread can run: waiting loops check again, because they may have read stale values.
                 ++rounds_;
                 std::uint32_t m = paused_;
                 paused_ = nr_paused_ = 0;
@@ -267,8 +269,8 @@ private:
             }
         }
         const bool waiting = self_->status == thread_status::paused || (paused_ & bit(*self_)) != 0;
-        // Who goes round a loop has no claim to choose its successor: the next in turn, and any other for the price of
-        // a preemption. Else two loops could keep a third thread from running for ever.
+        // After a thread in a waiting loop, the next thread in turn runs; any other choice costs a preemption.
+        // Otherwise two loops could keep a third thread from running for ever.
         const std::uint32_t later = self_->id + 1 < 32 ? runnable_ & (~0u << (self_->id + 1)) : 0;
         const unsigned first = lowest(later != 0 ? later : runnable_);
         unsigned next = first;
@@ -317,7 +319,7 @@ private:
 
     // ---- executions -----------------------------------------------------------------------------------------------
 
-    /// False: the search ends here.
+    /// Runs one execution. False: it has failed, and the search ends.
     bool run_once(unsigned preemptions, unsigned stale) {
         bounds_preemptions_ = preemptions_left_ = preemptions;
         bounds_stale_ = stale_left_ = stale;
@@ -343,7 +345,7 @@ private:
     void exhaust() {
         mode_ = mode::depth_first;
         const unsigned levels = std::max(o_.preemptions, o_.stale_reads);
-        // The random part gets a quarter of the time, if it is wanted.
+        // The random part, if there is one, gets a quarter of the time.
         const double budget = o_.random_executions != 0 ? o_.seconds * 0.75 : o_.seconds;
         for (unsigned level = 0; level <= levels; ++level) {
             path_.clear();
@@ -358,7 +360,7 @@ private:
         r_.exhausted = r_.truncated == 0;
     }
 
-    /// Depth first: the last choice that has an alternative left takes it.
+    /// Depth first: changes the last choice that has an alternative left. False: there is none.
     bool next_path() {
         path_.resize(position_);
         while (!path_.empty() && path_.back().taken + 1 >= path_.back().of) path_.pop_back();
@@ -390,7 +392,7 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     }
 
-    // ---- schedule strings: name@bounds/choices, with z13 for thirteen zeros ------------------------------------------
+    // ---- schedule strings: name@bounds/choices, with z13 for thirteen zeros -----------------------------------------
 
     [[nodiscard]] std::string schedule() const {
         std::string s = o_.name + "@p" + std::to_string(bounds_preemptions_) + "s" + std::to_string(bounds_stale_) +
@@ -465,7 +467,7 @@ private:
     std::chrono::steady_clock::time_point began_;
     bool out_of_time_ = false;
 
-    // The search.
+    // State of the search.
     mode mode_ = mode::depth_first;
     std::vector<choice> path_;
     std::size_t position_ = 0;
@@ -476,7 +478,7 @@ private:
     std::array<std::uint32_t, 3> change_at_{};
     std::uint32_t longest_ = 0;
 
-    // This execution: sets of threads, and what is left of the bounds.
+    // State of the current execution: sets of threads, and the rest of the bounds.
     std::uint32_t runnable_ = 0, paused_ = 0, timed_ = 0;
     unsigned bounds_preemptions_ = 0, bounds_stale_ = 0;
     unsigned preemptions_left_ = 0, stale_left_ = 0, jumps_left_ = 0, stalls_left_ = 0;
@@ -486,10 +488,10 @@ private:
     std::string why_;
 };
 
-/// Searches the executions of `body`, which is called once for each of them and must do the same each time: no real
-/// time, no random numbers of its own, nothing left over in globals.
+/// Searches the executions of `body`. The body is called once for each execution, and must be deterministic: it uses no
+/// real time and no random numbers, and leaves nothing in globals.
 inline result explore(options o, std::function<void()> body) {
     return explorer(std::move(o), std::move(body)).explore();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

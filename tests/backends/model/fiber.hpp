@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Fibers for the model backend: stacks that are switched by hand, all of them on one OS thread.
+// Fibers for the model backend: stacks between which one OS thread switches by itself.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -17,14 +17,6 @@
 #include <ucontext.h>
 #endif
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -33,11 +25,11 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 #if defined(__x86_64__)
-// ucontext's own switch makes a system call for the signal mask, which is most of its time; the callee-saved registers
-// are all that a function call has to keep.
+// Saves the callee-saved registers, which are all that a function call must preserve, and switches the stack.
+// ucontext's own function also makes a system call for the signal mask, which takes most of its time.
 [[gnu::naked, gnu::noinline]] inline void swap_stacks([[maybe_unused]] void** save, [[maybe_unused]] void* load) {
     asm volatile("pushq %rbp\n\t"
                  "pushq %rbx\n\t"
@@ -57,7 +49,7 @@ namespace cmwq::inline CMWQ_NS::detail::model {
 }
 #endif
 
-/// A stack and where it stopped. A default-constructed one stands for the OS thread's own stack.
+/// A stack, and the place where it stopped. A default-constructed fiber stands for the stack of the OS thread.
 class fiber {
 public:
     fiber() noexcept = default;
@@ -70,8 +62,8 @@ public:
 #endif
     }
 
-    /// The next switch to this fiber enters `entry`, which must not return. What was on its stack is dropped, not
-    /// unwound.
+    /// The next switch to this fiber calls `entry`, which must not return. The old content of the stack is dropped
+    /// without unwinding.
     void prepare(void (*entry)()) {
         if (stack_ == nullptr) allocate();
         caught_ = {};
@@ -98,9 +90,9 @@ public:
 #endif
     }
 
-    /// Goes on in `to`; returns when somebody switches back to `from`.
+    /// Continues in `to`; returns when another fiber switches back to `from`.
     static void switch_to(fiber& from, fiber& to) {
-        // The exceptions being handled are per OS thread for the C++ runtime, and per fiber for us.
+        // The C++ runtime keeps the exceptions that are being handled for each OS thread; here each fiber has its own.
         void* globals = abi::__cxa_get_globals();
         std::memcpy(&from.caught_, globals, sizeof(handled));
         std::memcpy(globals, &to.caught_, sizeof(handled));
@@ -120,7 +112,7 @@ public:
         from.arrived();
     }
 
-    /// The first thing that `entry` does.
+    /// `entry` calls this first.
     void arrived() noexcept {
 #if defined(__SANITIZE_ADDRESS__)
         fiber* from = leaving();
@@ -172,4 +164,4 @@ private:
 #endif
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory model of a searched execution. Each atomic keeps its last stores; a load may return any of them that
-// coherence and happens-before leave to it, and the search chooses. Read-modify-writes read the latest.
+// The memory model of a searched execution. Each atomic keeps its last stores. A load may return any of them that
+// coherence and happens-before allow, and the search chooses one. Read-modify-writes read the latest store.
 //
-// A load may not read past a store that it is known to come after: somebody's first knowledge of the store (its
-// writer's, or a reader's) happens before the load. seq_cst operations execute in their total order, so a seq_cst load
-// may not read past a store which a seq_cst operation wrote or read either; apart from that they order no more than
-// acquire and release do. There are no fences.
+// A load may not return an older value than a store if the first access to that store by some thread (the write itself,
+// or a read of it) happens before the load. seq_cst operations execute in their total order, so a seq_cst load may not
+// return an older value than a store that a seq_cst operation has written or read. Apart from that, seq_cst operations
+// order no more than acquire and release do. There are no fences.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 using order = std::memory_order;
 
@@ -35,12 +35,12 @@ inline const char* name_of(order o) noexcept {
     return "?";
 }
 
-/// The store that is `back` stores older than the latest.
+/// The `back`-th store before the latest one; 0 is the latest.
 inline store_record& store_of(object& o, unsigned back) noexcept {
     return o.history[(o.nr_stores - 1 - back) % max_history];
 }
 
-/// How many stores, counted from the latest, the running thread may read with order `m`.
+/// How many stores, counted back from the latest, a load of order `m` in the running thread may read.
 inline unsigned readable(world& w, object& o, order m) noexcept {
     const unsigned kept = std::min<unsigned>(o.nr_stores, w.history());
     const auto& clock = w.self().clock.at;
@@ -55,7 +55,7 @@ inline unsigned readable(world& w, object& o, order m) noexcept {
     return n;
 }
 
-/// What reading `s` with order `m` does to the reader.
+/// Notes that the running thread has read `s` with order `m`: updates its clock, and the record of the store.
 inline void note_read(world& w, store_record& s, order m) noexcept {
     logical_thread& t = w.self();
     std::uint32_t& seen = s.seen[t.id];
@@ -64,6 +64,7 @@ inline void note_read(world& w, store_record& s, order m) noexcept {
     if (acquires(m)) t.clock.join(s.released);
 }
 
+/// Adds a store. `continued`: the clock of the release sequence that a read-modify-write continues, or null.
 inline void append(world& w, object& o, std::uint64_t value, order m, const vclock* continued) noexcept {
     logical_thread& t = w.self();
     store_record& s = o.history[o.nr_stores % max_history];
@@ -100,14 +101,14 @@ inline void store(world& w, object& o, std::uint64_t value, order m) noexcept {
         w.trace("%s.store %s 0x%llx", w.name_of(o).c_str(), name_of(m), static_cast<unsigned long long>(value));
 }
 
-/// Returns the old value; `change` maps it to the new one.
+/// A read-modify-write. Returns the old value; `change` maps it to the new one.
 template <class F>
 std::uint64_t modify(world& w, object& o, order m, const char* what, F change) noexcept {
     w.access(o);
     store_record& s = store_of(o, 0);
     note_read(w, s, m);
     const std::uint64_t old = s.value;
-    const vclock carried = s.released; // the release sequence goes on through a read-modify-write
+    const vclock carried = s.released; // a read-modify-write continues the release sequence
     append(w, o, change(old), m, &carried);
     if (w.tracing())
         w.trace("%s.%s %s 0x%llx -> 0x%llx", w.name_of(o).c_str(), what, name_of(m),
@@ -115,7 +116,7 @@ std::uint64_t modify(world& w, object& o, order m, const char* what, F change) n
     return old;
 }
 
-/// A compare-exchange that fails is a load, and may find an old value like any other.
+/// A failed compare-exchange is a load, and may read an old value as any other load.
 inline bool compare_exchange(world& w, object& o, std::uint64_t& expected, std::uint64_t value, order ok, order fail,
                              bool weak) noexcept {
     w.access(o);
@@ -142,4 +143,4 @@ inline bool compare_exchange(world& w, object& o, std::uint64_t& expected, std::
     return false;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

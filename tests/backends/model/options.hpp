@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a search of the model backend is asked, and what it answers.
+// The options and the result of a search of the model backend.
 //
 // The environment overrides the options of every search of a program: CMWQ_MODEL_PREEMPTIONS, CMWQ_MODEL_EXECUTIONS
-// (the random ones), CMWQ_MODEL_SECONDS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs that one execution of the
-// search which the schedule names, with a trace of its operations. CMWQ_MODEL_TRACE=1 traces simulations.
+// (random ones), CMWQ_MODEL_SECONDS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs only the execution that the
+// schedule names, in the search that it names, with a trace of the operations. CMWQ_MODEL_TRACE=1 traces simulations.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -12,31 +12,33 @@
 
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
+/// The options of a search.
 struct options {
-    std::string name = "unnamed";   ///< begins the schedule string, so that a replay finds its search; no '@'
-    unsigned preemptions = 2;       ///< switches away from a thread that could go on, per execution
+    std::string name = "unnamed";   ///< the begin of schedule strings, by which a replay finds its search; without '@'
+    unsigned preemptions = 2;       ///< switches away from a thread that could continue, per execution
     unsigned stale_reads = 2;       ///< loads that return another value than the latest, per execution
-    unsigned history = 4;           ///< values that an atomic remembers, at most max_history
+    unsigned history = 4;           ///< values that an atomic keeps, at most max_history
     unsigned time_jumps = 0;        ///< times that a deadline passes although a thread could run, per execution
-    unsigned stalls = 0;            ///< times that a thread which may_stall() stands still for long, per execution
-    bool spurious_failures = false; ///< compare_exchange_weak may fail without a reason (counts as stale read)
-    std::uint64_t random_executions = 10'000; ///< after the exhaustive part, or in its place if that takes too long
+    unsigned stalls = 0;            ///< times that a thread with a may_stall object stops for long, per execution
+    bool spurious_failures = false; ///< compare_exchange_weak may fail spuriously (counts as a stale read)
+    std::uint64_t random_executions = 10'000; ///< after the exhaustive part, or from where that ran out of time
     std::uint64_t seed = 1;
-    std::uint32_t max_steps = 20'000; ///< per execution; longer ones are livelocks
-    bool livelock_fails = true;       ///< false: they are counted as truncated
-    double seconds = 20;              ///< of real time, for all of it
-    bool quiet = false;               ///< print nothing: for searches that are to fail
-    std::string replay = {};          ///< a schedule string: run this one only, with a trace
+    std::uint32_t max_steps = 20'000; ///< per execution; a longer execution is a livelock
+    bool livelock_fails = true;       ///< false: a livelock counts as truncated
+    double seconds = 20;              ///< of real time, for the whole search
+    bool quiet = false;               ///< print nothing: for searches that must fail
+    std::string replay = {};          ///< a schedule string: run only this execution, with a trace
     surroundings around = {};
 };
 
+/// The result of a search.
 struct result {
     bool failed = false;
     std::string message;
     std::string schedule;         ///< of the failed execution, for options::replay or CMWQ_MODEL_REPLAY
-    std::uint64_t executions = 0; ///< random ones included
+    std::uint64_t executions = 0; ///< all, including the random ones
     std::uint64_t random_executions = 0;
     std::uint64_t truncated = 0; ///< ended at max_steps
     bool exhausted = false;      ///< every execution within the bounds was run
@@ -46,7 +48,7 @@ struct result {
     explicit operator bool() const noexcept { return !failed; }
 };
 
-/// splitmix64
+/// A random number generator: splitmix64.
 class generator {
 public:
     explicit generator(std::uint64_t seed = 0) noexcept : s_(seed) {}
@@ -72,4 +74,4 @@ void from_environment(T& value, const char* name) {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The simulation: one schedule, virtual time. Logical CPUs run one logical thread each, first come first served, until
-// it blocks; only a thread of a higher class takes the CPU from another. Time moves by burn(), sleep() and deadlines,
-// on all CPUs at once; everything else takes none. Atomics are plain variables here.
+// The simulation: one schedule, in virtual time. Each logical CPU runs one logical thread, first come first served,
+// until that thread blocks; only a thread of a higher class preempts it. Time passes by burn(), sleep() and deadlines,
+// on all CPUs at once; all other operations take no time. Atomics are plain variables here.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -12,17 +12,19 @@
 #include <algorithm>
 #include <list>
 
-namespace cmwq::inline CMWQ_NS::detail::model {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
+/// The options of a simulation.
 struct simulation {
     std::string name = "unnamed";
     bool quiet = false;                      ///< print nothing
-    std::uint64_t max_switches = 20'000'000; ///< more are a livelock
-    std::uint64_t max_steps = 10'000'000;    ///< operations without a switch or a moment passing: likewise
-    bool trace = false;                      ///< print what threads do, atomics apart
+    std::uint64_t max_switches = 20'000'000; ///< a run with more is a livelock
+    std::uint64_t max_steps = 10'000'000;    ///< a run with more operations between two switches is a livelock
+    bool trace = false;                      ///< print the operations of the threads, except those on atomics
     surroundings around = {};
 };
 
+/// The result of a simulation.
 struct simulated {
     bool failed = false;
     std::string message;
@@ -31,6 +33,7 @@ struct simulated {
     explicit operator bool() const noexcept { return !failed; }
 };
 
+/// The world of one simulation. All of it runs on one OS thread.
 class simulator final : public world {
 public:
     simulator(simulation o, std::function<void()> body) : o_(std::move(o)), body_(std::move(body)) {
@@ -78,7 +81,7 @@ public:
         if (t.blocked()) make_ready(t);
     }
 
-    /// A mutex or a semaphore wakes whoever has waited longest; those that join a thread all go on.
+    /// Wakes the thread that has waited longest for a mutex or a semaphore, or all threads that join `on`.
     void wake_waiters(const void* on) noexcept override {
         logical_thread* first = nullptr;
         for (unsigned i = 0; i < nr_threads_; ++i) {
@@ -92,7 +95,8 @@ public:
 
     void pause() noexcept override {
         trace("goes round a waiting loop");
-        // Off the CPU: the real one sleeps after a few rounds, so that threads of any class may run.
+        // The thread leaves its CPU, because the real backoff sleeps after a few rounds, so that threads of any class
+        // run.
         cpus_[self_->seat].running = nullptr;
         give_way(thread_status::paused);
     }
@@ -105,7 +109,7 @@ public:
             enqueue(*self_, false);
             reschedule();
         } else {
-            give_way(thread_status::yielding); // nobody there to give way to; it keeps the CPU from lower classes
+            give_way(thread_status::yielding); // no thread of its class is ready; it keeps the CPU from lower classes
         }
     }
 
@@ -122,7 +126,7 @@ public:
         const unsigned seat = t.bound_to >= 0 ? static_cast<unsigned>(t.bound_to) : own_cpu(t);
         cpus_[t.seat].running = nullptr;
         if (seat == t.seat) {
-            enqueue(t, true); // its class may be lower now than that of another in the queue
+            enqueue(t, true); // a ready thread may have a higher class now
         } else {
             t.seat = seat;
             enqueue(t, false);
@@ -167,7 +171,7 @@ private:
         std::array<std::list<logical_thread*>, nr_ranks> ready;
     };
 
-    // Threads that are bound to no CPU run beside all others: each on one of its own.
+    // A thread that is bound to no CPU runs in parallel with all others: it gets a CPU of its own.
     unsigned own_cpu(const logical_thread& t) {
         const unsigned seat = around_.cpus + t.id;
         if (cpus_.size() <= seat) cpus_.resize(seat + 1);
@@ -215,7 +219,7 @@ private:
         reschedule();
     }
 
-    // ---- who runs ---------------------------------------------------------------------------------------------------
+    // ---- scheduling -------------------------------------------------------------------------------------------------
 
     void reschedule() noexcept {
         if (++switches_ > o_.max_switches) fail("too many switches: " + states());
@@ -260,8 +264,9 @@ private:
         if (t.burn_left > 0) start_burning(t);
     }
 
-    /// Waiting loops go round again: those for which something may have changed, or all of them. A yield on an idle
-    /// CPU returns at once, like the real one; but not for ever, or the time would stand still.
+    /// Lets waiting loops check again: those for which something may have changed, or all of them. A yield on an idle
+    /// CPU returns at once, as a real one does, but only a limited number of times at one moment, because otherwise no
+    /// time would pass. Returns whether any loop checks again.
     bool look_again(bool all) noexcept {
         bool any = false;
         std::vector<logical_thread*> still;
@@ -279,7 +284,7 @@ private:
         return any;
     }
 
-    /// Nobody can do anything at this moment: on to the next one.
+    /// Called when no thread can run at this moment: moves the time to the next event.
     void advance() noexcept {
         std::int64_t next = never;
         bool others = false;
@@ -298,8 +303,8 @@ private:
             idle_moments_ = 0;
         }
         now_ = next;
-        // In the order of their numbers. Deadlines come before what a thread does whose burn ends now: it finds the
-        // woken ones in the queue.
+        // In the order of the thread numbers. A thread whose burn ends now runs only after this loop, and so finds the
+        // threads whose deadlines have passed in the queues.
         for (unsigned i = 0; i < nr_threads_; ++i) {
             logical_thread& t = *threads_[i];
             if (t.burning && t.since + t.burn_left <= now_) {
@@ -316,7 +321,7 @@ private:
     simulation o_;
     std::function<void()> body_;
     simulated r_;
-    std::deque<cpu> cpus_;                 ///< the machine's, then one for each thread that is not bound
+    std::deque<cpu> cpus_;                 ///< those of the machine, then one for each thread that is not bound
     std::vector<logical_thread*> waiting_; ///< paused or yielding
     std::size_t turn_ = 0;
     std::uint64_t arrivals_ = 0, switches_ = 0, steps_ = 0, idle_moments_ = 0;
@@ -328,4 +333,4 @@ inline simulated simulate(simulation o, std::function<void()> body) {
     return simulator(std::move(o), std::move(body)).simulate();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::model
+}}} // namespace cmwq::CMWQ_NS::detail::model

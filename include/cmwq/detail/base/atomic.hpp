@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// atomic<T> without default memory orders: every operation says which order it needs. Integers, enums and pointers.
+// atomic<T> without default memory orders: every operation names the order that it needs. For integers, enumerations
+// and pointers.
 #pragma once
 
 #include <cmwq/detail/base/memory_order.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class T>
 class atomic {
@@ -33,4 +34,4 @@ private:
     std::atomic<T> v_{};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The synchronisation backend, and the inline namespace that carries its name: two object files that were built with
+// The synchronization backend, and the inline namespace that carries its name, so that object files built with
 // different backends do not link together.
 //
-// This is the only backend that is installed. The tests have two others, which replace some headers of base/ and sync/ by
-// their own: those come first on the include path (tests/backends/).
+// This is the only backend that is installed. The tests have two others (tests/backends/), whose headers come first on
+// the include path and replace some headers of base/ and sync/.
 #pragma once
 
-#define CMWQ_SYNC 0 ///< which backend, as a number: std::atomic, futexes and POSIX threads
+#define CMWQ_SYNC 0 ///< the number of the backend; this one: std::atomic, futexes and POSIX threads
 #define CMWQ_NS v0_std

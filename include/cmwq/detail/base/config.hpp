@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compile-time configuration that every other header builds upon: the inline namespace, the thread-safety annotations,
-// assertions.
+// Compile-time configuration for all other headers: the inline namespace, the thread safety annotations, assertions.
 #pragma once
 
 #include <cmwq/detail/base/backend.hpp>
@@ -9,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Clang's thread safety analysis; g++ does not know the attributes.
+// Attributes for clang's thread safety analysis. g++ does not have them.
 #if defined(__clang__)
 #define CMWQ_TSA(x) __attribute__((x))
 #else
@@ -26,9 +25,10 @@
 // The engine is compiled by each translation unit that includes <cmwq/runtime.hpp>, or, with CMWQ_COMPILED, by the one
 // that includes <cmwq/engine.hpp>; the CMake target cmwq::compiled is a library of that one.
 //
-// CMWQ_API marks the functions that other translation units call (detail/engine_ops.hpp), CMWQ_INLINE all others of the
-// engine. Without CMWQ_COMPILED the definitions of the former are weak, so that any number of those translation units may
-// be linked together. Their declarations are not, so that a program without any fails to link.
+// CMWQ_API marks the functions that other translation units call (detail/engine_ops.hpp), CMWQ_INLINE all other
+// functions of the engine. Without CMWQ_COMPILED the definitions of the former are weak, so that any number of those
+// translation units may be linked together. Their declarations are not weak, so that a program without any definition
+// fails to link.
 #ifdef CMWQ_COMPILED
 #define CMWQ_API
 #define CMWQ_INLINE
@@ -46,14 +46,14 @@
     ((cond) ? static_cast<void>(0) : ::cmwq::CMWQ_NS::detail::assertion_failed(#cond, __FILE__, __LINE__))
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 [[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
     std::fprintf(stderr, "cmwq: %s:%d: assertion failed: %s\n", file, line, what);
     std::abort();
 }
 
-// Two cache lines: the adjacent-line prefetcher of x86 pairs them.
+// Two lines of 64 bytes, because the adjacent-line prefetcher of x86 loads pairs of lines.
 inline constexpr unsigned cache_line = 128;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A hint to the processor inside of a short spin.
+// A hint to the processor inside a short spin loop.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Tells the processor that the calling thread waits for another one.
 inline void cpu_relax() noexcept {
@@ -16,4 +16,4 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

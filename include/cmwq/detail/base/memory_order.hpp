@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using memory_order = std::memory_order;
 inline constexpr memory_order relaxed = std::memory_order_relaxed;
@@ -16,4 +16,4 @@ inline constexpr memory_order release = std::memory_order_release;
 inline constexpr memory_order acq_rel = std::memory_order_acq_rel;
 inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

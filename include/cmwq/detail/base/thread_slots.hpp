@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the library keeps per thread, the same for all backends.
+// The data that the library keeps for each thread, the same for all backends.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class blocking_observer;
 class worker;
 
+/// Only its thread uses it.
 struct thread_slots {
-    blocking_observer* observer = nullptr; ///< whom a blocking_region tells; null outside workers
-    worker* current_worker = nullptr;      ///< the worker that this thread is, if any
+    blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
+    worker* current_worker = nullptr;      ///< the record of a worker that this thread uses; null: none
 
-    // Bottom halves that this thread has queued, and may not run just now. Ids of their pools: the runtime of one may
-    // be gone when it comes to it.
+    // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a
+    // runtime may be gone when the thread runs them.
     static constexpr unsigned max_raised = 8;
-    unsigned bh_depth = 0; ///< open bh_disable_guards, and one more while it runs bottom halves
+    unsigned bh_depth = 0; ///< the number of bh_disable_guards, plus one while the thread runs bottom halves
     unsigned nr_raised = 0;
     std::uint64_t raised[max_raised] = {};
 
-    /// Whether the thread runs or holds back something by this record.
+    /// Whether the thread runs items under this record, or holds back bottom halves in it.
     [[nodiscard]] bool in_use() const noexcept { return current_worker != nullptr || bh_depth != 0 || nr_raised != 0; }
 
-    std::uint32_t held_ranks = 0; ///< of locks, a bit each (lock_rank.hpp); in builds with assertions
+    std::uint32_t held_ranks = 0; ///< of the locks that it holds, a bit each (lock_rank.hpp); in builds with assertions
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

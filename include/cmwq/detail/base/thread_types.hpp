@@ -8,33 +8,34 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 enum class sched_class : unsigned char {
     normal, ///< SCHED_OTHER
     batch,  ///< SCHED_BATCH
-    idle,   ///< SCHED_IDLE: runs when nothing else wants the CPU
+    idle,   ///< SCHED_IDLE: runs when no other thread needs the CPU
     fifo,   ///< SCHED_FIFO at its lowest priority
 };
 
-/// Class and nice value of a thread for which nothing else is wished: those of the process.
+/// The default class and nice value of a thread: those of the process.
 struct own_priority {
-    sched_class sched = sched_class::normal; ///< never that of real time
+    sched_class sched = sched_class::normal; ///< never a real-time class
     int nice = 0;
 };
 
+/// The attributes that a new thread applies to itself: apply_to_this_thread().
 struct thread_attributes {
     char name[16] = "cmwq";                  ///< NUL-terminated, as the system shows it
     const cpuset* cpus = nullptr;            ///< bind to these CPUs; null: do not bind
-    sched_class sched = sched_class::normal; ///< normal: the process's own
-    int nice = 0;                            ///< 0: the process's own
-    own_priority own = {};
+    sched_class sched = sched_class::normal; ///< normal: that of `own`
+    int nice = 0;                            ///< 0: that of `own`
+    own_priority own = {};                   ///< the class and nice value of the process
 
     [[nodiscard]] sched_class wanted_sched() const noexcept { return sched == sched_class::normal ? own.sched : sched; }
     [[nodiscard]] int wanted_nice() const noexcept { return nice == 0 ? own.nice : nice; }
 };
 
-/// What became of the attributes: each field is 0, or the errno with which the system refused that attribute.
+/// The result of applying attributes: each field is 0, or the errno with which the system refused that attribute.
 struct thread_refusals {
     int cpus = 0;
     int sched = 0;
@@ -49,4 +50,4 @@ struct thread_times {
     std::int64_t wait;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An intrusive pairing heap of timers: arming never allocates, and a timer can be taken out of the middle.
+// An intrusive pairing heap of timers: push() never allocates, and any timer can be removed.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// What a timer carries. Guarded by the lock of the heap that it is in.
+/// The base of a timer. Guarded by the lock of the heap that contains it.
 struct deadline_node {
     std::int64_t deadline = 0;  ///< nanoseconds of the runtime's clock
     std::uint64_t sequence = 0; ///< equal deadlines fire in the order in which they were armed
@@ -18,7 +18,7 @@ struct deadline_node {
     deadline_node* back = nullptr; ///< the left sibling, or the parent of a first child
 };
 
-/// Not thread safe. T derives from deadline_node. Arming is O(1), the rest O(log n) amortised.
+/// Not thread safe. T derives from deadline_node. push() is O(1), remove() is amortized O(log n).
 template <class T>
 class deadline_heap {
 public:
@@ -68,7 +68,7 @@ private:
     // The two passes of a pairing heap, without recursion: meld pairs from left to right, then the results from right
     // to left.
     static deadline_node* meld_children(deadline_node* first) noexcept {
-        deadline_node* pairs = nullptr; // linked through sibling, the rightmost pair first
+        deadline_node* pairs = nullptr; // linked by `sibling`, the rightmost pair first
         while (first != nullptr) {
             deadline_node* a = first;
             deadline_node* b = a->sibling;
@@ -95,4 +95,4 @@ private:
     std::uint64_t next_sequence_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

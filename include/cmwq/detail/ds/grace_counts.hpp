@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// grace_counts: the protocol of a grace period, over counters that somebody else owns.
+// grace_counts: the protocol of a grace period. Another object owns the counters.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Readers count themselves in and out, on one of several stripes so that they do not share a cache line. They never
-/// wait. The writer publishes the new value first, then waits for those who may have read the old one.
+/// Readers count themselves in and out. They use one of several stripes, so that they do not share a cache line, and
+/// they never wait. The writer publishes the new value first, then waits for the readers that may have read the old
+/// one.
 ///
-/// Two counters a stripe, used in turns: new readers go to the other one while the writer waits for this one to reach
-/// zero, so that it waits for those only who are inside already. A reader that took its turn long ago and counts itself
-/// in only now may be on either counter, hence both turns are waited for.
+/// A stripe has two counters, used in turns. While the writer waits for one counter to reach zero, new readers use the
+/// other one, so the writer waits only for readers that are inside already. A reader may have read the turn long before
+/// it counts itself in, and then be on either counter. Therefore the writer waits for both.
 class grace_counts {
 public:
     struct alignas(cache_line) stripe {
@@ -24,7 +25,7 @@ public:
     grace_counts(const grace_counts&) = delete;
     grace_counts& operator=(const grace_counts&) = delete;
 
-    /// Between its construction and its end nothing is freed that was published when it was made.
+    /// A reader. A value that it reads between enter() and leave() is not freed before leave(). Belongs to one thread.
     class reader {
     public:
         reader() noexcept = default;
@@ -33,14 +34,15 @@ public:
         reader& operator=(reader&&) = delete;
         ~reader() { leave(); }
 
-        /// It begins here; it is not inside.
+        /// Counts the reader in. It must not be inside.
         void enter(grace_counts& g, unsigned stripe) noexcept {
             inside_ = &g.stripes_[stripe].inside[g.turn_.load(relaxed)];
-            // [GRACE-1] counted in, then the look at what is published; pairs [GRACE-2], published, then the look at
-            // the counts. All seq_cst: the writer sees the reader, or the reader sees the new value.
+            // [GRACE-1] The reader counts itself in, then reads the published value; pairs [GRACE-2]: the writer
+            // publishes, then reads the counts. All are seq_cst: the writer sees the reader, or the reader sees the new
+            // value.
             inside_->fetch_add(1, seq_cst);
         }
-        /// It ends here.
+        /// Counts the reader out, if it is inside.
         void leave() noexcept {
             if (inside_ != nullptr) inside_->fetch_sub(1, release); // [GRACE-3] pairs the acquire below
             inside_ = nullptr;
@@ -50,8 +52,8 @@ public:
         atomic<unsigned>* inside_ = nullptr;
     };
 
-    /// Returns when every reader has gone that may have seen what was published before the caller's last seq_cst store.
-    /// One thread at a time, and not a reader itself.
+    /// Returns when all readers have left that may have read a value older than the caller's last seq_cst store. One
+    /// thread at a time may call it, and that thread must not be inside as a reader.
     void wait() noexcept {
         for (int i = 0; i < 2; ++i) {
             const unsigned turn = turn_.load(relaxed);
@@ -62,7 +64,7 @@ public:
         }
     }
 
-    /// In a forked child, whose only thread is no reader: those that were are not there.
+    /// Called in a forked child. The readers of the parent do not exist there, and the only thread is no reader.
     void forget_readers() noexcept {
         for (unsigned s = 0; s < nr_; ++s) {
             for (atomic<unsigned>& n : stripes_[s].inside) n.store(0, relaxed);
@@ -75,4 +77,4 @@ private:
     atomic<unsigned> turn_{0};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

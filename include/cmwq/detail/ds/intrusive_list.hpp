@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A circular, doubly linked list of objects that carry their own links: never allocates, unlinks from the middle in
+// A circular, doubly linked list of objects that contain their links: it never allocates, and removes any element in
 // O(1). An object may be on as many lists as it has `list_node` bases with different tags.
 #pragma once
 
@@ -8,16 +8,16 @@
 
 #include <cstddef>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The links of a list element. `next` doubles as the link of the inbox, before an item is on a list.
+/// The links of a list element. While an element is in an inbox, and not on a list, `next` is the link of the inbox.
 template <class Tag>
 struct list_node {
     list_node* next = nullptr;
     list_node* prev = nullptr;
 };
 
-/// Not thread safe; the owner's lock guards it. Elements outlive their membership.
+/// Not thread safe: the owner's lock guards it. An element must not be destroyed while it is on the list.
 template <class T, class Tag>
 class intrusive_list {
     using node = list_node<Tag>;
@@ -79,4 +79,4 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// stable_vector: grows at its end, never moves or loses an element, and is read without a lock.
+// stable_vector: a vector that grows at its end, never moves or removes an element, and is read without a lock.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -10,9 +10,9 @@
 #include <memory>
 #include <new>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Owns its elements. Any thread may read those below `size()`; one at a time may append.
+/// Owns its elements. Any thread may read elements below `size()`; one thread at a time may append.
 template <class T>
 class stable_vector {
 public:
@@ -25,13 +25,13 @@ public:
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_.load(acquire); } // [VEC-1]
-    /// `i < size()`, as this thread has seen it.
+    /// `i` must be less than a `size()` that this thread has read.
     [[nodiscard]] T& operator[](std::size_t i) const noexcept {
         const position p = find(i);
         return *segments_[p.segment].load(acquire)[p.offset]; // [VEC-1]
     }
 
-    /// Throws std::bad_alloc; nothing changed then.
+    /// Throws std::bad_alloc, and changes nothing then.
     T& append(std::unique_ptr<T> t) {
         const std::size_t n = size_.load(relaxed);
         const position p = find(n);
@@ -63,4 +63,4 @@ private:
     atomic<std::size_t> size_{0};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

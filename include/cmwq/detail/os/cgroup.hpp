@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How much CPU time the control groups of this process allow.
+// The limit of CPU time that the control groups of this process set.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -14,20 +14,20 @@
 #include <string>
 #include <string_view>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity();
 
-/// The limit of one group: `quota` microseconds in `period`, each the beginning of a text. "max", -1, and what is no
-/// number at all are no limit.
+/// The limit of one group: `quota` microseconds in `period` microseconds; each text begins with the number. "max", -1,
+/// and a text without a number mean no limit.
 [[nodiscard]] inline double quota_of(const char* quota, const char* period) noexcept {
     const double q = static_cast<double>(std::strtoll(quota, nullptr, 10));
     const double p = static_cast<double>(std::strtoll(period, nullptr, 10));
     return q > 0 && p > 0 ? q / p : unlimited_cpus;
 }
 
-/// The limit in cpu.max, or cpu.cfs_quota_us and cpu.cfs_period_us, of a group's folder. Files that are not there, as in
-/// a root group, are no limit.
+/// The limit in cpu.max, or in cpu.cfs_quota_us and cpu.cfs_period_us, of a group's folder. Missing files, as in a root
+/// group, mean no limit.
 [[nodiscard]] inline double quota_of_folder(const std::string& folder) {
     std::string quota, period;
     if (read_file((folder + "/cpu.max").c_str(), quota) == 0) {
@@ -41,10 +41,10 @@ inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity()
     return quota_of(quota.c_str(), period.c_str());
 }
 
-/// The smallest limit of the group `path` below `mount` and of all groups above it, up to the mount itself. A container
-/// may see a path that does not exist below its mount; what does exist counts.
+/// The smallest limit of the group `path` below `mount` and of all groups above it, up to the mount itself. In a
+/// container the path may not exist below the mount; the parts that exist count.
 [[nodiscard]] inline double quota_of_path(const std::string& mount, std::string path) {
-    if (path.find("/..") != std::string::npos) path.clear(); // a group outside of what can be seen from here
+    if (path.find("/..") != std::string::npos) path.clear(); // a group outside of the mount
     double least = unlimited_cpus;
     for (;;) {
         least = std::min(least, quota_of_folder(mount + path));
@@ -54,10 +54,11 @@ inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity()
     }
 }
 
-/// How many CPUs' worth of time the process may use: 1.5 is 150 ms in 100 ms. `unlimited_cpus` where nothing is said, or
-/// where memory is short. Knows cgroup v2, v1, and both at once. May be called from any thread; reads a few files.
+/// The CPU time that the process may use, as a number of CPUs: 1.5 means 150 ms in 100 ms. `unlimited_cpus` if there is
+/// no limit, or no memory. Handles cgroup v2, v1, and both at once. Any thread may call it; reads a few files.
 ///
-/// `membership` is the process's list of groups, `root` where their hierarchies are mounted.
+/// `membership` is the file that lists the groups of the process; `root` is the folder where their hierarchies are
+/// mounted.
 [[nodiscard]] inline double cpu_quota(const char* membership = "/proc/self/cgroup",
                                       const char* root = "/sys/fs/cgroup") noexcept {
     try {
@@ -86,4 +87,4 @@ inline constexpr double unlimited_cpus = std::numeric_limits<double>::infinity()
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

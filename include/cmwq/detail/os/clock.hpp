@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t monotonic_now() noexcept {
@@ -17,10 +17,10 @@ inline std::int64_t monotonic_now() noexcept {
     return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
-/// Less than a second, in nanoseconds. A signal ends it early.
+/// Sleeps for less than a second. A signal ends the sleep early.
 inline void sleep_for(long nanoseconds) noexcept {
     const timespec ts{0, nanoseconds};
     ::nanosleep(&ts, nullptr);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

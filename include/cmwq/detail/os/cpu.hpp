@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The CPUs that this process may use.
+// The CPUs that a thread of this process may use, and the ids of threads.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,16 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// The number by which the system knows the calling thread.
+/// The system's id of the calling thread.
 inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 
-/// That of the thread with which the process began.
+/// The system's id of the main thread of the process.
 inline long main_thread_id() noexcept { return ::getpid(); }
 
-/// Calls `f(unsigned)` for every CPU of a thread's set, the calling one's by default, whatever the machine's size; for 0
-/// where the system does not tell.
+/// Calls `f(unsigned)` for every CPU of a thread's set, on machines of any size. `tid`: by default the calling thread.
+/// If the system does not return the set, calls `f(0)`.
 template <class F>
 void for_each_allowed_cpu(F&& f, long tid = 0) {
     for (unsigned bits = 1024; bits <= 65536; bits *= 2) {
@@ -42,4 +42,4 @@ void for_each_allowed_cpu(F&& f, long tid = 0) {
     f(0u);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

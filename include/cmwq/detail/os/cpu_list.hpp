@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the kernel says about its CPUs as a whole.
+// The kernel's lists of CPUs: online, isolated.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// The set in a file such as "0-3,8". Empty if it cannot be read or holds something else.
+/// The set in a file with a text such as "0-3,8". Empty if the file cannot be read or has another form.
 [[nodiscard]] inline cpuset read_cpu_list(const std::string& path) {
     std::string text;
     if (read_file(path.c_str(), text) != 0) return {};
@@ -23,8 +23,8 @@ namespace cmwq::inline CMWQ_NS::detail::os {
     }
 }
 
-/// The CPUs that are online, or nothing where the system does not tell. `folder` is where it does. May be called from
-/// any thread. Errors: std::bad_alloc.
+/// The CPUs that are online; empty if the system has no such file in `folder`. Any thread may call it. Throws
+/// std::bad_alloc.
 [[nodiscard]] inline cpuset online_cpus(const std::string& folder = "/sys/devices/system/cpu") {
     return read_cpu_list(folder + "/online");
 }
@@ -34,4 +34,4 @@ namespace cmwq::inline CMWQ_NS::detail::os {
     return read_cpu_list(folder + "/isolated");
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole files, such as /proc and /sys have them: their size is not known before they have been read.
+// Reads whole files, such as those in /proc and /sys, whose size is not known before they have been read.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -11,9 +11,9 @@
 #include <string>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// 0, or the errno with which opening or reading failed; `text` is what was read until then.
+/// Returns 0, or the errno with which opening or reading failed. `text` gets the part that was read.
 inline int read_file(const char* path, std::string& text) {
     text.clear();
     const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -31,4 +31,4 @@ inline int read_file(const char* path, std::string& text) {
     }
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What happens around fork().
+// Handlers of fork().
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
 #include <pthread.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// Once per process. Without memory for it the child of a fork() is on its own, as it is after vfork().
+/// Installs the handlers. Called once in a process. If there is no memory, they are not installed, and the library does
+/// not work in a child of fork(), as after vfork().
 inline void at_fork(void (*prepare)(), void (*parent)(), void (*child)()) noexcept {
     ::pthread_atfork(prepare, parent, child);
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -12,19 +12,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// What the protocols of parker and mutex wait on.
+/// The operations of the futex system call that parker and mutex need. Any thread may call them.
 struct futex {
     using word = atomic<std::uint32_t>;
     static_assert(sizeof(word) == 4);
 
-    /// Sleeps while `w` holds `seen`. Returns early at will (signals, spurious wakes): the caller looks again.
+    /// Sleeps while `w` holds `seen`. May return early (signals, spurious wake-ups): the caller checks again.
     static void wait(word& w, std::uint32_t seen) noexcept {
         ::syscall(SYS_futex, &w, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
     }
 
-    /// The same with an absolute CLOCK_MONOTONIC deadline in nanoseconds. False once the deadline has passed.
+    /// As wait(), with an absolute CLOCK_MONOTONIC deadline in nanoseconds. False: the deadline has passed.
     static bool wait_until(word& w, std::uint32_t seen, std::int64_t deadline) noexcept {
         timespec ts{};
         ts.tv_sec = static_cast<std::time_t>(deadline / 1'000'000'000);
@@ -36,4 +36,4 @@ struct futex {
     static void wake_one(word& w) noexcept { ::syscall(SYS_futex, &w, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -12,12 +12,13 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using thread_probe = os::thread_state;
 
 namespace os {
 
+/// A POSIX thread. One thread at a time may call the members; the owner joins it before the object is destroyed.
 class thread {
 public:
     thread() noexcept = default;
@@ -25,11 +26,14 @@ public:
     thread& operator=(const thread&) = delete;
     ~thread() { CMWQ_ASSERT(!joinable_); }
 
-    /// 0, or the errno of pthread_create(). `body(arg)` runs with every signal blocked that is not the thread's own
-    /// fault, so that the program's handlers keep running on the program's threads.
-    int start(thread_body body, void* arg) noexcept {
+    /// Starts the thread, which calls `before(context)`, unless `before` is null, and then `body(arg)`. Blocks all
+    /// signals in it, except those that the thread itself can cause by a fault, so that the program's handlers run on
+    /// the program's threads. Returns 0, or the errno of pthread_create().
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         body_ = body;
         arg_ = arg;
+        before_ = before;
+        context_ = context;
         sigset_t all, old;
         ::sigfillset(&all);
         for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) ::sigdelset(&all, own);
@@ -45,20 +49,20 @@ public:
         joinable_ = false;
     }
 
-    /// Joins it if it is gone, with its thread_local objects. False: not yet. Waits for nothing.
+    /// Joins the thread if it has ended, and its thread_local objects are destroyed. False: not yet. Never waits.
     [[nodiscard]] bool try_join() noexcept {
         if (joinable_ && ::pthread_tryjoin_np(handle_, nullptr) != 0) return false;
         joinable_ = false;
         return true;
     }
 
-    /// Where the system allows it: the thread leaves SCHED_IDLE, so that it is soon gone after it was told to end.
+    /// Moves the thread from SCHED_IDLE to SCHED_OTHER, if the system allows it, so that it ends soon after a request.
     void leave_idle_class() noexcept {
         const sched_param p{};
         if (joinable_) ::pthread_setschedparam(handle_, SCHED_OTHER, &p);
     }
 
-    /// After fork(), in the child: the thread does not exist here.
+    /// Called in the child of fork(), where the thread does not exist.
     void forget() noexcept { joinable_ = false; }
 
     [[nodiscard]] bool joinable() const noexcept { return joinable_; }
@@ -66,57 +70,61 @@ public:
 private:
     static void* trampoline(void* self) {
         auto* t = static_cast<thread*>(self);
+        if (t->before_ != nullptr) t->before_(t->context_);
         t->body_(t->arg_);
         return nullptr;
     }
 
     thread_body body_ = nullptr;
     void* arg_ = nullptr;
+    thread_body before_ = nullptr; // null: none
+    void* context_ = nullptr;
     pthread_t handle_{};
     bool joinable_ = false;
 };
 
 } // namespace os
 
-/// Called by a new thread for itself: what it inherited from the one that started it does not count. Attributes that the
-/// system refuses are left as they were and reported.
+/// A new thread calls this for itself, so that it does not keep the attributes of the thread that started it. Returns
+/// the attributes that the system has refused, which do not change.
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     thread_refusals refused;
     ::pthread_setname_np(::pthread_self(), a.name);
     if (a.cpus != nullptr) refused.cpus = os::bind_to(*a.cpus);
     refused.sched = os::become(os::policy_of(a.wanted_sched()));
-    // A wish that is refused leaves the process's own priority, not that of the thread which happened to start this one.
+    // If a requested priority is refused, the thread gets that of the process, not that of the thread that started it.
     if (refused.sched != 0 && a.sched != sched_class::normal) os::become(os::policy_of(a.own.sched));
     refused.nice = os::set_nice(a.wanted_nice());
     if (refused.nice != 0 && a.nice != 0) os::set_nice(a.own.nice);
     return refused;
 }
 
-/// For a thread that is in the idle class at times: before it enters it first.
+/// A thread calls this before it enters the idle class for the first time.
 inline void prepare_for_idle_class() noexcept { os::shorten_slice(); }
-/// 0, or the errno with which the system refused.
+/// For the calling thread. Returns 0, or the errno with which the system refused.
 inline int enter_idle_class() noexcept { return os::become(SCHED_IDLE); }
-/// The same for another thread of this process. Needs CAP_SYS_NICE, or an RLIMIT_NICE that admits the nice value 0.
+/// Moves another thread of this process from SCHED_IDLE to SCHED_OTHER. Returns 0, or the errno with which the system
+/// refused. Needs CAP_SYS_NICE, or an RLIMIT_NICE that allows the nice value 0.
 inline int leave_idle_class(long tid) noexcept {
     const sched_param p{};
     return ::sched_setscheduler(static_cast<pid_t>(tid), SCHED_OTHER, &p) == 0 ? 0 : errno;
 }
 
-/// 0, or the errno with which the system refused.
+/// Returns 0, or the errno with which the system refused.
 inline int bind_this_thread(const cpuset& cpus) noexcept { return os::bind_to(cpus); }
 
-/// Another one of this process, by the number that the system gave it.
+/// As bind_this_thread(), for a thread of this process with that system id.
 inline int bind_thread(long tid, const cpuset& cpus) noexcept { return os::bind_to(cpus, tid); }
 
-/// How often the calling thread has given up its CPU because it had to wait for something.
+/// How often the calling thread has given up its CPU to wait.
 inline long nr_voluntary_switches() noexcept {
     rusage u{};
     ::getrusage(RUSAGE_THREAD, &u);
     return u.ru_nvcsw;
 }
 
-/// Gives way to every other runnable thread of this CPU. For a SCHED_IDLE thread: until the CPU is idle again, or its
-/// sliver of the CPU comes round.
+/// Lets the other runnable threads of this CPU run. A SCHED_IDLE thread continues when the CPU is idle again, or when
+/// it gets its small share of the CPU.
 inline void yield_this_thread() noexcept { ::sched_yield(); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a thread of this process does right now, for people who read a diagnosis.
+// The present activity of a thread of this process, as text for diagnoses.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 /// The name of a system call in which threads wait, or null.
 inline const char* name_of_system_call(long number) noexcept {
@@ -47,7 +47,7 @@ inline const char* name_of_system_call(long number) noexcept {
     case SYS_ioctl: return "ioctl";
     case SYS_io_getevents: return "io_getevents";
     case SYS_rt_sigtimedwait: return "rt_sigtimedwait";
-#ifdef SYS_poll // the newer machines know only the general forms
+#ifdef SYS_poll // newer architectures have only the general forms
     case SYS_poll: return "poll";
     case SYS_select: return "select";
     case SYS_epoll_wait: return "epoll_wait";
@@ -58,7 +58,7 @@ inline const char* name_of_system_call(long number) noexcept {
     }
 }
 
-/// "runs", "waits in futex (system call 202)", "waits (state D)", or that nobody knows. Throws std::bad_alloc.
+/// "runs", "waits in futex (system call 202)", "waits (state D)", or "in an unknown state". Throws std::bad_alloc.
 inline std::string describe_activity(long tid) {
     const auto read = [tid](const char* file, char* text, std::size_t size) {
         char path[64];
@@ -70,17 +70,17 @@ inline std::string describe_activity(long tid) {
         return n > 0;
     };
     char text[256];
-    if (tid == 0 || !read("stat", text, sizeof text)) return "does nobody knows what";
-    const char* const close = std::strrchr(text, ')'); // the name before it may hold anything
+    if (tid == 0 || !read("stat", text, sizeof text)) return "in an unknown state";
+    const char* const close = std::strrchr(text, ')'); // the name before it may contain any character
     const char state = close != nullptr && close[1] == ' ' ? close[2] : '?';
     if (state == 'R') return "runs";
     // "NUMBER ARGUMENT...", "running", or "-1 ..." outside of system calls: a page fault.
     if (!read("syscall", text, sizeof text)) return std::string("waits (state ") + state + ")";
-    if (text[0] < '0' || text[0] > '9') return text[0] == 'r' ? "runs" : "waits, for a page perhaps";
+    if (text[0] < '0' || text[0] > '9') return text[0] == 'r' ? "runs" : "waits, perhaps for a page";
     const long number = std::strtol(text, nullptr, 10);
     const char* const name = name_of_system_call(number);
     return "waits in " + (name != nullptr ? name + (" (system call " + std::to_string(number) + ")")
                                           : "system call " + std::to_string(number));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Scheduling class, nice value and CPU binding of the calling thread. Every function returns 0 or the errno with
+// Scheduling class, nice value and CPU binding of threads. A function that returns int returns 0, or the errno with
 // which the system refused.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
 inline int policy_of(sched_class c) noexcept {
     switch (c) {
@@ -27,8 +27,8 @@ inline int policy_of(sched_class c) noexcept {
     return SCHED_OTHER;
 }
 
-/// What the main thread of this process has: that is what a user of the system sees, and sets from outside. Real-time
-/// classes are for the threads that were given them.
+/// The class and nice value of the main thread of this process, because users of the system see and set these for the
+/// process. Real-time classes are not taken over: they belong to the threads that they were set for.
 [[nodiscard]] inline own_priority priority_of_process() noexcept {
     own_priority own;
     const pid_t main_thread = ::getpid();
@@ -43,8 +43,8 @@ inline int policy_of(sched_class c) noexcept {
     return own;
 }
 
-/// SCHED_FIFO gets its lowest priority, and needs CAP_SYS_NICE or RLIMIT_RTPRIO. The others need no privilege; a seccomp
-/// filter may forbid them all the same.
+/// Sets the scheduling policy of the calling thread. SCHED_FIFO gets its lowest priority, and needs CAP_SYS_NICE or
+/// RLIMIT_RTPRIO. The other policies need no privilege, but a seccomp filter may forbid them.
 inline int become(int sched_policy) noexcept {
     if (sched_policy != SCHED_FIFO && ::sched_getscheduler(0) == sched_policy) return 0;
     sched_param p{};
@@ -52,8 +52,8 @@ inline int become(int sched_policy) noexcept {
     return ::sched_setscheduler(0, sched_policy, &p) == 0 ? 0 : errno;
 }
 
-/// Until the end of the calling thread, also in SCHED_IDLE: it gets the CPU often and for a short time, instead of rarely
-/// and for long. Its share stays the same. For a thread in SCHED_OTHER, as of Linux 6.12; without effect elsewhere.
+/// Shortens the time slice of the calling thread until it ends, also in SCHED_IDLE: it gets the CPU more often, for a
+/// shorter time, with the same share. The thread must be in SCHED_OTHER. As of Linux 6.12; no effect on older kernels.
 inline void shorten_slice() noexcept {
     struct { // sched_attr, as of Linux 3.14
         std::uint32_t size, policy;
@@ -65,11 +65,12 @@ inline void shorten_slice() noexcept {
     a.size = sizeof a;
     a.policy = SCHED_OTHER;
     a.nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
-    a.slice = 100'000; // nanoseconds; the shortest that there is
+    a.slice = 100'000; // nanoseconds; the kernel's minimum
     ::syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
-/// On Linux a nice value belongs to the thread. Lowering it needs CAP_SYS_NICE or RLIMIT_NICE.
+/// Sets the nice value of the calling thread; on Linux each thread has its own. Lowering it needs CAP_SYS_NICE or
+/// RLIMIT_NICE.
 inline int set_nice(int nice) noexcept {
     const auto tid = static_cast<id_t>(::syscall(SYS_gettid));
     errno = 0;
@@ -77,9 +78,9 @@ inline int set_nice(int nice) noexcept {
     return ::setpriority(PRIO_PROCESS, tid, nice) == 0 ? 0 : errno;
 }
 
-/// The thread of this process with that number, by default the calling one.
+/// Binds the thread of this process with that system id, by default the calling one.
 inline int bind_to(const cpuset& cpus, long tid = 0) noexcept {
-    // A set of the size that these CPUs need: machines may have more CPUs than cpu_set_t has bits.
+    // Allocates a set, because machines may have more CPUs than cpu_set_t has bits.
     unsigned end = 1;
     for (const unsigned cpu : cpus) end = cpu + 1;
     const auto bytes = CPU_ALLOC_SIZE(end);
@@ -92,4 +93,4 @@ inline int bind_to(const cpuset& cpus, long tid = 0) noexcept {
     return r;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

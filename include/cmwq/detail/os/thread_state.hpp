@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Is that thread on a CPU? From /proc, through descriptors that stay open for the life of the thread, or opened for each
-// look.
+// The state and the times of another thread. Read from /proc, by descriptors that stay open while the thread lives, or
+// that are opened for each read.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -20,10 +20,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cmwq::inline CMWQ_NS::detail::os {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
-/// Opened by the thread itself, asked by others at any time, also when the thread has ended ("not blocked"). Where
-/// /proc is not mounted no thread is ever reported as blocked.
+/// The thread itself calls open_own() and close_own(). Any thread may call the const members at any time, also after
+/// the thread has ended (then it is not blocked). If /proc is not mounted, blocked() compares the CPU time instead.
 class thread_state {
 public:
     thread_state() noexcept = default;
@@ -33,14 +33,14 @@ public:
         if (use_.load(relaxed) != use::none) close_files();
     }
 
-    static constexpr int nr_descriptors = 2; ///< that a thread keeps, if it does
+    static constexpr int nr_descriptors = 2; ///< the number of descriptors of a thread that keeps them open
 
-    /// By the thread itself, first thing. `keep_open`: hold descriptors, which makes asking twice as fast. True: it does,
-    /// until `close_own()`.
+    /// The thread itself calls this first. `keep_open`: keep descriptors open, which makes reads twice as fast. Returns
+    /// whether it does, until `close_own()`.
     bool open_own(bool keep_open) noexcept {
         const long tid = ::syscall(SYS_gettid);
         tid_.store(tid, release); // [ALONE]
-        // Not none: who reads of the thread that had this record before has yet to close what that one kept.
+        // Not none: a reader still uses the descriptors of the previous thread of this record, and will close them.
         if (!keep_open || use_.load(acquire) != use::none) return false; // [KEEP-2]
         stat_ = open_file(tid, "stat");
         schedstat_ = open_file(tid, "schedstat");
@@ -52,13 +52,14 @@ public:
         return true;
     }
 
-    /// By the thread itself, before it ends: from here on it keeps nothing, and nobody takes another thread that gets its
-    /// number for it. Waits for nobody: who reads just now closes the files.
+    /// The thread itself calls this before it ends. Closes the descriptors, and clears the id, so that a new thread
+    /// with the same id is not mistaken for this one. Does not wait: if another thread reads just now, that reader
+    /// closes the files.
     void close_own() noexcept {
         tid_.store(0, release); // [ALONE]
         use seen = use_.load(relaxed);
         while (seen == use::kept || seen == use::reading) {
-            // [KEEP-1] acquire: what the last reader did comes before the files are closed.
+            // [KEEP-1] acquire: the last reader's use of the descriptors happens before they are closed.
             if (!use_.compare_exchange_weak(seen, use::closing, acq_rel, relaxed)) continue;
             if (seen == use::reading) return;
             close_files();
@@ -67,18 +68,19 @@ public:
         }
     }
 
-    /// True: the thread sleeps in the kernel, in whatever call. False: it runs, waits for a CPU, or nobody knows.
-    /// About 2 microseconds with an open descriptor, 5 without.
+    /// True: the thread sleeps in the kernel, in any call. False: it runs, waits for a CPU, or its state is unknown.
+    /// Takes about 2 microseconds with an open descriptor, 5 without.
     [[nodiscard]] bool blocked() const noexcept {
         char text[128];
         if (!read_into(text, sizeof text, stat_, "stat")) return stood_still();
-        // "TID (name) S ...": the name may hold anything, parentheses too, but the state follows the last one.
+        // "TID (name) S ...": the name may contain parentheses, but the state follows the last one.
         const char* close = std::strrchr(text, ')');
         if (close == nullptr || close[1] != ' ') return false;
         return close[2] == 'S' || close[2] == 'D';
     }
 
-    /// About 1 microsecond with an open descriptor, 5 without. False where the kernel does not keep these accounts.
+    /// Takes about 1 microsecond with an open descriptor, 5 without. False: the kernel does not keep these accounts, or
+    /// the file cannot be read.
     [[nodiscard]] bool times(thread_times& out) const noexcept {
         char text[96];
         if (!read_into(text, sizeof text, schedstat_, "schedstat")) return false;
@@ -88,7 +90,7 @@ public:
         return true;
     }
 
-    /// Nanoseconds of CPU time since its start; about 0.3 microseconds. False: it has ended.
+    /// The CPU time of the thread since its start, nanoseconds. Takes about 0.3 microseconds. False: it has ended.
     [[nodiscard]] bool cpu_time(std::int64_t& out) const noexcept {
         const long tid = tid_.load(acquire); // [ALONE]
         if (tid == 0) return false;
@@ -100,7 +102,7 @@ public:
         return true;
     }
 
-    /// How often it has given up its CPU because it had to wait; -1: nobody knows. Some 20 microseconds.
+    /// How often the thread has given up its CPU to wait; -1: unknown. Takes some 20 microseconds.
     [[nodiscard]] long nr_waits() const noexcept {
         char text[2048];
         const int fd = open_file(tid_.load(acquire), "status"); // [ALONE]
@@ -113,7 +115,7 @@ public:
         return line == nullptr ? -1 : std::strtol(line + sizeof key - 1, nullptr, 10);
     }
 
-    /// 0: nobody knows.
+    /// The system's id of the thread; 0: unknown.
     [[nodiscard]] long tid() const noexcept { return tid_.load(acquire); } // [ALONE]
 
 private:
@@ -130,16 +132,16 @@ private:
         }
     }
 
-    // The program has run out of descriptors, or /proc is missing: whether the thread has used its CPU since the last
-    // look. A thread that only waits for a CPU looks the same, so this is the last resort.
+    // Whether the thread has used no CPU time since the last call. For programs without free descriptors, and systems
+    // without /proc. Also true for a thread that waits for a CPU, so this is only the last resort.
     bool stood_still() const noexcept {
         std::int64_t now = 0;
         return cpu_time(now) && last_cpu_.exchange(now, relaxed) == now;
     }
 
-    // The kernel reads such a file under a mutex of the open file, and may put the reader to sleep meanwhile: if that is
-    // an idle-class thread whose CPU has just found other work, for seconds. So a descriptor has one reader at a time;
-    // who comes second opens the file again, and waits for nobody.
+    // The kernel reads such a file under a mutex of the open file, and the reader may lose its CPU meanwhile: for
+    // seconds, if it is an idle-class thread. So a descriptor has only one reader at a time; a second reader opens the
+    // file again instead of waiting.
     bool read_into(char* text, std::size_t size, const int& kept, const char* file) const noexcept {
         const long tid = tid_.load(acquire); // [ALONE]
         if (tid == 0) return false;
@@ -158,8 +160,8 @@ private:
         return true;
     }
 
-    // Of the descriptors below. kept: nobody reads; reading: one does, and they are that one's; closing: one does, or the
-    // thread that has ended closes them.
+    // Which thread uses the descriptors below. none: they are closed. kept: no reader uses them. reading: one reader
+    // owns them. closing: that reader, or the thread that ends, closes them.
     enum class use : unsigned char { none, kept, reading, closing };
 
     atomic<long> tid_{0};
@@ -169,12 +171,12 @@ private:
     mutable int schedstat_ = -1;
 };
 
-/// How many descriptors one runtime may keep open: a sixteenth of what the process may have now.
+/// How many descriptors one runtime may keep open: a sixteenth of the current limit of the process, but at most 512.
 [[nodiscard]] inline int share_of_descriptors() noexcept {
-    constexpr rlim_t most = 512; // the others are opened for each look: that is enough of a gain
+    constexpr rlim_t most = 512; // the other threads' files are opened for each read
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
     return static_cast<int>(std::min(limit.rlim_cur / 16, most));
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail::os
+}}} // namespace cmwq::CMWQ_NS::detail::os

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The steady clock as the engine sees it: nanoseconds in an int64_t.
+// The steady clock of the engine: nanoseconds in an int64_t.
 #pragma once
 
 #include <cmwq/detail/os/clock.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t steady_now() noexcept { return os::monotonic_now(); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where other copies of the library in this process keep their slots of the calling thread.
+// How to find the slots that other copies of the library in this process keep for the calling thread.
 #pragma once
 
 #include <cmwq/detail/base/set_once.hpp>
 #include <cmwq/detail/base/thread_slots.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// More than plugins that use the library, hide its symbols, and use queues of each other.
+/// The maximum number of other copies in a process. It is greater than the number of plugins that hide the symbols of
+/// the library and use queues of each other.
 inline constexpr unsigned max_copies = 32;
 
 using slots_of_thread = thread_slots& (*)() noexcept;
 
-/// Filled from the front, for good. In nearly every process there is none.
+/// Filled from the front; entries are never removed. In nearly every process it is empty.
 inline constinit set_once<slots_of_thread> foreign_slots[max_copies];
 
-/// The record of a thread is kept by the copy that was the first to need it, until that one needs it no more: so all
-/// copies agree on what the thread runs and holds back.
+/// The slots of a thread are kept by the copy that needed them first, until they are empty. So all copies agree on the
+/// item that the thread runs, and on the bottom halves that it holds back.
 inline thread_slots& slots_in_use(thread_slots& own) noexcept {
     for (const auto& of : foreign_slots) {
         const slots_of_thread f = of.get();
@@ -27,4 +28,4 @@ inline thread_slots& slots_in_use(thread_slots& own) noexcept {
     return own;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The protocols of parker and mutex wait on this.
+// The futex on which the protocols of parker and mutex wait.
 #pragma once
 
 #include <cmwq/detail/os/futex.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using futex = os::futex;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

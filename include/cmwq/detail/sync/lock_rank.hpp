@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The order in which the library takes its own locks. In builds with assertions every lock() checks it, against what the
-// calling thread holds. docs/locking.md says who takes which two.
+// The order in which the library takes its own locks. In builds with assertions every lock() checks the order against
+// the locks that the calling thread holds. docs/locking.md says which functions take two locks.
 #pragma once
 
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -11,13 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A thread takes a lock only while all that it holds come before it here. One of each: no two pools, no two queues.
+/// A thread may take a lock only if all locks that it holds come before that one in this list. It holds at most one
+/// lock of each rank: never those of two pools or of two queues.
 enum class lock_rank : std::uint8_t {
-    looks, ///< at the graph
+    looks, ///< the lock of checks of the graph of waits
     graph,
-    system_queue, ///< being made, on the global runtime, which may have to be made first
+    system_queue, ///< while a system queue is made, which may make the global runtime first
     once,
     clock,
     directory,
@@ -57,14 +58,15 @@ enum class lock_rank : std::uint8_t {
 
 [[nodiscard]] constexpr std::uint32_t rank_bit(lock_rank r) noexcept { return 1u << static_cast<unsigned>(r); }
 
-/// The calling thread holds a lock of that rank from now on.
+/// Notes that the calling thread holds a lock of that rank.
 inline void note_locked(lock_rank r) noexcept { own_thread_slots().held_ranks |= rank_bit(r); }
 inline void note_unlocked(lock_rank r) noexcept { own_thread_slots().held_ranks &= ~rank_bit(r); }
 
-/// In builds with assertions only: the others do not note what a thread holds.
+/// Only for builds with assertions; other builds do not note the locks that a thread holds.
 [[nodiscard]] inline bool holds_no_lock() noexcept { return own_thread_slots().held_ranks == 0; }
 
-/// Before waiting for a lock of that rank: afterwards there would be nobody left to tell of an inversion.
+/// Called before a thread waits for a lock of that rank, because after an inversion it may wait for ever. Ends the
+/// program on a violation.
 inline void check_lock_order(lock_rank r) noexcept {
     const std::uint32_t held = own_thread_slots().held_ranks;
     if (held < rank_bit(r)) return;
@@ -73,4 +75,4 @@ inline void check_lock_order(lock_rank r) noexcept {
     std::abort();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -6,10 +6,10 @@
 #include <cmwq/detail/sync/lock_rank.hpp>
 #include <cmwq/detail/sync/plain_mutex.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A mutex with a place in the order of locks. Its type says it, so that it takes no room, and no time without
-/// assertions.
+/// A mutex with a place in the order of locks. The rank is part of the type, so it needs no memory, and no time in
+/// builds without assertions.
 template <lock_rank Rank>
 class CMWQ_TSA(capability("mutex")) ranked_mutex : public mutex {
 public:
@@ -18,7 +18,7 @@ public:
         mutex::lock();
         if constexpr (CMWQ_ASSERTS) note_locked(Rank);
     }
-    /// In any order: who does not wait is not waited for.
+    /// Allowed in any order, because a thread that does not wait cannot be part of a deadlock.
     bool try_lock() noexcept CMWQ_TRY_ACQUIRE(true) CMWQ_NO_TSA {
         const bool got_it = mutex::try_lock();
         if constexpr (CMWQ_ASSERTS) {
@@ -27,16 +27,16 @@ public:
         return got_it;
     }
     void unlock() noexcept CMWQ_RELEASE() CMWQ_NO_TSA {
-        if constexpr (CMWQ_ASSERTS)
-            note_unlocked(Rank); // before: the mutex may be gone afterwards, and this thread too
+        if constexpr (CMWQ_ASSERTS) note_unlocked(Rank); // first: after the unlock the mutex may be gone
         mutex::unlock();
     }
 };
 
-/// For a `scoped_lock` that takes over what a `try_lock()` got.
+/// For a `scoped_lock` of a mutex that a `try_lock()` has locked.
 struct adopt_lock_t {};
 inline constexpr adopt_lock_t adopt_lock{};
 
+/// As std::scoped_lock, for one mutex, and known to clang's thread safety analysis.
 template <class Mutex>
 class CMWQ_TSA(scoped_lockable) scoped_lock {
 public:
@@ -50,4 +50,4 @@ private:
     Mutex& m_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The protocol of a mutex, over whatever waits on a word: the system's futexes, or a model of them in a search.
+// The protocol of a mutex, as a template over the futex: the futex of the system, or a model of it in a search.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -8,8 +8,10 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// The thread that unlocks does not use the object after another thread can lock it, except to wake by its address. So
+/// the thread that locks it next may destroy it after its own unlock.
 template <class Futex>
 class CMWQ_TSA(capability("mutex")) basic_mutex {
 public:
@@ -49,4 +51,4 @@ private:
     atomic<std::uint32_t> word_{open};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

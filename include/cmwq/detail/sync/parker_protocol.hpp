@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The protocol of a parker, over whatever waits on a word: the system's futexes, or a model of them in a search.
+// The protocol of a parker, as a template over the futex: the futex of the system, or a model of it in a search.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A binary permit: `unpark()` gives it, `park()` takes it and sleeps until there is one. A permit given before the
-/// owner parks is not lost, and two permits are one.
+/// A binary permit: `unpark()` gives it; `park()` sleeps until there is one, and takes it. A permit that is given
+/// before the owner parks is not lost. Two permits count as one.
 ///
-/// Ordering: what happened before `unpark()` happens before the return of the `park()` that took its permit.
-/// Lifetime: `unpark()` does not read or write the object after the permit can be seen, so the owner may destroy the
-/// parker as soon as it holds the permit (waking a futex word that is gone wakes nobody).
+/// Ordering: an `unpark()` happens before the return of the `park()` that takes its permit.
+/// Lifetime: `unpark()` does not read or write the object after the permit is visible, so the owner may destroy the
+/// parker as soon as it has taken the permit (a wake on a futex word that is gone wakes no thread).
 template <class Futex>
 class basic_parker {
 public:
@@ -27,7 +27,7 @@ public:
         while (!take_or_announce()) Futex::wait(word_, sleeping);
     }
 
-    /// Owner only. `deadline` is in nanoseconds of `steady_now()`. False: it passed without a permit.
+    /// Owner only. `deadline` is in nanoseconds of `steady_now()`. False: the deadline has passed without a permit.
     bool park_until(std::int64_t deadline) noexcept {
         while (!take_or_announce()) {
             if (!Futex::wait_until(word_, sleeping, deadline)) {
@@ -39,28 +39,28 @@ public:
 
     /// Any thread.
     void unpark() noexcept {
-        // [PARK-1] release, pairs [PARK-2]: the permit carries what its giver did before.
+        // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.
         if (word_.exchange(permit, acq_rel) == sleeping) Futex::wake_one(word_);
     }
 
-    /// Any thread. The same, but a load is all if a permit is there that the owner has not taken: it is going to look.
-    /// For messages that are written and looked for by seq_cst operations.
+    /// Any thread. As unpark(), but only a load if there is a permit that the owner has not taken yet: the owner will
+    /// check for messages after it has taken it. Only for messages that are written and read by seq_cst operations.
     void remind() noexcept {
-        // [PARK-3] The message, then the look at the permit; pairs the owner, who takes the permit and then looks for the
-        // message. All seq_cst: the owner sees the message, or its permit is seen to be gone.
+        // [PARK-3] This thread writes the message, then reads the permit. The owner takes the permit, then reads the
+        // message. All are seq_cst: either the owner sees the message, or this thread sees that the permit is gone.
         if (word_.load(seq_cst) != permit) unpark();
     }
 
 private:
     static constexpr std::uint32_t none = 0, permit = 1, sleeping = 2;
 
-    // True: a permit was there and is taken. False: the word says that the owner sleeps, or is about to.
+    // True: there was a permit, and it is taken. False: the word now says that the owner sleeps, or is about to.
     bool take_or_announce() noexcept {
         std::uint32_t seen = none;
-        // [PARK-2], as below.
+        // [PARK-2] As below.
         if (word_.compare_exchange_strong(seen, sleeping, acq_rel, acquire) || seen == sleeping) return false;
-        // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: a second permit that arrives between the two steps is
-        // taken together with the first, and so must be what its giver did before. seq_cst: [PARK-3].
+        // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: if a second permit arrives between the two steps, it
+        // is taken together with the first, and the writes of its giver must be acquired as well. seq_cst: [PARK-3].
         word_.exchange(none, seq_cst);
         return true;
     }
@@ -68,4 +68,4 @@ private:
     atomic<std::uint32_t> word_{none};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

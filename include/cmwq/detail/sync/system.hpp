@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the engine asks the system about the process as a whole: its CPUs, its code, and fork().
+// The system functions of the engine that concern the whole process: its CPUs, its code, and fork().
 #pragma once
 
 #include <cmwq/detail/os/cgroup.hpp>
@@ -14,7 +14,7 @@
 #include <cmwq/detail/os/thread_priority.hpp>
 #include <cmwq/detail/os/thread_state.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::at_fork;
 using os::cpu_quota;
@@ -29,4 +29,4 @@ using os::priority_of_process;
 using os::share_of_descriptors;
 using os::this_thread_id;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -7,15 +7,15 @@
 #include <cmwq/detail/os/current_cpu.hpp>
 #include <cmwq/detail/sync/foreign_slots.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Those of this copy of the library.
+/// The slots of the calling thread in this copy of the library.
 inline thread_slots& own_thread_slots() noexcept {
     static constinit thread_local thread_slots slots;
     return slots;
 }
 
-/// Those that count, whichever copy keeps them.
+/// The slots of the calling thread that are in use, in whichever copy of the library they are.
 inline thread_slots& this_thread_slots() noexcept {
     thread_slots& own = own_thread_slots();
     if (!foreign_slots[0].is_set() || own.in_use()) return own;
@@ -24,4 +24,4 @@ inline thread_slots& this_thread_slots() noexcept {
 
 using os::current_cpu;
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

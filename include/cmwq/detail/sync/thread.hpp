@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// thread: started with a name, a CPU and a scheduling class; thread_probe: the present state of another thread.
+// thread: a thread of the system. thread_probe: the present state of another thread.
 #pragma once
 
 #include <cmwq/detail/os/thread.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class thread : public os::thread {};
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

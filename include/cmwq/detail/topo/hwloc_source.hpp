@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Machines as hwloc knows them. The only place that includes hwloc.h.
+// Reads a machine by hwloc. The only header that includes hwloc.h.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -11,7 +11,6 @@
 #include <hwloc.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -27,15 +26,16 @@
 #error "cmwq needs hwloc 2.1 or later"
 #endif
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// Destroys a machine of hwloc, for std::unique_ptr.
 struct hwloc_deleter {
     void operator()(hwloc_topology_t t) const noexcept { hwloc_topology_destroy(t); }
 };
 using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
 
-/// A machine that is still to be loaded, set to look for nothing but what `places_of()` wants. Null, with errno, if
-/// hwloc does not even begin. The call lasts for as long as the machine.
+/// Returns a machine that is not loaded yet, configured to contain only the objects that `locations_of()` needs. Null,
+/// with errno, if hwloc cannot make one. The `hwloc_call` must live as long as the machine.
 inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_t t = nullptr;
     if (hwloc_topology_init(&t) != 0) return nullptr;
@@ -44,50 +44,51 @@ inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
     hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // A node that is no package's and no cache's own hangs on a group. Without those it would claim its parent's CPUs.
+    // hwloc attaches a node to a group, if no package or cache has the same CPUs. Without groups the node would have
+    // all CPUs of its parent.
     hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 #if HWLOC_API_VERSION >= 0x00020800
-    // An older library than the header refuses these, and then only takes longer.
+    // If the library is older than the header, it refuses these flags, and only takes longer.
     hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
                                     HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
 #endif
     return m;
 }
 
-/// The node of each CPU. Several nodes may be near the same CPUs: high-bandwidth memory, or a device's. The CPU's own is
-/// the one that is near the fewest, and of those the one with the lowest number, which is how the kernel counts them.
-inline std::map<unsigned, int> nodes_of_cpus(hwloc_topology_t t) {
-    std::map<unsigned, std::pair<int, int>> nearest; // CPU -> (how many the node is near, number of the node)
+/// The node of each CPU. A CPU may be local to several nodes, for instance of high-bandwidth memory or of a device. Its
+/// node is the one with the fewest CPUs, and of those the one with the lowest number, as in the kernel.
+inline std::map<unsigned, unsigned> nodes_of_cpus(hwloc_topology_t t) {
+    std::map<unsigned, std::pair<int, unsigned>> nearest; // CPU -> (number of CPUs of the node, number of the node)
     for (hwloc_obj_t o = nullptr; (o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, o)) != nullptr;) {
-        const std::pair<int, int> candidate(hwloc_bitmap_weight(o->cpuset), static_cast<int>(o->os_index));
+        const std::pair<int, unsigned> candidate(hwloc_bitmap_weight(o->cpuset), o->os_index);
         for (int c = -1; (c = hwloc_bitmap_next(o->cpuset, c)) >= 0;) {
             const auto [it, is_new] = nearest.try_emplace(static_cast<unsigned>(c), candidate);
             if (!is_new && candidate < it->second) it->second = candidate;
         }
     }
-    std::map<unsigned, int> nodes;
+    std::map<unsigned, unsigned> nodes;
     for (const auto& [cpu, node] : nearest) nodes.emplace(cpu, node.second);
     return nodes;
 }
 
-/// A CPU that no node claims is of the lowest one, one without a core is a core. CPUs of which no cache is known, or
-/// only a first level one, share what their package and node have in common.
-inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
-    const std::map<unsigned, int> nodes = nodes_of_cpus(t);
-    int lowest = nodes.empty() ? 0 : INT_MAX;
+/// The locations of all CPUs. A CPU without a node belongs to the lowest node. A CPU without a core is a core. CPUs
+/// without a known cache beyond the first level count as sharing one cache if they have the same package and node.
+inline std::vector<cpu_location> locations_of(hwloc_topology_t t) {
+    const std::map<unsigned, unsigned> nodes = nodes_of_cpus(t);
+    unsigned lowest = nodes.empty() ? 0 : no_node;
     for (const auto& [cpu, node] : nodes) lowest = node < lowest ? node : lowest;
 
-    // What stands for a core or a cache: kind and number of an object, and the node where that matters.
-    using thing = std::tuple<int, unsigned, int>;
+    // The key of a core or a cache: the type and the number of an object, and the node if the CPU has no cache.
+    using thing = std::tuple<int, unsigned, unsigned>;
     std::map<thing, unsigned> cores, caches;
     const auto number_in = [](std::map<thing, unsigned>& m, const thing& key) {
         return m.try_emplace(key, static_cast<unsigned>(m.size())).first->second;
     };
 
-    std::vector<cpu_place> places;
+    std::vector<cpu_location> locations;
     for (hwloc_obj_t pu = nullptr; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != nullptr;) {
         const auto found = nodes.find(pu->os_index);
-        const int node = found == nodes.end() ? lowest : found->second;
+        const unsigned node = found == nodes.end() ? lowest : found->second;
         hwloc_obj_t core = pu, cache = nullptr, package = nullptr;
         for (hwloc_obj_t o = pu->parent; o != nullptr; o = o->parent) {
             if (o->type == HWLOC_OBJ_CORE) core = o;
@@ -98,13 +99,13 @@ inline std::vector<cpu_place> places_of(hwloc_topology_t t) {
         const thing its_core(kind(core), core->logical_index, 0);
         const thing its_cache = cache != nullptr ? thing(kind(cache), cache->logical_index, 0)
                                                  : thing(-1, package != nullptr ? package->logical_index : 0, node);
-        places.push_back({pu->os_index, number_in(cores, its_core), number_in(caches, its_cache), node});
+        locations.push_back({pu->os_index, number_in(cores, its_core), number_in(caches, its_cache), node});
     }
-    return places;
+    return locations;
 }
 
-/// How many CPUs a synthetic description asks for, or `cpuset::capacity + 1` if those are more than a set can hold: the
-/// product of the numbers of its levels. Attributes, in parentheses, and memory, in brackets, do not count.
+/// How many CPUs a synthetic description has: the product of the numbers of its levels; `cpuset::capacity + 1` if a set
+/// cannot hold that many. Attributes, in parentheses, and memory, in brackets, do not count.
 inline std::size_t nr_synthetic_cpus(const std::string& description) noexcept {
     std::size_t product = 1;
     int depth = 0;
@@ -127,8 +128,9 @@ inline std::size_t nr_synthetic_cpus(const std::string& description) noexcept {
     return product;
 }
 
-inline bool fit_into_a_cpuset(const std::vector<cpu_place>& places) noexcept {
-    return !places.empty() && std::ranges::all_of(places, [](const cpu_place& p) { return p.cpu < cpuset::capacity; });
+inline bool fit_into_a_cpuset(const std::vector<cpu_location>& locations) noexcept {
+    return !locations.empty() &&
+           std::ranges::all_of(locations, [](const cpu_location& p) { return p.cpu < cpuset::capacity; });
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

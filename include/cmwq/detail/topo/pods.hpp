@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which CPUs share a pod, computed from a plain description of a machine.
+// Computes which CPUs share a pod, from a plain description of a machine.
 #pragma once
 
 #include <cmwq/affinity_scope.hpp>
@@ -11,17 +11,21 @@
 #include <span>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Where a CPU is. Cores and caches go by any numbers that are equal where the thing is the same.
-struct cpu_place {
+/// In place of the number of a NUMA node: there is none, or more than one.
+inline constexpr unsigned no_node = ~0u;
+
+/// The place of a CPU. Cores and caches have arbitrary numbers: two CPUs with equal numbers share the core or the
+/// cache.
+struct cpu_location {
     unsigned cpu;
     unsigned core;
     unsigned llc; ///< the last level cache
-    int node;
+    unsigned node;
 };
 
-/// Into how many shards a cache with that many cores falls: cores / target to the nearest, at least one.
+/// The number of shards of a cache with that many cores: cores / target, rounded to the nearest, at least one.
 [[nodiscard]] constexpr unsigned nr_cache_shards(unsigned cores, unsigned target) noexcept {
     const unsigned n = cores / target + (cores % target >= target - target / 2 ? 1 : 0);
     return n == 0 ? 1 : n;
@@ -33,9 +37,9 @@ struct cpu_place {
     return index < in_large ? index / (small + 1) : nr_large + (index - in_large) / small;
 }
 
-/// For each place the number of its pod; pods are numbered by their lowest CPU. `places` ascends by CPU, and
-/// `shard_size`, the number of cores that a cache shard is to have, is not zero.
-[[nodiscard]] inline std::vector<unsigned> pod_numbers(std::span<const cpu_place> places, affinity_scope scope,
+/// Returns the number of the pod of each place. Pods are numbered in the order of their lowest CPUs. `locations` must be
+/// sorted by CPU. `shard_size`, the wanted number of cores of a cache shard, must not be zero.
+[[nodiscard]] inline std::vector<unsigned> pod_numbers(std::span<const cpu_location> locations, affinity_scope scope,
                                                        unsigned shard_size) {
     // The cores of each cache in the order of their lowest CPUs. A core belongs to the cache of its lowest CPU.
     struct core_rank {
@@ -43,7 +47,7 @@ struct cpu_place {
     };
     std::map<unsigned, unsigned> cores_of_llc;
     std::map<unsigned, core_rank> ranks;
-    for (const cpu_place& p : places) {
+    for (const cpu_location& p : locations) {
         if (!ranks.contains(p.core)) ranks.insert({p.core, {p.llc, cores_of_llc[p.llc]++}});
     }
 
@@ -52,7 +56,7 @@ struct cpu_place {
         unsigned part;
         bool operator<(const key& o) const noexcept { return group != o.group ? group < o.group : part < o.part; }
     };
-    const auto key_of = [&](const cpu_place& p) -> key {
+    const auto key_of = [&](const cpu_location& p) -> key {
         switch (scope) {
         case affinity_scope::cpu: return {p.cpu, 0};
         case affinity_scope::smt: return {p.core, 0};
@@ -69,12 +73,12 @@ struct cpu_place {
 
     std::map<key, unsigned> numbers;
     std::vector<unsigned> pods;
-    pods.reserve(places.size());
-    for (const cpu_place& p : places) {
+    pods.reserve(locations.size());
+    for (const cpu_location& p : locations) {
         const auto number = static_cast<unsigned>(numbers.size());
         pods.push_back(numbers.try_emplace(key_of(p), number).first->second);
     }
     return pods;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

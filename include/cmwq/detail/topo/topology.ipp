@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Topologies of this machine, of a description, and of a recorded machine.
+// The bodies of topology that need hwloc: the topology of this machine, of a description, and of a recorded machine.
 #pragma once
 
 #include <cmwq/detail/os/file.hpp>
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace cmwq::inline CMWQ_NS {
+namespace cmwq { inline namespace CMWQ_NS {
 
 CMWQ_API topology topology::system() {
     cpuset allowed;
@@ -32,25 +32,25 @@ CMWQ_API topology topology::system(const cpuset& cpus) {
     const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr || cpus.empty()) return flat(cpus);
-    // hwloc's own notion of the allowed CPUs is not asked, nor is CPUID, for which it would send this thread from CPU
-    // to CPU: the kernel knows as much.
+    // Uses neither hwloc's set of allowed CPUs, because `cpus` has it, nor CPUID, for which hwloc would bind this
+    // thread to one CPU after the other: the kernel reports the same.
     hwloc_topology_set_flags(m.get(), hwloc_topology_get_flags(m.get()) | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_components(m.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    // The environment can make hwloc load another machine instead. Its CPUs are not ours.
+    // Environment variables can make hwloc load another machine, with other CPUs.
     if (hwloc_topology_load(m.get()) != 0 || hwloc_topology_is_thissystem(m.get()) == 0) return flat(cpus);
 
-    std::vector<detail::cpu_place> places;
+    std::vector<detail::cpu_location> locations;
     cpuset unknown = cpus;
-    for (const detail::cpu_place& p : detail::places_of(m.get())) {
+    for (const detail::cpu_location& p : detail::locations_of(m.get())) {
         if (!cpus.contains(p.cpu)) continue;
-        places.push_back(p);
+        locations.push_back(p);
         unknown.erase(p.cpu);
     }
-    if (places.empty()) return flat(cpus);
-    // Offline now, or gone: on its own, with numbers that nothing else has.
-    const int lowest = std::ranges::min(places, {}, &detail::cpu_place::node).node;
-    for (const unsigned c : unknown) places.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
-    return topology(std::move(places), default_cache_shard_size, false);
+    if (locations.empty()) return flat(cpus);
+    // CPUs that are offline or gone get a core and a cache of their own, with unique numbers.
+    const unsigned lowest = std::ranges::min(locations, {}, &detail::cpu_location::node).node;
+    for (const unsigned c : unknown) locations.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
+    return topology(std::move(locations), default_cache_shard_size, false);
 }
 
 CMWQ_API topology topology::synthetic(std::string_view description) {
@@ -66,9 +66,9 @@ CMWQ_API topology topology::synthetic(std::string_view description) {
     if (hwloc_topology_set_synthetic(m.get(), text.c_str()) != 0 || hwloc_topology_load(m.get()) != 0) {
         refuse("describes no machine");
     }
-    std::vector<detail::cpu_place> places = detail::places_of(m.get());
-    if (!detail::fit_into_a_cpuset(places)) refuse("numbers CPUs beyond 65535");
-    return topology(std::move(places), default_cache_shard_size, true);
+    std::vector<detail::cpu_location> locations = detail::locations_of(m.get());
+    if (!detail::fit_into_a_cpuset(locations)) refuse("numbers CPUs beyond 65535");
+    return topology(std::move(locations), default_cache_shard_size, true);
 }
 
 CMWQ_API topology topology::from_xml(const std::string& path) {
@@ -79,14 +79,15 @@ CMWQ_API topology topology::from_xml(const std::string& path) {
     const detail::hwloc_call inside;
     const detail::hwloc_machine m = detail::new_hwloc_machine(inside);
     if (m == nullptr) throw std::system_error(errno, std::generic_category(), "cmwq: hwloc_topology_init");
-    std::vector<detail::cpu_place> places;
+    std::vector<detail::cpu_location> locations;
     if (text.size() < static_cast<std::size_t>(INT_MAX) && // the size below counts the terminating zero
         hwloc_topology_set_xmlbuffer(m.get(), text.c_str(), static_cast<int>(text.size() + 1)) == 0 &&
         hwloc_topology_load(m.get()) == 0) {
-        places = detail::places_of(m.get());
+        locations = detail::locations_of(m.get());
     }
-    if (!detail::fit_into_a_cpuset(places)) throw std::invalid_argument("cmwq: '" + path + "' is no recorded topology");
-    return topology(std::move(places), default_cache_shard_size, true);
+    if (!detail::fit_into_a_cpuset(locations))
+        throw std::invalid_argument("cmwq: '" + path + "' is no recorded topology");
+    return topology(std::move(locations), default_cache_shard_size, true);
 }
 
-} // namespace cmwq::inline CMWQ_NS
+}} // namespace cmwq::CMWQ_NS

@@ -88,6 +88,6 @@ TEST_CASE("thread_activity: a thread waits in a system call or runs and a thread
     thread.join();
     ::close(ends[0]);
     ::close(ends[1]);
-    CHECK(eventually([&] { return os::describe_activity(tid) == "does nobody knows what"; }));
-    CHECK(os::describe_activity(0) == "does nobody knows what");
+    CHECK(eventually([&] { return os::describe_activity(tid) == "in an unknown state"; }));
+    CHECK(os::describe_activity(0) == "in an unknown state");
 }

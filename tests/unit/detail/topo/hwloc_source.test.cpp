@@ -75,11 +75,11 @@ TEST_CASE("hwloc_source: offline CPUs and missing numbers and nodes without CPUs
     CHECK(describe(t) == listing("holes"));
     CHECK(t.nr_nodes() == 2);
     CHECK(t.has_node(2));
-    CHECK_FALSE(t.has_node(3)); // there is no such number
-    CHECK_FALSE(t.has_node(1)); // near all CPUs, so it belongs to none
-    CHECK_FALSE(t.has_node(5)); // far from every CPU
-    CHECK_FALSE(t.has_node(7)); // near the CPUs of node 2
-    CHECK(t.node_of(5) == -1);  // offline
+    CHECK_FALSE(t.has_node(3));                     // there is no such number
+    CHECK_FALSE(t.has_node(1));                     // near all CPUs, so it belongs to none
+    CHECK_FALSE(t.has_node(5));                     // far from every CPU
+    CHECK_FALSE(t.has_node(7));                     // near the CPUs of node 2
+    CHECK(t.node_of(5) == cmwq::topology::no_node); // offline
 }
 
 TEST_CASE("hwloc_source: without an L2 or L3 the part of a package in a node is one cache") {

@@ -14,7 +14,7 @@
 
 using cmwq::affinity_scope;
 using cmwq::detail::cache_shard_of;
-using cmwq::detail::cpu_place;
+using cmwq::detail::cpu_location;
 using cmwq::detail::nr_cache_shards;
 using cmwq::detail::pod_numbers;
 
@@ -23,10 +23,10 @@ namespace {
 using numbers = std::vector<unsigned>;
 
 /// One cache with that many cores of one CPU each.
-std::vector<cpu_place> cores(unsigned n) {
-    std::vector<cpu_place> places;
-    for (unsigned c = 0; c < n; ++c) places.push_back({c, c, 0, 0});
-    return places;
+std::vector<cpu_location> cores(unsigned n) {
+    std::vector<cpu_location> locations;
+    for (unsigned c = 0; c < n; ++c) locations.push_back({c, c, 0, 0});
+    return locations;
 }
 
 numbers shard_sizes(unsigned n, unsigned target) {
@@ -46,16 +46,16 @@ TEST_CASE("pods: without CPUs there are no pods") {
 
 TEST_CASE("pods: each scope uses its own property of the CPUs") {
     // Two nodes, three caches, four cores, siblings far apart.
-    const std::vector<cpu_place> places = {{0, 7, 3, 1}, {1, 5, 9, 0}, {2, 6, 9, 0},
-                                           {5, 8, 4, 1}, {8, 7, 3, 1}, {9, 5, 9, 0}};
-    CHECK(pod_numbers(places, affinity_scope::cpu, 8) == numbers{0, 1, 2, 3, 4, 5});
-    CHECK(pod_numbers(places, affinity_scope::smt, 8) == numbers{0, 1, 2, 3, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::cache, 8) == numbers{0, 1, 1, 2, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::cache_shard, 8) == numbers{0, 1, 1, 2, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::cache_shard, 1) == numbers{0, 1, 2, 3, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::default_, 1) == numbers{0, 1, 2, 3, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::numa, 8) == numbers{0, 1, 1, 0, 0, 1});
-    CHECK(pod_numbers(places, affinity_scope::system, 8) == numbers{0, 0, 0, 0, 0, 0});
+    const std::vector<cpu_location> locations = {{0, 7, 3, 1}, {1, 5, 9, 0}, {2, 6, 9, 0},
+                                                 {5, 8, 4, 1}, {8, 7, 3, 1}, {9, 5, 9, 0}};
+    CHECK(pod_numbers(locations, affinity_scope::cpu, 8) == numbers{0, 1, 2, 3, 4, 5});
+    CHECK(pod_numbers(locations, affinity_scope::smt, 8) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::cache, 8) == numbers{0, 1, 1, 2, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::cache_shard, 8) == numbers{0, 1, 1, 2, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::cache_shard, 1) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::default_, 1) == numbers{0, 1, 2, 3, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::numa, 8) == numbers{0, 1, 1, 0, 0, 1});
+    CHECK(pod_numbers(locations, affinity_scope::system, 8) == numbers{0, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("pods: a cache has a number of shards that depends on its cores") {
@@ -86,16 +86,16 @@ TEST_CASE("pods: shards differ by one core at most and the larger ones come firs
 
 TEST_CASE("pods: shards consist of cores and SMT siblings stay together") {
     // 12 cores of two threads, numbered as Linux does: 0-11 the first threads, 12-23 the second ones.
-    std::vector<cpu_place> places;
-    for (unsigned c = 0; c < 24; ++c) places.push_back({c, c % 12, 0, 0});
-    const numbers pods = pod_numbers(places, affinity_scope::cache_shard, 8);
+    std::vector<cpu_location> locations;
+    for (unsigned c = 0; c < 24; ++c) locations.push_back({c, c % 12, 0, 0});
+    const numbers pods = pod_numbers(locations, affinity_scope::cache_shard, 8);
     for (unsigned c = 0; c < 24; ++c) CHECK(pods[c] == (c % 12) / 6);
 }
 
 TEST_CASE("pods: CPUs of caches may alternate and pods are sorted by their lowest CPU") {
-    std::vector<cpu_place> places;
-    for (unsigned c = 0; c < 8; ++c) places.push_back({c, c, 1 - c % 2, 0});
-    CHECK(pod_numbers(places, affinity_scope::cache_shard, 2) == numbers{0, 1, 0, 1, 2, 3, 2, 3});
+    std::vector<cpu_location> locations;
+    for (unsigned c = 0; c < 8; ++c) locations.push_back({c, c, 1 - c % 2, 0});
+    CHECK(pod_numbers(locations, affinity_scope::cache_shard, 2) == numbers{0, 1, 0, 1, 2, 3, 2, 3});
 }
 
 TEST_CASE("pods: every random machine has valid pods") {
@@ -103,31 +103,31 @@ TEST_CASE("pods: every random machine has valid pods") {
     const auto up_to = [&](unsigned n) { return static_cast<unsigned>(random() % n) + 1; };
     for (int round = 0; round < 300; ++round) {
         // Cores of one to four threads in caches in nodes; the CPUs are dealt out at random, with holes.
-        std::vector<cpu_place> places;
+        std::vector<cpu_location> locations;
         unsigned core = 0, llc = 0;
         for (unsigned node = 0, nodes = up_to(4); node < nodes; ++node) {
             for (unsigned n = up_to(3); n > 0; --n, ++llc) {
                 for (unsigned k = up_to(random() % 4 == 0 ? 60 : 12); k > 0; --k, ++core) {
                     const unsigned id = core * 7 % 1009; // no order in the numbers of cores
                     for (unsigned t = up_to(random() % 3 == 0 ? 4 : 1); t > 0; --t) {
-                        places.push_back({0, id, llc, static_cast<int>(node) * 2});
+                        locations.push_back({0, id, llc, node * 2});
                     }
                 }
             }
         }
-        std::shuffle(places.begin(), places.end(), random);
+        std::shuffle(locations.begin(), locations.end(), random);
         unsigned cpu = 0;
-        for (cpu_place& p : places) p.cpu = cpu += up_to(3);
+        for (cpu_location& p : locations) p.cpu = cpu += up_to(3);
         const unsigned target = up_to(12);
-        CAPTURE(round, places.size(), target);
+        CAPTURE(round, locations.size(), target);
 
         std::map<unsigned, std::set<unsigned>> cores_of_llc;
-        for (const cpu_place& p : places) cores_of_llc[p.llc].insert(p.core);
+        for (const cpu_location& p : locations) cores_of_llc[p.llc].insert(p.core);
 
         std::map<affinity_scope, numbers> all;
         for (const affinity_scope s : cmwq::affinity_scopes) {
-            const numbers pods = pod_numbers(places, s, target);
-            REQUIRE(pods.size() == places.size()); // every CPU is in one pod
+            const numbers pods = pod_numbers(locations, s, target);
+            REQUIRE(pods.size() == locations.size()); // every CPU is in one pod
             unsigned next = 0;
             for (const unsigned pod : pods) {
                 REQUIRE(pod <= next); // a new number is the next one: by lowest CPU, none left out
@@ -137,24 +137,24 @@ TEST_CASE("pods: every random machine has valid pods") {
         }
 
         const auto same = [&](affinity_scope s, auto member) {
-            for (std::size_t i = 0; i < places.size(); ++i) {
+            for (std::size_t i = 0; i < locations.size(); ++i) {
                 for (std::size_t j = 0; j < i; ++j) {
-                    if ((places[i].*member == places[j].*member) != (all[s][i] == all[s][j])) return false;
+                    if ((locations[i].*member == locations[j].*member) != (all[s][i] == all[s][j])) return false;
                 }
             }
             return true;
         };
-        REQUIRE(same(affinity_scope::cpu, &cpu_place::cpu));
-        REQUIRE(same(affinity_scope::smt, &cpu_place::core));
-        REQUIRE(same(affinity_scope::cache, &cpu_place::llc));
-        REQUIRE(same(affinity_scope::numa, &cpu_place::node));
+        REQUIRE(same(affinity_scope::cpu, &cpu_location::cpu));
+        REQUIRE(same(affinity_scope::smt, &cpu_location::core));
+        REQUIRE(same(affinity_scope::cache, &cpu_location::llc));
+        REQUIRE(same(affinity_scope::numa, &cpu_location::node));
 
         std::map<unsigned, std::set<unsigned>> cores_of_shard, shards_of_llc, shards_of_core;
-        for (std::size_t i = 0; i < places.size(); ++i) {
+        for (std::size_t i = 0; i < locations.size(); ++i) {
             const unsigned shard = all[affinity_scope::cache_shard][i];
-            cores_of_shard[shard].insert(places[i].core);
-            shards_of_llc[places[i].llc].insert(shard);
-            shards_of_core[places[i].core].insert(shard);
+            cores_of_shard[shard].insert(locations[i].core);
+            shards_of_llc[locations[i].llc].insert(shard);
+            shards_of_core[locations[i].core].insert(shard);
         }
         for (const auto& [id, shards] : shards_of_core) REQUIRE(shards.size() == 1);
         std::size_t nr_shards = 0;

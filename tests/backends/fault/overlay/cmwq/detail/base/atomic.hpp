@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The atomic of the fault backend.
 #pragma once
 
 #include <cmwq/detail/base/memory_order.hpp>
 #include <fault/fault.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// std::atomic, and before and after each write other threads may get in. So they may at sequentially consistent loads,
-/// which are the looks of a protocol; at others they come in often enough.
+/// As std::atomic, but other threads may run before and after each write, and before each seq_cst load, because
+/// protocols use these loads to check for other threads. Before other loads they run often enough anyway.
 template <class T>
 class atomic {
     struct between {
@@ -66,4 +68,4 @@ private:
     std::atomic<T> v_{};
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fault backend: the real thing, with faults thrown in, all of which the real thing may show some day.
+// The fault backend: the std backend with injected faults, all of which can occur in reality.
 #pragma once
 
 #define CMWQ_SYNC 1

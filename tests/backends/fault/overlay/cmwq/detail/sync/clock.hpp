@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The clock of the fault backend.
 #pragma once
 
 #include <cmwq/detail/os/clock.hpp>
@@ -6,9 +8,9 @@
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Ahead of CLOCK_MONOTONIC by what it has jumped.
+/// CLOCK_MONOTONIC plus the sum of the jumps so far, in nanoseconds.
 inline std::int64_t steady_now() noexcept { return os::monotonic_now() + fault::ahead_after_a_jump(); }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The futex of the fault backend.
 #pragma once
 
 #include <cmwq/detail/os/futex.hpp>
@@ -8,9 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Does all that futex(2) says it may.
+/// Shows all behavior that futex(2) allows: early returns, and more wake-ups than needed.
 struct futex {
     using word = os::futex::word;
 
@@ -24,8 +26,8 @@ struct futex {
     static bool wait_until(word& w, std::uint32_t seen, std::int64_t deadline) noexcept {
         if (fault::returns_early()) return true;
         fault::step();
-        // The system sleeps by its own clock, and wakes who sleeps at once when that jumps. Here nobody would: so it is
-        // slept in short pieces, each of which ends like a spurious wake-up.
+        // The system wakes a sleeping thread when its own clock jumps past the deadline, but it does not know the jumps
+        // of this backend. So the thread sleeps for short periods, each of which ends like a spurious wake-up.
         std::int64_t until = deadline - fault::ahead();
         if (fault::clock_may_jump()) {
             constexpr std::int64_t piece = 2'000'000;
@@ -44,4 +46,4 @@ struct futex {
     }
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The thread of the fault backend.
 #pragma once
 
 #include <cmwq/detail/os/thread.hpp>
@@ -6,16 +8,16 @@
 
 #include <cerrno>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Late at its work, or not to be had.
+/// A thread that may begin late, or cannot be created.
 class thread : public os::thread {
 public:
-    int start(thread_body body, void* arg) noexcept {
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         if (fault::refuses_thread()) return EAGAIN;
         body_ = body;
         arg_ = arg;
-        const int error = os::thread::start(&late, this);
+        const int error = os::thread::start(&late, this, before, context);
         fault::step();
         return error;
     }
@@ -31,4 +33,4 @@ private:
     void* arg_ = nullptr;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

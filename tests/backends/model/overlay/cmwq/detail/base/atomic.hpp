@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Outside of a run, and in simulations, an atomic is a plain variable; in a searched execution every operation on it is a
-// step of the schedule.
+// The atomic of the model backend. In a searched execution, every operation on it is a step of the schedule. Outside of
+// a run, and in simulations, it is a plain variable.
 #pragma once
 
 #include <cmwq/detail/base/memory_order.hpp>
@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class T>
 class atomic {
@@ -134,4 +134,4 @@ private:
     mutable model::mark mark_;
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

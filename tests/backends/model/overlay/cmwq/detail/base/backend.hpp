@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The model backend: a deterministic scheduler that searches interleavings.
+// The model backend: a deterministic scheduler that searches interleavings, or simulates CPUs in virtual time.
 #pragma once
 
 #define CMWQ_SYNC 2

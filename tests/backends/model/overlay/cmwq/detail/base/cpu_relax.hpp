@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The spin hint of the model backend.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Nothing: a bounded spin must be able to end without the others having moved, or what follows it would go untested.
-/// Unbounded waiting is `backoff`'s.
+/// Does nothing: a bounded spin must be able to end before another thread has made a step; otherwise the code behind it
+/// would not be tested. Loops without a bound use `backoff`.
 inline void cpu_relax() noexcept {}
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

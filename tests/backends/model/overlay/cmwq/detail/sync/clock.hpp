@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The clock of the model backend.
 #pragma once
 
 #include <model/core.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Virtual time. In a search it moves when nothing else can; in a simulation by burning and sleeping.
+/// Virtual time. In a search it advances when no thread can run; in a simulation by burning and sleeping.
 inline std::int64_t steady_now() noexcept {
     model::world* w = model::world::current();
     return w != nullptr ? w->now() : model::start_of_time;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

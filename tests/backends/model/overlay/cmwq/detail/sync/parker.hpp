@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The parker of the model backend.
 #pragma once
 
 #include <model/carrier.hpp>
 
 #include <cstdint>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// A wrong use (destroyed while its owner sleeps, two owners) fails the run.
 class parker : private model::carrier {
 public:
     constexpr parker() noexcept : carrier('p') {}
@@ -68,4 +71,4 @@ private:
     unsigned sleeper_ = 0; ///< thread id + 1
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

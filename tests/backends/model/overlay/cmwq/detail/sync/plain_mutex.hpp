@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The mutex of the model backend.
 #pragma once
 
 #include <model/carrier.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// A wrong use (destroyed while held, locked twice by a thread, unlocked by another thread) fails the run.
 class CMWQ_TSA(capability("mutex")) mutex : private model::carrier {
 public:
     constexpr mutex() noexcept : carrier('m') {}
@@ -71,4 +74,4 @@ private:
     unsigned holder_ = 0; ///< thread id + 1
 };
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The process-wide system functions of the model backend: fixed answers, and the CPUs of the run's machine.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -10,10 +12,10 @@
 
 #include <limits>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::describe_activity;
-using os::describe_function; // as it is: it waits for no thread that the model schedules
+using os::describe_function; // the real one: it waits for no logical thread
 using os::keep_loaded;
 
 template <class F>
@@ -31,4 +33,4 @@ inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinit
 
 inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // logical threads do not fork
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

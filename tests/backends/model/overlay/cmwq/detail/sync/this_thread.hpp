@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The running logical thread of the model backend: its slots and its CPU.
 #pragma once
 
 #include <model/core.hpp>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline thread_slots& own_thread_slots() noexcept {
     static constinit thread_slots outside;
@@ -13,10 +15,10 @@ inline thread_slots& own_thread_slots() noexcept {
 
 inline thread_slots& this_thread_slots() noexcept { return own_thread_slots(); } // there is one copy of the library
 
-/// The CPU that the logical thread is bound to, or was said to be on (model::set_current_cpu).
+/// The CPU that the logical thread is bound to, or that model::set_current_cpu() has set.
 inline unsigned current_cpu() noexcept {
     model::world* w = model::world::current();
     return w != nullptr ? w->self().cpu : 0;
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The thread of the model backend: a logical thread.
 #pragma once
 
 #include <cmwq/detail/base/thread_types.hpp>
@@ -9,8 +11,9 @@
 #include <cstdint>
 #include <iterator>
 
-namespace cmwq::inline CMWQ_NS::detail {
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// May only be used inside of a run.
 class thread {
 public:
     thread() noexcept = default;
@@ -18,12 +21,15 @@ public:
     thread& operator=(const thread&) = delete;
     ~thread() { CMWQ_ASSERT(handle_ == nullptr); }
 
-    int start(thread_body body, void* arg) noexcept {
+    int start(thread_body body, void* arg, thread_body before = nullptr, void* context = nullptr) noexcept {
         model::world* w = model::world::current();
         if (w == nullptr) model::outside_of_a_run("thread::start()");
         w->point();
         if (const int e = w->start_error()) return e;
-        handle_ = &w->spawn([body, arg] { body(arg); });
+        handle_ = &w->spawn([body, arg, before, context] {
+            if (before != nullptr) before(context);
+            body(arg);
+        });
         w->trace("starts T%u", handle_->id);
         w->mutated();
         w->settle();
@@ -61,7 +67,7 @@ private:
     model::logical_thread* handle_ = nullptr;
 };
 
-/// Opened by the thread itself, asked by others: the state of a logical thread.
+/// The state of a logical thread. The thread itself calls open_own(); any thread may call the const members.
 class thread_probe {
 public:
     thread_probe() noexcept = default;
@@ -76,9 +82,9 @@ public:
         own_ = &w->self();
         return keep_open;
     }
-    void close_own() noexcept {} // what is asked of a thread that has ended is answered
+    void close_own() noexcept {} // the state of an ended thread can still be read
 
-    /// Parked, asleep, joining or waiting for a mutex. Tells nothing about memory: nobody synchronises here.
+    /// Whether the thread is parked, asleep, joining, or waiting for a mutex. Synchronizes nothing.
     [[nodiscard]] bool blocked() const noexcept {
         model::world* w = model::world::current();
         if (w == nullptr || own_ == nullptr) return false;
@@ -92,7 +98,7 @@ public:
         if (w == nullptr || own_ == nullptr) return false;
         w->point();
         out = {own_->cpu_time, own_->wait_time};
-        if (own_->burning) out.cpu += w->now() - own_->since; // a burn that has not ended counts up to now
+        if (own_->burning) out.cpu += w->now() - own_->since; // the part of an unfinished burn up to now
         return true;
     }
 
@@ -103,14 +109,14 @@ public:
         out = own_->cpu_time + (own_->burning ? w->now() - own_->since : 0);
         return true;
     }
-    [[nodiscard]] static long nr_waits() noexcept { return -1; } // not kept: what cannot be told slept meanwhile
+    [[nodiscard]] static long nr_waits() noexcept { return -1; } // unknown: the model does not count them
     [[nodiscard]] static long tid() noexcept { return 0; }
 
 private:
     model::logical_thread* own_ = nullptr;
 };
 
-/// A logical thread is bound to one CPU or to none: of several it takes any.
+/// A logical thread is bound to one CPU or to none. A set of several CPUs unbinds it.
 inline int bind_this_thread(const cpuset& cpus) noexcept {
     model::world* w = model::world::current();
     if (w == nullptr) return 0;
@@ -123,7 +129,7 @@ inline int bind_this_thread(const cpuset& cpus) noexcept {
     return 0;
 }
 
-inline int bind_thread(long /*tid*/, const cpuset& /*cpus*/) noexcept { return 0; } // nobody asks where it may run
+inline int bind_thread(long /*tid*/, const cpuset& /*cpus*/) noexcept { return 0; } // no test depends on it
 
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     model::world* w = model::world::current();
@@ -152,4 +158,4 @@ inline void yield_this_thread() noexcept {
     if (model::world* w = model::world::current()) w->yield();
 }
 
-} // namespace cmwq::inline CMWQ_NS::detail
+}}} // namespace cmwq::CMWQ_NS::detail

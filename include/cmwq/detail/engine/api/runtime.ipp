@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of cmwq::runtime and freeze_guard.
+#pragma once
+
+#include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/runtime/checks.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/global.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/runtime/settings.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/runtime.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS {
+
+CMWQ_INLINE runtime::runtime(runtime_options options)
+    : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
+
+CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
+    : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
+
+CMWQ_INLINE runtime::~runtime() {
+    // In a forked child there is no thread to join, and threads that do not exist here may hold locks.
+    // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
+    if (core_->is_dead()) core_.release();
+}
+
+CMWQ_API detail::runtime_core& detail::runtime_access::core_of(const runtime& rt) noexcept { return *rt.core_; }
+
+namespace detail {
+inline constinit per_process<runtime, lock_rank::once> global_runtime;
+
+// The options of configure_global(); null: it was not called. Read and written under the lock under which that runtime
+// is made. Not destroyed, because the first use of the runtime may come while static objects are destroyed.
+inline constinit atomic<const runtime_options*> options_of_global_runtime{nullptr};
+
+} // namespace detail
+
+// The environment variable takes precedence over configure_global(): the user of a program overrides its author, as
+// with the boot parameters of a kernel.
+CMWQ_INLINE runtime* runtime::make_global() {
+    const runtime_options* const said = detail::options_of_global_runtime.load(detail::relaxed);
+    runtime_options o = said == nullptr ? runtime_options{} : *said;
+    const char* const text = detail::environment_variable("CMWQ");
+    if (text == nullptr) return new runtime(std::move(o), detail::made_for::process);
+    o = detail::settings("the environment variable CMWQ", text).over(std::move(o));
+    try {
+        return new runtime(std::move(o), detail::made_for::process);
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(std::string(e.what()) + "; the environment variable CMWQ says '" + text + "'");
+    }
+}
+
+CMWQ_INLINE void runtime::configure_global(runtime_options options) {
+    detail::check_options(options);
+    std::unique_ptr<const runtime_options> now = std::make_unique<const runtime_options>(std::move(options));
+    const bool in_time = detail::global_runtime.if_not_made([&] {
+        // [LOCK] A child of fork() finds the old pointer or the new one.
+        now.reset(detail::options_of_global_runtime.exchange(now.release(), detail::acq_rel));
+    });
+    if (!in_time) {
+        throw std::logic_error(
+            "cmwq: the process-wide runtime has been made already: runtime::configure_global() comes "
+            "before its first use, and that of queues on it");
+    }
+}
+
+CMWQ_INLINE runtime& runtime::global() {
+    return detail::global_runtime.get([] { return make_global(); }, [] { detail::runtime_core::stay_loaded(); });
+}
+
+CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->env().cpus.cpus(); }
+
+CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->placing().unbound_cpus(); }
+
+CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) { core_->placing().set_unbound_cpus(cpus); }
+
+CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->placing().default_scope(); }
+
+CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) { core_->placing().set_default_scope(scope); }
+
+CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
+
+CMWQ_INLINE void runtime::refresh_topology() { core_->check_cpus(); }
+
+CMWQ_INLINE void runtime::freeze() { core_->freeze(); }
+
+CMWQ_INLINE bool runtime::frozen() const noexcept { return core_->is_frozen(); }
+
+CMWQ_INLINE bool runtime::wait_frozen() { return core_->wait_frozen(0); }
+
+CMWQ_INLINE bool runtime::wait_frozen_for_ns(std::int64_t ns) {
+    constexpr std::int64_t never = std::int64_t{1} << 61; // can be added to the current time without overflow
+    return core_->wait_frozen(detail::steady_now() + std::min(ns, never));
+}
+
+CMWQ_INLINE void runtime::thaw() { core_->thaw(); }
+
+CMWQ_INLINE freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
+    rt.freeze();
+    try {
+        static_cast<void>(rt.wait_frozen());
+    } catch (...) {
+        rt.thaw();
+        throw;
+    }
+}
+
+CMWQ_INLINE freeze_guard::~freeze_guard() { runtime_.thaw(); }
+
+CMWQ_INLINE std::string runtime::dump() const { return core_->dump(); }
+
+CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }
+
+}} // namespace cmwq::CMWQ_NS

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of diagnosis_thread: its start, its loop, and the check of queues at their limit.
+#pragma once
+
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/queue/queue_list.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
+    const std::int64_t due = waits_due_.load(relaxed);
+    if (due != 0 && due <= when) return;
+    waits_due_.store(when, seq_cst); // [WATCH-2]
+    notify();
+}
+
+CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
+    const std::int64_t interval = backlog_interval();
+    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-3]
+    std::int64_t none = 0;
+    if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) notify(); // [WATCH-2]
+}
+
+// [WATCH-2] The caller writes the time that is due, then reads exists_. The manager thread writes exists_, then creates
+// the thread, which reads that time. All are seq_cst. So either the caller sees exists_, and leaves a permit that the
+// thread finds even if it has not started yet; or the caller wakes the manager thread, and the time is visible to the
+// manager thread, and to a thread that is just being created.
+CMWQ_INLINE void diagnosis_thread::notify() noexcept {
+    if (exists_.load(seq_cst)) sleep_.unpark();
+    else env_.requests.wake_manager();
+}
+
+// How long a queue at its limit may stand still, nanoseconds; 0: for ever.
+CMWQ_INLINE std::int64_t diagnosis_thread::backlog_limit() const noexcept { return env_.options.watchdog.count() / 3; }
+
+CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
+    const std::int64_t limit = backlog_limit();
+    return limit == 0 ? 0 : std::max(limit / 4, std::int64_t{1'000'000});
+}
+
+CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
+    if (exists_.load(relaxed)) return 0;                                                   // only this thread writes it
+    const std::int64_t due = sooner(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
+    if (due == 0 || now < due) return due;
+    exists_.store(true, seq_cst); // [WATCH-2]
+    const int error = env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
+    if (error == 0) return 0;
+    exists_.store(false, seq_cst); // [UNIFORM]
+    env_.events.no_thread(0, error);
+    constexpr std::int64_t pause = 100'000'000;
+    return now + pause;
+}
+
+CMWQ_INLINE void diagnosis_thread::stop() noexcept {
+    if (!exists_.load(relaxed)) return;
+    stop_.store(true, release); // [STOP]
+    sleep_.unpark();
+    thread_.join();
+}
+
+CMWQ_INLINE void diagnosis_thread::thread_main(void* self) { static_cast<diagnosis_thread*>(self)->serve(); }
+
+CMWQ_INLINE void diagnosis_thread::serve() noexcept {
+    thread_attributes a{.own = env_.threads.own()};
+    std::snprintf(a.name, sizeof a.name, "cmwq/watch");
+    env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    // It has the CPUs of the manager thread, which created it and may have been bound to others since.
+    tid_.store(this_thread_id(), release); // [TID-1]
+    env_.requests.request_cpu_check();
+    while (!stop_.load(acquire)) { // [STOP]
+        const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
+        const std::int64_t next = sooner(waits, backlogs);
+        if (next == 0) sleep_.park();
+        else sleep_.park_until(next);
+    }
+}
+
+CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
+    const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
+    if (due == 0 || now < due) return due;
+    backlog_due_.store(0, seq_cst); // [WATCH-3] first: a queue that reaches its limit during the check sets it again
+    const std::int64_t interval = backlog_interval();
+    if (!look_at_backlogs(interval)) return backlog_due_.load(relaxed);
+    std::int64_t none = 0;
+    backlog_due_.compare_exchange_strong(none, now + interval, relaxed, relaxed);
+    return backlog_due_.load(relaxed);
+}
+
+// Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
+// because each takes one to three system calls. Queues may change or be destroyed meanwhile; but a queue whose runs are
+// the same afterwards has not. Returns whether another check is needed.
+CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcept {
+    struct standstill {
+        const queue_core* queue;
+        std::size_t first, last; // its runs
+        bool blocked = true;
+    };
+    const std::int64_t limit = backlog_limit();
+    bool any = false;
+    std::string saturated;
+    try {
+        std::vector<seen_run> runs;
+        std::vector<standstill> suspects;
+        queues_.for_each([&](queue_core& q) {
+            const std::size_t first = runs.size();
+            any |= q.watch_backlog(runs);
+            if (runs.size() != first) suspects.push_back({&q, first, runs.size()});
+            else static_cast<void>(q.note_standstill(false, passed, limit));
+        });
+        for (standstill& s : suspects) {
+            for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].by->probe.blocked();
+        }
+        std::ranges::sort(suspects, std::less<>(), &standstill::queue);
+        queues_.for_each([&](queue_core& q) {
+            const auto s = std::ranges::lower_bound(suspects, &q, std::less<>(), &standstill::queue);
+            if (s == suspects.end() || s->queue != &q) return;
+            for (std::size_t i = s->first; i < s->last && s->blocked; ++i) {
+                s->blocked = runs[i].by->pool.goes_on(runs[i]);
+            }
+            if (!q.note_standstill(s->blocked, passed, limit) || !saturated.empty()) return;
+            if (!q.first_report(event::kind::saturated)) return;
+            saturated = "cmwq: " + describe_queue(q.name) + " is at its limit, max_active " +
+                        std::to_string(q.max_active()) +
+                        ", and all of its items that run have been blocked for long; others wait behind them";
+        });
+    } catch (const std::bad_alloc&) {
+        any = true; // the next check tries again
+    }
+    if (!saturated.empty()) env_.events.report(event::kind::saturated, 0, 0, [&] { return saturated; });
+    return any;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

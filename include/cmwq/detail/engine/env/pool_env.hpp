@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_env: the parts of a runtime that its pools use.
+#pragma once
+
+#include <cmwq/detail/engine/env/cpu_map.hpp>
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/env/event_reporter.hpp>
+#include <cmwq/detail/engine/env/service_requests.hpp>
+#include <cmwq/detail/engine/env/thread_budget.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/runtime_options.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class pool_table;
+
+/// References only: the runtime owns the parts, and outlives its pools. A test may make the parts without a runtime.
+struct pool_env {
+    const runtime_options& options;
+    cpu_map& cpus;
+    thread_budget& threads;
+    service_requests& requests;
+    event_reporter& events;
+    diagnosis_thread& diagnosis;
+    pool_table& pools;
+
+    /// The clock of timers and idle timeouts, nanoseconds.
+    [[nodiscard]] std::int64_t now() const noexcept {
+        return options.clock == nullptr ? steady_now() : options.clock->now();
+    }
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of item_pool that work on its lists, under its lock: how items are accepted, become active, run and leave.
+#pragma once
+
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+
+#include <exception>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+// Moves the items of the inbox to the worklist or to inactive lists, and serves the grants. After this every item whose
+// push has completed is on a list of this pool. A caller that is not a counted worker calls notify_locked() before it
+// unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_, so other threads could not see
+// them.
+CMWQ_INLINE void item_pool::drain_locked(deferred& d) noexcept {
+    drain_inbox_locked();
+    // The grants come second, because the item that uses a granted slot has waited for its queue's limit: it goes
+    // behind all items that have come in until now.
+    if (!grants_.empty()) drain_grants_locked(d);
+}
+
+CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
+    nr_activated_ = 0;
+    work_base* w = inbox_.take_all();
+    if (w == nullptr) return;
+    while (w != nullptr) {
+        work_base* next = inbox_.unlink_next(*w);
+        accept_locked(*w);
+        w = next;
+    }
+    publish_pending_locked();
+}
+
+// Serves the grants: each of these pwqs comes with a slot.
+CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
+    while (pool_workqueue* p = grants_.take_all()) {
+        while (p != nullptr) {
+            pool_workqueue* next = grants_.unlink_next(*p);
+            p->slots->grant_received(*p);
+            if (p->inactive.empty() || p->frozen || p->held_back) { // its items were cancelled, or must wait
+                give_back_slot(*p, d);
+            } else {
+                ++p->nr_active;
+                activate_first_locked(*p);
+                activate_locked(*p); // or registers the pwq for the next slot, behind the others
+            }
+            p = next;
+        }
+    }
+    publish_pending_locked();
+}
+
+// Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
+CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
+    if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
+    ++pwq.nr_active;
+    return true;
+}
+
+// If this pool is granted the slot again, the grant is in grants_ after the call.
+CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
+    if (item_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.notify(*p);
+}
+
+// An item of `pwq` is no longer active. The caller then calls publish_pending_locked() and notify_locked(), or takes
+// pending items itself.
+//
+// The next item of the queue goes behind all items that have come in. So a queue with a long backlog never occupies
+// more of the worklist than its active items, and an item of another queue starts behind those.
+CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    if (--pwq.nr_active == 0 && pwq.frozen) env_.requests.request_freeze_check();
+    if (pwq.slots != nullptr) {
+        give_back_slot(pwq, d);
+        if (grants_.empty()) return;
+        drain_inbox_in_time_locked(pwq.slots->max());
+        drain_grants_locked(d);
+    } else if (!pwq.inactive.empty()) {
+        drain_inbox_in_time_locked(pwq.max_active);
+        activate_locked(pwq);
+        publish_pending_locked();
+    }
+}
+
+// The cache line of the inbox belongs to the producers. So the inbox is not drained before each item that becomes
+// active, but once for each eighth of the limit.
+CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept {
+    if (++nr_activated_ >= limit / 8) drain_inbox_locked();
+}
+
+// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
+CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    std::uint64_t p = work_access::location_of(w) | std::uint64_t{pwq.colors.enter()} << location::color_shift;
+    if (pwq.inactive.empty() && take_slot_locked(pwq)) {
+        p |= location::on_worklist;
+        push_active_locked(pwq, w);
+    } else {
+        p |= location::on_inactive;
+        pwq.inactive.push_back(w);
+        pwq.queue->note_backlog();
+    }
+    work_access::set_location(w, p);
+}
+
+CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    ++pwq.nr_waiting;
+    worklist_.push_back(w);
+}
+
+CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
+    --work_access::pwq(w)->nr_waiting;
+    for (worker* k = cursors_; k != nullptr; k = k->next_cursor) {
+        if (k->cursor == &w) k->cursor = worklist_.prev(w);
+    }
+    worklist_.remove(w);
+}
+
+// Makes the first inactive item active. The caller has taken a slot for it.
+CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+    work_base& w = *pwq.inactive.pop_front();
+    push_active_locked(pwq, w);
+    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+}
+
+// Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
+CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
+    while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
+}
+
+// The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
+CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
+    pwq.colors.leave(color, d);
+    if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
+}
+
+// Whether the item is on a list of this pool.
+CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
+    const std::uint64_t p = work_access::location_of(w);
+    return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
+}
+
+CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
+    if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
+    while (work_base* w = worklist_.front()) {
+        if (unlist_to_run_locked(*w)) return w;
+    }
+    return nullptr;
+}
+
+// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
+// runs it afterwards.
+CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
+    leave_worklist_locked(w);
+    nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // relaxed: a lower number wakes no thread
+    const std::uint64_t p = work_access::location_of(w);
+    worker* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
+    if (runner == nullptr) return true;
+    // An item never runs twice at the same time: this instance waits for the worker that still runs the item.
+    runner->scheduled.push_back(w);
+    work_access::set_location(w, location::with_list(p, location::on_worker));
+    return false;
+}
+
+// Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
+// be destroyed after f.
+template <class F>
+void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
+    for (item_waiter** link = &item_waiters_; *link != nullptr;) {
+        item_waiter* iw = *link;
+        if (iw->item == &w) {
+            *link = iw->next;
+            f(*iw);
+        } else {
+            link = &iw->next;
+        }
+    }
+}
+
+// --- runs ------------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    const std::uint64_t p = work_access::location_of(w);
+    const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
+    self.current_pwq = &pwq;
+    self.current_color = location::color_of(p);
+    self.function = r.function;
+    self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.description[0] = 0;
+    self.own_item = &w;
+    if (!r.owns_itself) {
+        self.current.store(&w, relaxed); // [RUN-1] relaxed: clear_pending() below releases it
+        running_.add(self);
+    }
+    if ((p & location::has_waiters) != 0) {
+        take_waiters_locked(w, [&](item_waiter& iw) {
+            iw.runner = &self;
+            iw.next = self.waiters;
+            self.waiters = &iw;
+        });
+    }
+    ++pwq.nr_started;
+    nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
+    work_access::set_location(w, id_ << location::id_shift);
+    work_access::clear_pending(w); // [PEND-2]
+    return r;
+}
+
+CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& r) {
+    if (r.sink.call == nullptr) return false;
+    try {
+        r.function(r.item);
+    } catch (...) {
+        if (r.owns_itself) self.own_item = nullptr;
+        r.sink.call(r.sink.context, std::current_exception());
+    }
+    return true;
+}
+
+CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
+    pool_workqueue& pwq = *self.current_pwq;
+    forget_item_locked(self);
+    ++pwq.nr_completed;
+    nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
+    while (item_waiter* iw = self.waiters) {
+        self.waiters = iw->next;
+        iw->happened(d);
+    }
+    end_active_locked(pwq, d);
+    self.current_pwq = nullptr;
+    leave_locked(pwq, self.current_color, d);
+}
+
+// Resets the worker's pointers to its item, which may be destroyed or reused from here on.
+CMWQ_INLINE void item_pool::forget_item_locked(worker& self) noexcept {
+    self.own_item = nullptr;
+    if (self.current.load(relaxed) == nullptr) return;
+    running_.remove(self);
+    self.current.store(nullptr, release); // [RUN-2]
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of item_pool for the watchdog and the diagnosis thread: stalls, and queues that stay at their limit.
+#pragma once
+
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
+    const std::uint64_t started = nr_started_.load(relaxed);
+    if (limit == 0 || started != started_seen_ || !pending()) {
+        started_seen_ = started;
+        stalled_for_ = 0;
+        return false;
+    }
+    stalled_for_ += passed;
+    if (stalled_for_ < limit) return false;
+    stalled_for_ = 0; // reported again after the same time
+    return true;
+}
+
+CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
+    constexpr std::size_t max_lines = 24;
+    struct line {
+        unsigned id;
+        bool is_rescue_record, counted;
+        long tid;
+        void (*function)(work_base&);
+        char queue[64], description[sizeof worker::description];
+    };
+    line lines[max_lines + 1]; // the last one is for the first pending item
+    std::size_t n = 0, busy = 0, waiting = 0;
+    worker_counts now;
+    const auto name_queue = [](line& l, const queue_core& q) {
+        std::snprintf(l.queue, sizeof l.queue, "%s", q.name.c_str());
+    };
+    bool has_first = false;
+    {
+        deferred d;
+        if (!lock_for_service())
+            return "a worker of low priority, of the pool of " + cpus + ", holds the lock of the pool and gets no CPU";
+        const scoped_lock g(lock_, adopt_lock); // only copies: formatting takes time and is done without the lock
+        drain_locked(d);                        // items in the inbox are pending, too
+        notify_locked(d);
+        busy = busy_.size();
+        now = worker_counts_locked();
+        waiting = worklist_.size();
+        if (const work_base* first = worklist_.front(); first != nullptr) {
+            has_first = true;
+            lines[max_lines].function = work_access::run(*first);
+            name_queue(lines[max_lines], *work_access::pwq(*first)->queue);
+        }
+        for (worker* w = busy_.front(); w != nullptr && n < max_lines; w = busy_.next(*w)) {
+            if (w->current_pwq == nullptr) continue;
+            line& l = lines[n++];
+            l.id = w->id;
+            l.is_rescue_record = w->is_rescue_record;
+            l.counted = w->counted.load(relaxed);
+            l.tid = w->probe.tid();
+            l.function = w->function;
+            name_queue(l, *w->current_pwq->queue);
+            std::copy_n(w->description, sizeof l.description, l.description);
+        }
+    }
+    std::string text = "the pool of " + cpus;
+    text += ": " + std::to_string(waiting) + " items wait";
+    if (has_first) {
+        text += ", the first one is " + describe_function(lines[max_lines].function) + " of " +
+                describe_queue(lines[max_lines].queue);
+    }
+    text += "; " + std::to_string(busy) + " workers are busy, " + std::to_string(now.idle) + " idle";
+    if (now.short_of_threads) text += "; another one could not be made";
+    for (std::size_t i = 0; i < n; ++i) {
+        const line& l = lines[i];
+        text += "\n  ";
+        text += l.is_rescue_record ? "rescuer" : "worker " + std::to_string(l.id);
+        if (l.tid != 0) text += ", thread " + std::to_string(l.tid) + ", " + describe_activity(l.tid);
+        text += ": " + describe_function(l.function) + " of " + describe_queue(l.queue);
+        if (l.description[0] != 0) text += " (" + std::string(l.description) + ")";
+    }
+    if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
+    return text;
+}
+
+CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
+                                                     std::size_t room) noexcept {
+    const scoped_lock g(lock_);
+    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
+              .all_run = pwq.nr_waiting == 0};
+    if (!b.all_run) return b;
+    for (worker* w = busy_.front(); w != nullptr; w = busy_.next(*w)) {
+        if (w->current_pwq != &pwq) continue;
+        if (b.runs < room) to[b.runs] = {w, &pwq, w->nr_runs.load(relaxed)};
+        ++b.runs;
+    }
+    return b;
+}
+
+CMWQ_INLINE bool item_pool::goes_on(const seen_run& r) const noexcept {
+    const scoped_lock g(lock_);
+    return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

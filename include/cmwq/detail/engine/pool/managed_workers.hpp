@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// managed_workers: concurrency management. The pool keeps as many runnable workers as it has CPUs, and replaces blocked
+// workers. Bound and elastic queues use it.
+#pragma once
+
+#include <cmwq/detail/ds/arming.hpp>
+#include <cmwq/detail/engine/pool/busy_workers.hpp>
+#include <cmwq/detail/engine/pool/rescuable_pool.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The detector that found a blocked worker. The third one, the guard, is not a caller of check_for_blocked().
+enum class detector : unsigned char { sentinel, monitor };
+
+/// What a detector found.
+enum class finding : unsigned char {
+    nothing_pending, ///< no item is pending
+    running,         ///< enough counted workers run, or wait for a CPU
+    all_blocked,     ///< too few counted workers run, but so many are blocked that one may return at any moment
+    replaced,        ///< too few counted workers ran; a spare has been woken
+    no_spare,        ///< the same, but no worker is idle: the manager thread has been asked for one
+};
+
+/// A pool that counts its running workers and replaces the blocked ones.
+///
+/// Thread safety: as item_pool. The sentinels and the monitor read the pool without its lock, also after the registry
+/// has given the record to another pool. Letters as in worker.hpp; S is the service thread as monitor.
+class managed_workers : public rescuable_pool {
+public:
+    /// Sets the attributes of the pool's threads, and the indices of the CPUs whose sentinels watch the pool. Called
+    /// before the first use, and again when the registry reuses the record of a pool that has ended. Throws
+    /// std::bad_alloc; nothing has changed then.
+    void configure(pool_spec spec, const cpuset& watching) CMWQ_EXCLUDES(lock_);
+    /// Calls f(index) for the CPUs whose sentinels watch this pool. `near`: the CPUs of its pod (all watching CPUs if
+    /// the pod has none). `far`: the others, which can only lend their CPU.
+    enum class sentinel_range : unsigned char { near = 1, far = 2, all = 3 };
+    template <class F>
+    void for_each_sentinel(sentinel_range which, F&& f) const;
+
+    /// The CPU of a bound pool came or went. Without its CPU the pool is not managed: blocked workers are not replaced,
+    /// every pending item gets a worker, and the workers run where they can.
+    void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool is_associated() const noexcept { return associated_.load(seq_cst); } // [CPU-1]
+
+    [[nodiscard]] managed_workers* as_managed() noexcept override { return this; }
+
+    // --- sentinels ---------------------------------------------------------------------------------------------------
+
+    /// Uncounts blocked workers, and wakes a spare if too few workers run. Lock-free: an idle-class thread that holds a
+    /// lock may not run again for a second. `insist`: wakes a spare even if one of many blocked workers is likely to
+    /// return soon.
+    finding check_for_blocked(detector who, bool insist) noexcept;
+    /// [ARM-3] A sentinel that was armed for this pool is about to sleep.
+    void disarmed() noexcept { armed_.disarm(); }
+    /// A CPU outside the pod has been idle for a moment: starts one more worker. False: as many workers run as the
+    /// pool's threads may use CPUs.
+    bool lend_cpu() noexcept;
+    [[nodiscard]] int nr_running() const noexcept { return nr_running_.load(relaxed); }
+
+    // --- blocking regions --------------------------------------------------------------------------------------------
+
+    void block_begins(worker& self) noexcept override;
+    void block_ends(worker& self) noexcept override;
+
+    // --- the monitor -------------------------------------------------------------------------------------------------
+
+    monitor_findings look_after(std::int64_t passed) noexcept override CMWQ_EXCLUDES(lock_);
+    void reset_learned_limit() noexcept override { limit_.store(width_.load(relaxed), relaxed); }
+
+    [[nodiscard]] pool_stats stats() const noexcept override;
+    /// The learned limit of active workers.
+    [[nodiscard]] int limit() const noexcept { return limit_.load(relaxed); }
+
+protected:
+    managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what);
+
+    // --- for the loop of a worker ------------------------------------------------------------------------------------
+
+    [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
+    /// Whether more workers may run beside the running ones.
+    [[nodiscard]] bool wants_more_running() const noexcept {
+        return !is_associated() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-2]
+    }
+    [[nodiscard]] int nr_at_work() const noexcept {
+        return is_associated() ? nr_running_.load(relaxed) : nr_busy_.load(relaxed);
+    }
+    void work_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void work_ends_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void run_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void run_ended_locked(worker& self) noexcept CMWQ_REQUIRES(lock_) { count(self); } // even if it was uncounted
+    void lock_after_run(worker& self) noexcept CMWQ_ACQUIRE(lock_);
+    void idle_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    /// Items are pending behind running workers: arms the sentinels and the monitor.
+    void detectors_needed() noexcept;
+    /// Items are pending: wakes an idle worker or requests one, or leaves the items to running workers and the
+    /// detectors.
+    void wake_a_worker() noexcept;
+
+    [[nodiscard]] pool_snapshot current_snapshot_locked() const noexcept final CMWQ_REQUIRES(lock_) {
+        return snapshot_locked();
+    }
+    void watch_for_blocks() noexcept final { detectors_needed(); }
+    [[nodiscard]] bool reserve_record(std::size_t n) noexcept final { return countable_workers_.reserve(n); }
+    [[nodiscard]] bool lacks_running_workers() const noexcept final {
+        return !is_associated() || nr_running_.load(relaxed) < width_.load(relaxed);
+    }
+
+private:
+    void count(worker& w) noexcept;
+    bool uncount(worker& w) noexcept;
+    [[nodiscard]] bool sentinel_works() const noexcept;
+    bool start_spare() noexcept;
+    void raise_limit(int to) noexcept;
+    void arm_far_sentinels() const noexcept;
+    void expire_may_block(std::int64_t threshold) noexcept;
+    [[nodiscard]] bool stalled_since_last_time() noexcept;
+    bool look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
+    void look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept;
+    void learn_limit() noexcept CMWQ_EXCLUDES(lock_);
+
+    // A: read without the lock. A late reader may read the values of another pool that uses the record now; that is
+    // harmless.
+    atomic<int> width_{1};          // CPUs of the pod, or fewer because of the quota
+    atomic<int> max_running_{1};    // the same for all CPUs that its threads may use: no CPU is lent beyond that
+    atomic<bool> associated_{true}; // its CPU is present, or it is not the pool of one CPU
+    arming armed_;                  // set while its sentinels are armed, so that a producer need not check each of them
+    const std::unique_ptr<atomic<std::uint64_t>[]> near_; // a bit for each CPU index of the runtime
+    const std::unique_ptr<atomic<std::uint64_t>[]> far_;  // likewise
+
+    alignas(cache_line) atomic<int> nr_running_{0}; // A: counted workers
+    atomic<int> limit_{1};                          // A: learned limit of active workers
+    busy_workers<worker> countable_workers_;        // A: workers that may be counted; changed under L
+    atomic<bool> overdue_{false};                   // A: one more worker may start; reset when it has
+    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
+
+    std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
+    std::uint64_t started_before_ = 0;                      // S: nr_started_ at the last check for overdue items
+    std::int64_t waiting_for_ = 0;                          // S: nanoseconds in which no item was started
+    double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: moving sums, nanoseconds
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

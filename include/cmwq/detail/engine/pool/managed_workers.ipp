@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of managed_workers: counting the running workers, and replacing blocked ones.
+#pragma once
+
+#include <cmwq/detail/engine/pool/managed_workers.hpp>
+#include <cmwq/detail/engine/pool/sentinel.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <bit>
+#include <memory>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what)
+    : rescuable_pool(env, id, number, what),
+      near_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)),
+      far_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)) {}
+
+CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watching) {
+    cpuset near;
+    for (const unsigned index : watching) {
+        if (spec.pod.contains(env_.cpus.number_of(index))) near.insert(index);
+    }
+    if (near.empty()) near = watching;
+    const cpuset far = watching - near;
+    const scoped_lock g(lock_);
+    set_spec_locked(spec); // `spec` now has the former attributes, which are freed without the lock
+    width_.store(spec_.width, relaxed);
+    max_running_.store(env_.cpus.width_of(spec_.cpus), relaxed);
+    limit_.store(spec_.width, relaxed);
+    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+        std::uint64_t words[2] = {};
+        for (unsigned bit = 0; bit < 64; ++bit) {
+            if (near.contains(i + bit)) words[0] |= std::uint64_t{1} << bit;
+            if (far.contains(i + bit)) words[1] |= std::uint64_t{1} << bit;
+        }
+        near_[i / 64].store(words[0], relaxed);
+        far_[i / 64].store(words[1], relaxed);
+    }
+}
+
+template <class F>
+void managed_workers::for_each_sentinel(sentinel_range which, F&& f) const {
+    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+        std::uint64_t word = which != sentinel_range::far ? near_[i / 64].load(relaxed) : 0;
+        if (which != sentinel_range::near) word |= far_[i / 64].load(relaxed);
+        for (; word != 0; word &= word - 1) {
+            f(i + static_cast<unsigned>(std::countr_zero(word)));
+        }
+    }
+}
+
+// --- for the loop of a worker ----------------------------------------------------------------------------------------
+
+CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
+    return {.pending = static_cast<unsigned>(worklist_.size()),
+            .managed = is_associated(),
+            .width = width_.load(relaxed),
+            .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
+            .active = static_cast<int>(busy_.size()),
+            .limit = limit_.load(relaxed),
+            .idle = static_cast<int>(idle_.size()),
+            .creating = creating_,
+            .overdue = overdue_.load(relaxed)};
+}
+
+CMWQ_INLINE void managed_workers::work_begins_locked(worker& self) noexcept {
+    countable_workers_.add(self);
+    count(self);
+}
+
+CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
+    countable_workers_.remove(self);
+    uncount(self);
+}
+
+CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
+    if (overdue_.load(relaxed)) overdue_.store(false, relaxed);
+    self.cpu_intensive = self.current_pwq->queue->cpu_intensive;
+    if (self.cpu_intensive) uncount(self);
+}
+
+// Waiting for the pool lock must not count as blocking in an item. Otherwise learn_limit() would keep many workers for
+// the only reason that they contend for the lock.
+CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
+    self.finishing.store(true, relaxed);
+    if (!lock_.try_lock()) {
+        const std::int64_t began = steady_now();
+        lock_.lock();
+        self.excluded_time += steady_now() - began;
+    }
+    self.finishing.store(false, relaxed);
+}
+
+CMWQ_INLINE void managed_workers::idle_begins_locked(worker& self) noexcept { self.idle_began = steady_now(); }
+
+CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
+    const int width = width_.load(relaxed);
+    // [IDLE-1] The producer has pushed, then it reads nr_running_; pairs [IDLE-2], where a worker counts itself down
+    // and then reads the inbox. All four are seq_cst: at least one of the two threads sees the other's write.
+    if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
+        detectors_needed(); // the item waits behind running workers, which may block, or behind many blocked ones
+        return;
+    }
+    if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
+    else ask_for_worker();
+}
+
+// --- counting --------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
+    if (w.is_rescue_record) return;      // counts also without its CPU, so that the count is right when the CPU is back
+    if (w.counted.load(relaxed)) return; // other threads only clear it
+    nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] before the flag: no thread counts down what was not counted up
+    w.counted.store(true, release);      // [COUNT-1]
+}
+
+// [COUNT-1] The thread that resets the flag counts down. [IDLE-2] It must then check whether items are pending.
+CMWQ_INLINE bool managed_workers::uncount(worker& w) noexcept {
+    if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
+    nr_running_.fetch_sub(1, seq_cst);
+    return true;
+}
+
+// --- detectors -------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void managed_workers::detectors_needed() noexcept {
+    if (!is_associated()) return; // no detector is needed: every item gets a worker
+    // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
+    // many; the caller may be a producer, so it does not arm them.
+    if (const arming::ticket t = armed_.arm(); t != arming::none) {
+        for_each_sentinel(sentinel_range::near, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+        armed_.answer(t);
+    }
+    env_.requests.arm_monitor();
+}
+
+CMWQ_INLINE void managed_workers::arm_far_sentinels() const noexcept {
+    for_each_sentinel(sentinel_range::far, [this](unsigned index) { env_.pools.sentinel_at(index).arm(); });
+}
+
+// Whether a sentinel of the pod watches the pool.
+CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
+    bool works = false;
+    for_each_sentinel(sentinel_range::near, [&](unsigned index) { works |= env_.pools.sentinel_at(index).works(); });
+    return works;
+}
+
+CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
+    int seen = limit_.load(relaxed);
+    while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
+}
+
+// A CPU is idle although items are pending: raises the limit to at least one more worker than are active.
+CMWQ_INLINE bool managed_workers::start_spare() noexcept {
+    raise_limit(nr_busy_.load(relaxed) + 1);
+    worker* idle = next_idle_.load(seq_cst); // [IDLE-1]
+    if (idle == nullptr) {
+        ask_for_worker();
+        return false;
+    }
+    spare_wakeups_.fetch_add(1, relaxed);
+    idle->sleep.unpark();
+    return true;
+}
+
+CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    associated_.store(with_its_cpu, seq_cst); // [CPU-1]
+    if (!pending()) return;
+    drain_locked(d);
+    notify_locked(d); // items that waited behind a running worker need not wait any more
+}
+
+// --- detectors -------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist) noexcept {
+    if (!pending()) return finding::nothing_pending;
+    const int width = width_.load(relaxed);
+    if (is_associated()) {
+        atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
+        int running = 0;
+        countable_workers_.for_each([&](worker& w) {
+            if (!w.counted.load(acquire)) return true; // [HINT]
+            // A worker that waits for the lock of the pool will run in a moment. Only a hint, so the load of
+            // `finishing` is relaxed; it comes after the probe.
+            if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < width;
+            if (uncount(w)) found.fetch_add(1, relaxed);
+            return true;
+        });
+        // [UNIFORM] Enough workers run, or a worker has just started.
+        if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
+        if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
+    }
+    return start_spare() ? finding::replaced : finding::no_spare;
+}
+
+CMWQ_INLINE bool managed_workers::lend_cpu() noexcept {
+    if (nr_running_.load(relaxed) >= max_running_.load(relaxed)) return false;
+    start_spare();
+    return true;
+}
+
+CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
+    if (!uncount(self)) return;
+    const int width = width_.load(relaxed);
+    if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
+    by_guard_.fetch_add(1, relaxed);
+    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
+    else detectors_needed(); // the sentinel checks whether the CPU stays idle
+}
+
+CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {
+    if (!self.cpu_intensive) count(self);
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

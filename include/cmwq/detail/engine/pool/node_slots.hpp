@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// node_slots: limits how many items of a queue are active in the pools of one NUMA node, and keeps the pwqs that wait
+// for a slot.
+#pragma once
+
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/ds/intrusive_list.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class pool_workqueue;
+class item_pool;
+struct slot_tag;
+
+/// A queue has one of these for each NUMA node, and one for the pools that span nodes. A pwq that needs a slot and gets
+/// none is appended to a list. A slot that becomes free is granted to the pwq that has waited longest: that pwq is
+/// pushed to the grant inbox of its pool, which the next thread that takes the pool lock drains. So no thread ever
+/// needs two pool locks, and pwqs get slots in turn.
+///
+/// Any thread may call every member. The caller holds the pool lock of the pwq concerned, or no lock; the lock of this
+/// class is the innermost.
+/// Letters: N lock_ · A atomic
+class node_slots {
+public:
+    node_slots() noexcept = default;
+    node_slots(const node_slots&) = delete;
+    node_slots& operator=(const node_slots&) = delete;
+
+    /// Takes a slot for `p`, to which none has been granted. False: `p` waits for one.
+    [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// Gives a slot back. If the slot was granted to another pwq, returns the pool of that pwq, and the caller must
+    /// notify it as after a push.
+    [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
+        // [NODE-1] This thread counts down, then it reads the number of waiting pwqs; pairs [NODE-2], where a pwq is
+        // noted as waiting, and then the thread reads the count. All are seq_cst: either this thread sees the waiting
+        // pwq, or the other thread sees the free slot.
+        nr_.fetch_sub(1, seq_cst);
+        return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant(); // [NODE-1]
+    }
+    /// Grants a free slot to a waiting pwq, if there are both; returns as give_back(). After the limit has been raised,
+    /// call it until it returns null.
+    [[nodiscard]] item_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
+    /// `p` was taken from the inbox of grants: it may wait again.
+    void grant_received(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// `p` no longer needs a slot: stops its waiting.
+    void forget(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
+
+    void set_max(unsigned n) noexcept { max_.store(n, seq_cst); } // [LOCK]
+    [[nodiscard]] unsigned max() const noexcept { return max_.load(relaxed); }
+    [[nodiscard]] unsigned in_use() const noexcept { return nr_.load(relaxed); }
+
+private:
+    bool try_take() noexcept {
+        unsigned n = nr_.load(seq_cst);                                             // [NODE-2]
+        while (n < max_.load(seq_cst)) {                                            // [LOCK]
+            if (nr_.compare_exchange_weak(n, n + 1, seq_cst, seq_cst)) return true; // [NODE-2]
+        }
+        return false;
+    }
+
+    alignas(cache_line) atomic<unsigned> nr_{0}; // A
+    atomic<unsigned> max_{0};                    // A
+    atomic<unsigned> nr_waiting_{0};             // A: written under N
+    ranked_mutex<lock_rank::slots> lock_;
+    intrusive_list<pool_workqueue, slot_tag> waiting_ CMWQ_GUARDED_BY(lock_); // N
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_workqueue (pwq): the state of one queue in one pool. Its limit of active items, the items beyond the limit, and
+// the number of items of each flush color. The lock of the pool (letter L) guards all members without another letter.
+#pragma once
+
+#include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/color_ring.hpp>
+#include <cmwq/detail/engine/pool/node_slots.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class item_pool;
+class rescuable_pool;
+class queue_core;
+class worker;
+
+using item_list = intrusive_list<work_base, item_tag>;
+
+struct pwq_tag;
+struct grant_tag;
+struct rescue_tag;
+struct mayday_tag;
+struct waiting_tag;
+
+/// The state of one queue in one pool.
+///
+/// Letters: L the pool's lock · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
+/// the graph of waits
+class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
+                                                 public list_node<slot_tag>,
+                                                 public list_node<grant_tag>,
+                                                 public list_node<rescue_tag>,
+                                                 public list_node<mayday_tag> {
+public:
+    pool_workqueue(queue_core& q, item_pool& p, node_slots* shared_slots) noexcept
+        : queue(&q), pool(&p), slots(shared_slots) {}
+    pool_workqueue(const pool_workqueue&) = delete;
+    pool_workqueue& operator=(const pool_workqueue&) = delete;
+
+    // Read by producers, and written only rarely.
+    queue_core* const queue; // I
+    item_pool* const pool;   // I
+    node_slots* const slots; // I: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active
+    std::uint64_t serial = 0;             // WQ: numbers the pwqs of a queue in the order of their creation
+    worker* rescue_record = nullptr;      // L: if the queue has a rescuer: the record under which it runs items here
+    rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
+    unsigned max_active = 0;              // L: limit of items on the worklist or running, if the pwq shares no slots
+    bool plugged = false;   // L: of an ordered queue, waits until an older pwq has drained: no item becomes active
+    bool frozen = false;    // L: no item becomes active until the thaw
+    bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
+    bool detached = false;  // L: no item is queued here any more; the pwq is freed when it has drained
+    bool mayday = false;    // L: the rescuer has been called and has not left yet: the pwq must not be freed
+
+    // Written by workers for each item. On the same cache line as the members above they would make queueing a third
+    // slower.
+    alignas(cache_line) unsigned nr_active = 0; // L
+    unsigned nr_waiting = 0;                    // L: how many of the active items are on the worklist
+    item_list inactive;                         // L: items beyond the limit, in order
+    enum class slot_state : unsigned char { none, waiting, granted };
+    slot_state slot = slot_state::none; // N
+    color_ring colors;                  // L: counts every item from its acceptance until it leaves
+    std::uint64_t nr_started = 0;       // L
+    std::uint64_t nr_completed = 0;     // L
+
+    intrusive_list<worker, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
+    std::uint64_t searched_by = 0;               // G: the last search of the graph that has visited this pwq,
+    std::uint64_t searched_to = 0;               // G: and the youngest generation of colors that it covered
+
+    [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
+};
+
+/// Identifies a run, so that a thread can later check whether it goes on (item_pool::goes_on()).
+struct seen_run {
+    worker* by;
+    const pool_workqueue* pwq; ///< an address to compare with
+    std::uint64_t number;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

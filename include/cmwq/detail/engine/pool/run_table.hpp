@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// run_table: finds the worker of a pool that runs an item, in constant time even if many workers are blocked.
+#pragma once
+
+#include <cmwq/detail/engine/pool/worker.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// A hash table of the workers whose `current` is set, with `current` as key. Not thread-safe: the lock of the pool
+/// guards it. The pool enlarges it with the number of its workers, and allocates the memory without the lock. If there
+/// is no memory the table only gets slower.
+class run_table {
+public:
+    using buckets = std::unique_ptr<worker*[]>;
+
+    run_table() noexcept = default;
+    run_table(const run_table&) = delete;
+    run_table& operator=(const run_table&) = delete;
+
+    [[nodiscard]] worker* find(const work_base& w) const noexcept {
+        worker* k = *bucket_of(&w);
+        while (k != nullptr && k->current.load(relaxed) != &w) k = k->next_in_bucket;
+        return k;
+    }
+    /// Adds `k`, which has begun a run and has set `current`.
+    void add(worker& k) noexcept {
+        worker** const bucket = bucket_of(k.current.load(relaxed));
+        k.next_in_bucket = *bucket;
+        *bucket = &k;
+    }
+    /// Removes `k`, whose run has ended. Called before `current` is reset.
+    void remove(worker& k) noexcept {
+        worker** link = bucket_of(k.current.load(relaxed));
+        while (*link != &k) link = &(*link)->next_in_bucket;
+        *link = k.next_in_bucket;
+    }
+
+    /// Whether the table is too small for that number of workers.
+    [[nodiscard]] bool is_small_for(std::size_t nr_workers) const noexcept { return nr_workers > 2 * size_; }
+    /// Allocates buckets for about that number of workers; null: no memory. The caller holds no lock.
+    [[nodiscard]] static std::pair<buckets, std::size_t> make_room(std::size_t nr_workers) noexcept {
+        const std::size_t size = std::bit_ceil(nr_workers) * 2;
+        return {buckets(new (std::nothrow) worker* [size] {}), size};
+    }
+    /// Moves the table to `room`, and leaves the former buckets there, to be freed without the lock.
+    void move_to(std::pair<buckets, std::size_t>& room) noexcept {
+        if (room.first == nullptr || room.second <= size_) return;
+        worker** const old = table();
+        const std::size_t old_size = std::exchange(size_, room.second);
+        large_.swap(room.first);
+        for (std::size_t i = 0; i < old_size; ++i) {
+            while (worker* const k = old[i]) {
+                old[i] = k->next_in_bucket;
+                add(*k);
+            }
+        }
+    }
+
+private:
+    static constexpr std::size_t nr_small = 8;
+
+    [[nodiscard]] worker** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
+    [[nodiscard]] worker** bucket_of(const work_base* w) const noexcept {
+        const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(w));
+        const std::uint64_t mixed = address * 0x9e3779b97f4a7c15u; // the upper bits depend on the whole address
+        return &table()[mixed >> (64 - std::countr_zero(size_))];
+    }
+
+    std::size_t size_ = nr_small; // a power of two
+    mutable worker* small_[nr_small] = {};
+    buckets large_;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

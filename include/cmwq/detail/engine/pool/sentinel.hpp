@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// sentinel: the idle-class thread of a CPU. The scheduler runs it when nothing else on the CPU is runnable, that is,
+// when the last runnable worker has blocked. It then wakes a spare worker.
+#pragma once
+
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/ds/arming.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+struct pool_env;
+class managed_workers;
+
+/// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to
+/// check them.
+///
+/// It is in the idle class while it watches. When nothing has been pending for a while, the service thread takes it out
+/// of that class, where that is allowed: a thread of the idle class cannot end before it gets a CPU, and neither can
+/// its process.
+///
+/// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
+class sentinel {
+public:
+    sentinel(const pool_env& env, unsigned cpu) : env_(env), cpu_(cpu), cpus_{cpu} {}
+    ~sentinel();
+    sentinel(const sentinel&) = delete;
+    sentinel& operator=(const sentinel&) = delete;
+
+    /// Adds a pool to those that the sentinel watches. Throws std::bad_alloc. One caller at a time. `in_pod`: the CPU
+    /// belongs to the pool's pod; otherwise the pool's workers may run on the CPU, but it is not in the pod.
+    void watch(managed_workers& pool, bool in_pod);
+    /// Removes a pool. The sentinel may check the pool once more after that; records of pools are never freed.
+    void stop_watching(managed_workers& pool) noexcept;
+
+    /// Any thread: items are pending behind a running worker of this CPU. Costs one load while the sentinel is armed.
+    void arm() noexcept {
+        if (armed_.arm() != arming::none) sleep_.remind();
+    }
+
+    /// For the manager thread: starts the thread. Returns 0 or an errno.
+    int start() noexcept;
+    /// Whether the thread watches its CPU.
+    [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
+    [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
+    /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
+    void request_end() noexcept;
+    /// For the service thread: nothing has been pending for a while. Takes the thread out of the idle class, until
+    /// items are pending again.
+    void leave_idle_class() noexcept;
+    /// For ~runtime(): takes the thread out of the idle class, so that it can end on a busy CPU.
+    void leave_idle_class_to_end() noexcept { thread_.leave_idle_class(); }
+    void join() noexcept { thread_.join(); }
+    void forget_thread() noexcept { thread_.forget(); }
+
+private:
+    struct watched {
+        atomic<managed_workers*> pool{nullptr}; // A: null: the entry is free
+        atomic<bool> in_pod{true};              // A
+        watched* next = nullptr;                // I
+        bool insist = false;                    // S
+        std::uint64_t completed = 0;            // S
+        int idle_looks = 0;                     // S: checks in a row that found this CPU idle and the pod busy
+    };
+
+    static void thread_main(void* self);
+    void watch_cpu() noexcept;
+    void guard_cpu() noexcept;
+    void rebind_if_moved() noexcept;
+    [[nodiscard]] bool disarm() noexcept;
+    void nap(std::int64_t nanoseconds) noexcept;
+
+    const pool_env& env_;               // I
+    const unsigned cpu_;                // I
+    const cpuset cpus_;                 // I
+    atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
+    thread thread_;                     // used by the manager thread and ~runtime()
+    unsigned binding_ = 0;              // S: cpu_map::binding() when the thread bound itself last
+    bool may_leave_ = true;             // used by the service thread only: false after an attempt failed
+    atomic<long> tid_{0};               // A: 0: the thread has not entered the idle class
+    atomic<bool> lifted_{false};        // A: the service thread has taken the thread out of the idle class
+    parker sleep_;
+    arming armed_;
+    atomic<bool> works_{false};
+    atomic<bool> stop_{false};
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

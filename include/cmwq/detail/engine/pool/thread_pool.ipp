@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of thread_pool: the loop of a worker, and the CPUs on which it runs.
+#pragma once
+
+#include <cmwq/detail/engine/pool/thread_pool.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+template <class Workers>
+template <class... Watching>
+void thread_pool<Workers>::configure(pool_spec spec, const Watching&... watching) {
+    roams_ = env_.cpus.binds_threads() && spec.pod != spec.cpus; // no thread reads these members before the first item
+    pod_size_ = static_cast<int>(spec.pod.size());
+    Workers::configure(std::move(spec), watching...);
+}
+
+template <class Workers>
+pool_stats thread_pool<Workers>::stats() const noexcept {
+    const scoped_lock g(lock_);
+    pool_stats s = Workers::stats();
+    s.repatriated = nr_repatriated_;
+    return s;
+}
+
+// --- the thread of a worker ------------------------------------------------------------------------------------------
+
+template <class Workers>
+void thread_pool<Workers>::serve(worker& self) {
+    const thread_refusals refused = set_up_thread(self);
+    const bool may_keep = spec_.managed && env_.threads.take_descriptors(thread_probe::nr_descriptors);
+    const bool keeps = self.probe.open_own(may_keep);
+    if (may_keep && !keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    this_thread_slots() = {.observer = &self, .current_worker = &self};
+
+    deferred d;
+    bool came_home = return_to_pod(self);
+    lock_.lock();
+    this->refused_ = refused;
+    while (!self.retiring) {
+        if (this->stopping_ && self.idle) {
+            this->retire_locked(self);
+            break;
+        }
+        drain_locked(d);
+        if (self.idle && need_more_worker(this->snapshot_locked())) {
+            if (std::exchange(came_home, false)) ++nr_repatriated_;
+            this->leave_idle_locked(self);
+            work_locked(self, d);
+            this->idle_begins_locked(self);
+            this->enter_idle_locked(self, false);
+            continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
+        }
+        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it.
+        const bool behind = !worklist_.empty();
+        lock_.unlock();
+        d.perform();
+        if (behind) this->detectors_needed();
+        self.sleep.park();
+        came_home = return_to_pod(self);
+        lock_.lock();
+    }
+    lock_.unlock();
+    self.probe.close_own();
+    if (keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    this_thread_slots() = {};
+    env_.requests.thread_leaves(self); // destructors of thread_local objects may still run code of the program
+}
+
+template <class Workers>
+thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
+    thread_attributes a{.own = env_.threads.own()};
+    self.binding = env_.cpus.binding(); // before the thread binds itself: so a change meanwhile is noticed
+    if (env_.cpus.binds_threads()) a.cpus = &spec_.cpus;
+    a.sched = spec_.sched;
+    a.nice = spec_.nice;
+    // The threads of shared pools may have any nice value, so their names contain the number of the pool instead.
+    const char* const form = this->is_per_cpu() ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
+    const char* const suffix = !this->is_per_cpu()                ? ""
+                               : spec_.nice < 0                   ? "H"
+                               : spec_.sched == sched_class::fifo ? "F"
+                                                                  : "";
+    std::snprintf(a.name, sizeof a.name, form, this->number(), self.id, suffix);
+    const thread_refusals refused = apply_to_this_thread(a);
+    env_.events.thread_refusals_of(refused, a);
+    return refused;
+}
+
+template <class Workers>
+void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
+    // There is always one spare: otherwise no worker could take over when this one blocks. If none can be created now,
+    // this worker runs the items nevertheless; the manager thread keeps trying.
+    while (!may_start_working(this->snapshot_locked())) {
+        if (this->creating_) break;
+        if (this->create_worker_locked()) continue;
+        // Producers of the items that wait behind this worker may have found it idle, and then have notified no other
+        // thread.
+        env_.requests.arm_monitor();
+        break;
+    }
+    busy_.push_back(self);
+    this->nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    this->work_begins_locked(self);
+    do {
+        work_base* w = this->take_locked(self);
+        if (w == nullptr) break;
+        run_locked(self, *w, d);
+        if (worklist_.empty()) drain_locked(d); // not for each item: its cache line belongs to the producers
+    } while (!self.scheduled.empty() || keep_working(this->snapshot_locked()));
+    busy_.remove(self);
+    this->nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    this->work_ends_locked(self);
+}
+
+/// A work function must return or end the program. If it ends the thread by pthread_exit(), the destructor ends the
+/// program: the pool cannot lose a worker for which other threads wait.
+struct thread_exit_guard {
+    bool reached = false;
+    thread_exit_guard() noexcept = default;
+    thread_exit_guard(const thread_exit_guard&) = delete;
+    thread_exit_guard& operator=(const thread_exit_guard&) = delete;
+    ~thread_exit_guard() {
+        if (reached) return;
+        std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
+        std::abort();
+    }
+};
+
+// Runs one item, without the lock. Once its function has been entered the item is not accessed any more: it may be
+// destroyed, or in use by another thread.
+template <class Workers>
+void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
+    // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
+    // none can be created.
+    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record);
+    const auto started = this->begin_run_locked(self, w);
+    this->run_begins_locked(self);
+    // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just
+    // before this worker published the next one to wake. The same holds for the thread that granted a slot to this
+    // pool. Then no other thread knows of these items. If enough workers run already, this worker takes the item next,
+    // or the detectors find it.
+    if (worklist_.empty() && this->wants_more_running()) drain_locked(d);
+    const bool more = this->anything_listed_locked();
+    if (more && need_more_worker(this->snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
+    lock_.unlock();
+    d.perform();
+    if (more) this->detectors_needed();
+    rebind_if_moved(self);
+    if (!item_pool::call_with_handler(self, started)) {
+        // From this frame down to the start of the thread there is no exception handler and no noexcept function. So an
+        // exception ends the program at `throw`, before the stack is unwound.
+        thread_exit_guard end;
+        started.function(started.item);
+        end.reached = true;
+    }
+    this->lock_after_run(self);
+    this->end_run_locked(self, d);
+    this->run_ended_locked(self);
+}
+
+// --- where the thread is ---------------------------------------------------------------------------------------------
+
+// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It
+// moves back before its first item if the pod has a CPU for it, judged by the number of workers at work. For that its
+// mask is narrowed to the pod, which moves the thread, and widened again, so that the scheduler may move it elsewhere
+// later. No lock is held, so another worker may take the pending items meanwhile. True: it has moved back.
+template <class Workers>
+bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
+    if (!roams_ || spec_.pod.contains(current_cpu()) || !this->pending()) return false;
+    if (this->nr_at_work() >= pod_size_) return false;  // only a hint, so the load is relaxed
+    if (bind_this_thread(spec_.pod) != 0) return false; // the CPUs of the pod have just gone
+    if (bind_this_thread(spec_.cpus) != 0) {
+        self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
+        self.rebind_at = 0;
+    }
+    return true;
+}
+
+// Binds the thread again if it is not where it was bound. The kernel moves the threads of a CPU that goes away, and
+// does not move them back; before Linux 6.2 it also forgets their masks when a cpuset changes. While the monitor
+// sleeps, only the workers can notice such changes. While CPUs are missing, each check reads the clock.
+template <class Workers>
+void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
+    if (!env_.cpus.binds_threads()) return;
+    const unsigned binding = env_.cpus.binding();
+    const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
+    if (!outside && !some_missing && self.binding == binding) return;
+    const std::int64_t now = steady_now();
+    if (self.binding == binding && now < self.rebind_at) return;
+    self.binding = binding;
+    self.rebind_at = now + (some_missing ? 100'000'000 : 10'000'000);
+    const bool there = bind_this_thread(spec_.cpus) == 0;
+    if (some_missing || there != this->is_associated() || (outside && !this->is_per_cpu()))
+        env_.requests.request_cpu_check();
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// worker: the record of a pool's thread and of the item that it runs.
+#pragma once
+
+#include <cmwq/blocking_region.hpp>
+#include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class item_pool;
+struct idle_tag;
+struct busy_tag;
+
+class worker;
+class registered_wait;
+
+/// A thread that waits for one run of an item. It is on the stack of that thread. The lock of the pool guards all
+/// members.
+struct item_waiter {
+    /// Adds the waiter to `list`. From here on the end of the run wakes it.
+    void enlist(item_waiter*& list) noexcept {
+        who.expect();
+        waits = true;
+        next = list;
+        list = this;
+    }
+    /// The run has ended, or the instance was cancelled. The waiter may be destroyed once `d` has been performed.
+    void happened(deferred& d) noexcept {
+        waits = false;
+        d.happened(who);
+    }
+
+    waiter who;
+    const work_base* item = nullptr;
+    worker* runner = nullptr; ///< the worker that runs the item; null: the item is pending
+    bool waits = false;       ///< registered, and the run has not ended yet
+    item_waiter* next = nullptr;
+};
+
+/// The record of a worker. It lives as long as its pool, so that lock-free readers may follow any pointer to it; when
+/// its thread has ended it serves another thread.
+///
+/// Letters: I set before publication · L pool lock · S used by the worker itself · K written by the worker under L,
+/// read by the worker or under L · A atomic, with its own protocol · G the lock of the graph of waits
+class worker final : public blocking_observer,
+                     public list_node<idle_tag>,
+                     public list_node<busy_tag>,
+                     public list_node<waiting_tag> {
+public:
+    worker(item_pool& p, unsigned number, bool of_rescuer = false) noexcept
+        : pool(p), id(number), is_rescue_record(of_rescuer) {}
+
+    void begin_blocking(block_kind kind) noexcept override;
+    void upgrade_blocking() noexcept override;
+    void end_blocking() noexcept override;
+
+    item_pool& pool;             // I
+    const unsigned id;           // I: numbers the workers of a pool
+    const bool is_rescue_record; // I: rescuers run items under this record; it is never counted
+    worker* next = nullptr;      // I: next in the pool's list of all records
+    std::size_t busy_index = 0;  // L: index in busy_workers
+
+    thread os_thread;   // started by the thread that creates the worker, joined by the manager thread
+    thread_probe probe; // A
+    parker sleep;       // A
+
+    // A: the worker is counted in the pool's nr_running_. Only the worker sets it; the thread that finds the worker
+    // blocked clears it.
+    atomic<bool> counted{false};
+    // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
+    // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
+    // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
+    // its function its address may already belong to another item.
+    atomic<work_base*> current{nullptr};
+    atomic<std::uint64_t> nr_runs{0};        // A: the number of the current run; written under L
+    atomic<bool> finishing{false};           // A: the function has returned; the thread may wait for the pool's lock
+    atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
+
+    work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the worker runs none
+    worker* next_in_bucket = nullptr;       // L: link of run_table
+    pool_workqueue* current_pwq = nullptr;  // K
+    unsigned current_color = 0;             // K
+    void (*function)(work_base&) = nullptr; // K: the function of the current item, or of the last one
+    bool cpu_intensive = false;             // K: whether the queue of the current item is cpu_intensive
+    item_list scheduled;                    // L: instances of the current item that were queued while it runs
+    item_waiter* waiters = nullptr;         // L: waiters for the end of the current run
+    bool idle = false;                      // L: in idle_workers
+    bool retiring = false;                  // L: asked to end, or without a thread
+    std::int64_t idle_since = 0;            // L: runtime clock
+    bool idle_outside = false;              // L: in the stack of the workers that went idle outside the pod
+    worker* interrupted = nullptr;          // K: bottom half: the record of the item that the thread runs already
+    std::int64_t rebind_at = 0;       // S: if not on its CPUs: when the thread may bind itself again; steady clock
+    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
+    registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
+    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
+    // L: of a rescue record: the last item of another queue that it has skipped on the worklist; null: none
+    work_base* cursor = nullptr;
+    worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
+
+    std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or the pool does not measure it
+    std::int64_t excluded_time =
+        0;                       // L: nanoseconds of completed times in which it was idle or waited for the pool's lock
+    thread_times last_times{};   // monitor only
+    std::int64_t last_own = 0;   // monitor only: excluded_time at the last sample
+    std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
+    struct {                     // monitor only: CPU time of the current run since its last wait, as far as known
+        std::uint64_t run = 0;
+        std::int64_t cpu = -1;  // nanoseconds that the thread had used before; -1: not known
+        std::int64_t seen = -1; // nanoseconds that the thread had used at the last check
+        long nr_waits = 0;
+    } cpu_burst;
+};
+
+/// The worker record under which the calling thread runs an item; null: it runs none.
+inline worker* own_run() noexcept {
+    worker* const self = this_thread_slots().current_worker;
+    return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

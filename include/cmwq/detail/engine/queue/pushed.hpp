@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pushed: the notification that a producer owes after it has pushed an item.
+#pragma once
+
+#include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The result of a push to a pool. Keeps the pool while this object lives. `Pool` is the derived type of the pool where
+/// the caller knows it. Belongs to the producer's thread.
+template <class Pool = item_pool>
+struct pushed {
+    grace_period::reader keeps_pool;
+    Pool* pool = nullptr; ///< the pool to be notified; null: no notification is needed
+
+    /// The producer calls this as soon as it holds no lock.
+    void notify() const noexcept {
+        if (pool != nullptr) pool->notify();
+    }
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of queue_core and queue_plan: the choice of the pool for an item, limits, and changes of the pools of a
+// live queue. Those for dump() are in report/dump.ipp.
+#pragma once
+
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+inline constexpr unsigned default_min_active = 8;
+
+CMWQ_INLINE void check_max_active(unsigned n) {
+    if (n >= 1 && n <= max_active_ceiling) return;
+    throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
+                                std::to_string(max_active_ceiling));
+}
+
+CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
+    if (n >= 1 && n <= max_active) return;
+    throw std::invalid_argument("cmwq: min_active is " + std::to_string(n) + ", it must be 1 to max_active, which is " +
+                                std::to_string(max_active));
+}
+
+CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
+    : rt(runtime), env(runtime.env()), timers(runtime.timers()), name(s.name), kind(s.pool), managed(s.managed),
+      fifo(s.fifo), prio(s.prio), cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
+      grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(env.cpus.nr_cpus()) : nullptr),
+      max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
+    if (s.min_active == 0) return;
+    check_min_active(s.min_active, s.max_active);
+    min_active_.store(s.min_active, relaxed);
+}
+
+CMWQ_INLINE queue_core::~queue_core() {
+    // destroy_queue() has ended the rescuer before, so this is for a queue whose creation has failed. In a forked
+    // child, the rescuer of a queue of the parent has no thread.
+    if (!is_dead()) end_rescuer();
+    while (pool_workqueue* p = pwqs_.pop_front()) delete p;
+    delete map.load(relaxed);
+    if (on_exception.destroy != nullptr) on_exception.destroy(on_exception.context);
+}
+
+CMWQ_INLINE queue_plan::~queue_plan() {
+    for (const auto& p : fresh) {
+        if (p->rescued_in != nullptr) p->rescued_in->end_rescuable(*p);
+        queue->env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
+    }
+}
+
+// --- the path of an item ---------------------------------------------------------------------------------------------
+
+// Chooses the pwq for an item, so that it never runs twice at once. If a worker of another pool still runs the item,
+// the pwq of that pool is chosen, if it serves the queue; otherwise `behind()` may put the item behind that run.
+// Returns the pwq; null: `behind()` has done so.
+template <class F>
+pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept {
+    pool_workqueue* pwq = m.of_cpu[index];
+    const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
+    if (last == 0 || last == pwq->pool->id() || !env.pools.owns(last)) return pwq;
+    item_pool& before = env.pools.pool(last);
+    if (!before.runs_now(w)) return pwq;
+    bool serves = false;
+    for (pool_workqueue* there : m.of_cpu) {
+        if (there->pool != &before) continue;
+        pwq = there;
+        serves = true;
+    }
+    return serves || !behind(before) ? pwq : nullptr;
+}
+
+template <class Pool>
+Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
+    const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
+    work_access::set_pwq(w, &pwq);
+    Pool& pool = static_cast<Pool&>(*pwq.pool); // read first: the pwq may be gone as soon as the item has been pushed
+    pool.push(w, was_queued_before);
+    return pool;
+}
+
+CMWQ_INLINE managed_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
+    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] the map of a per_cpu queue never changes
+    return push_to<managed_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
+}
+
+CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu) noexcept {
+    const pwq_map& m = *map.load(seq_cst); // [UNIFORM] as above
+    return push_to<bottom_half_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
+}
+
+template <class Pool, order Order>
+pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept {
+    pushed<Pool> result{grace_period::reader(*grace, index)};
+    const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
+    if (node != no_node) index = env.cpus.index_on_node(index, node);
+    pool_workqueue* pwq = m.of_cpu[index];
+    // An ordered queue runs no item in its new pool before all items in the old pool have ended, so it needs no check.
+    if constexpr (Order == order::none) {
+        pwq = pwq_for(w, m, index, [&](item_pool& before) {
+            return before.push_behind_own_run(w, *this); // a pool replaced by apply(), or of another queue
+        });
+    }
+    if (pwq != nullptr) result.pool = &push_to<Pool>(*pwq, w);
+    return result;
+}
+
+template <class Pool, order Order>
+pushed<Pool> queue_core::push_keyed(work_base& w, int cpu) noexcept {
+    return push_keyed_at<Pool, Order>(w, env.cpus.index_of(cpu), no_node);
+}
+
+CMWQ_INLINE pushed<> queue_core::push_keyed(work_base& w, int cpu, unsigned node) noexcept {
+    const unsigned index = env.cpus.index_of(cpu);
+    return fifo ? push_keyed_at<item_pool, order::fifo>(w, index, node)
+                : push_keyed_at<item_pool, order::none>(w, index, node);
+}
+
+CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
+    switch (kind) {
+    case pool_kind::per_cpu: return {{}, &push_per_cpu(w, cpu)};
+    case pool_kind::dispatcher: return {{}, &push_bottom_half(w, cpu)};
+    case pool_kind::attrs_keyed: break;
+    }
+    return push_keyed(w, cpu, no_node);
+}
+
+// --- limits ----------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
+    if (node == no_node) return spanning_slots_;
+    const scoped_lock g(lock_);
+    const auto n = static_cast<std::size_t>(node);
+    while (slots_of_nodes_.size() <= n) slots_of_nodes_.push_back(std::make_unique<node_slots>());
+    return *slots_of_nodes_[n];
+}
+
+// Shares the limit out by the number of CPUs of each node, rounded up, but at least min_active for each. The pools that
+// span nodes have a count of their own, with the whole limit.
+CMWQ_INLINE void queue_core::share_out_locked() noexcept {
+    const unsigned max = max_active_.load(relaxed), min = min_active_.load(relaxed);
+    unsigned all_cpus = 0;
+    for (const unsigned n : cpus_of_node_) all_cpus += n;
+    spanning_slots_.set_max(max);
+    for (std::size_t node = 0; node < slots_of_nodes_.size(); ++node) {
+        const unsigned here = node < cpus_of_node_.size() ? cpus_of_node_[node] : 0;
+        const unsigned share = here == 0 ? min : (max * here + all_cpus - 1) / all_cpus;
+        slots_of_nodes_[node]->set_max(std::clamp(share, min, max));
+    }
+    while (item_pool* p = spanning_slots_.grant()) p->notify();
+    for (const auto& slots : slots_of_nodes_) {
+        while (item_pool* p = slots->grant()) p->notify();
+    }
+}
+
+CMWQ_INLINE void queue_core::set_max_active(unsigned n) noexcept {
+    const scoped_lock g(lock_);
+    max_active_.store(n, relaxed);
+    if (min_active_.load(relaxed) > n) min_active_.store(n, relaxed);
+    if (keyed()) {
+        share_out_locked();
+    } else {
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_max_active(*p, n);
+    }
+}
+
+CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
+    const scoped_lock g(lock_);
+    check_min_active(n, max_active_.load(relaxed));
+    min_active_.store(n, relaxed);
+    share_out_locked();
+}
+
+// --- pwqs ------------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void queue_core::make_pwqs() {
+    auto m = std::make_unique<pwq_map>();
+    m->of_cpu.reserve(env.cpus.nr_cpus());
+    const scoped_lock g(lock_);
+    for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
+        pool_workqueue* p = nullptr;
+        if (kind == pool_kind::dispatcher) {
+            p = new pool_workqueue(*this, env.pools.bottom_half_at(index, prio), nullptr);
+            p->max_active = ~0u; // no limit: the thread that drains a bottom-half pool runs one item at a time
+        } else {
+            p = new pool_workqueue(*this, env.pools.pool_at(index, prio), nullptr);
+            p->max_active = max_active_.load(relaxed);
+        }
+        p->serial = ++nr_pwqs_made_;
+        pwqs_.push_back(*p);
+        m->of_cpu.push_back(p);
+        if (own_rescuer != nullptr) env.pools.pool_at(index, prio).make_rescuable(*p);
+    }
+    map.store(m.release(), release); // [NEW]
+    if (own_rescuer == nullptr) return;
+    cpuset all = env.cpus.cpus();
+    own_rescuer->follow(all);
+}
+
+CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
+    queue_plan plan(*this, wanted);
+    plan.map->of_cpu.resize(env.cpus.nr_cpus());
+    const pwq_map* const now = map.load(relaxed);
+    for (pool_choice& choice : rt.placing().choose_pools(plan, lenient)) {
+        rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
+        pool_workqueue* pwq = nullptr;
+        if (now != nullptr) { // a pool that is in both maps keeps its pwq
+            for (pool_workqueue* old : now->of_cpu) {
+                if (old->pool == &pool) pwq = old;
+            }
+        }
+        if (pwq != nullptr) {
+            env.pools.shared().put(pool);
+        } else {
+            try {
+                node_slots& slots = slots_of_node(fifo ? no_node : pool.spec().node);
+                plan.fresh.reserve(plan.fresh.size() + 1);
+                auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots);
+                if (own_rescuer != nullptr) pool.make_rescuable(*fresh);
+                plan.fresh.push_back(std::move(fresh));
+            } catch (...) {
+                env.pools.shared().put(pool);
+                throw;
+            }
+            pwq = plan.fresh.back().get();
+        }
+        for (const unsigned index : choice.indices) plan.map->of_cpu[index] = pwq;
+    }
+    return plan;
+}
+
+CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
+    const scoped_lock g(lock_);
+    const pwq_map* const old = map.load(relaxed);
+    for (auto& fresh : p.fresh) {
+        pool_workqueue& pwq = *fresh.release();
+        pwq.serial = ++nr_pwqs_made_;
+        // In an ordered queue, items that are queued on it wait until all items queued before have ended.
+        pwq.plugged = fifo && !pwqs_.empty();
+        pwq.frozen = frozen_;
+        pwqs_.push_back(pwq);
+    }
+    p.fresh.clear();
+    attrs_ = std::move(p.wanted);
+    cpus_of_node_.swap(p.cpus_of_node);
+    if (own_rescuer != nullptr) own_rescuer->follow(p.cpus);
+    share_out_locked();
+    const pwq_map* const fresh = p.map.release();
+    map.store(fresh, seq_cst); // [GRACE-2]
+    if (old == nullptr) return;
+    grace->wait(); // an item that was pushed to an old pwq is in the inbox of its pool now
+    bool reapable = false;
+    for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
+        if (old->contains(*pwq) && !fresh->contains(*pwq) && pwq->pool->detach(*pwq)) reapable = true;
+    }
+    delete old;
+    if (reapable) request_reaping();
+}
+
+CMWQ_INLINE void queue_core::request_reaping() noexcept {
+    reap_wanted_.store(true, release); // [CLEAN-1]
+    env.requests.request_cleaning();
+}
+
+CMWQ_INLINE void queue_core::reap() noexcept {
+    const scoped_lock g(lock_);
+    for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr;) {
+        pool_workqueue& one = *pwq;
+        pwq = pwqs_.next(one);
+        if (!one.pool->may_be_freed(one)) {
+            if (fifo) break; // the later pwqs wait for it
+            continue;
+        }
+        const queue_stats counted = one.pool->stats_of(one);
+        gone_.started += counted.started;
+        gone_.completed += counted.completed;
+        pwqs_.remove(one);
+        env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
+        delete &one;
+    }
+    if (fifo && !pwqs_.empty()) pwqs_.front()->pool->unplug(*pwqs_.front());
+}
+
+CMWQ_INLINE void queue_core::give_back_pools() noexcept {
+    if (!keyed()) return;
+    grace->wait(); // producers may have pushed their items, but not notified the pool yet
+    const scoped_lock g(lock_);
+    while (pool_workqueue* p = pwqs_.pop_front()) {
+        env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
+        delete p;
+    }
+}
+
+// --- rescue, freezing, shut-down -------------------------------------------------------------------------------------
+
+CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<rescuer>(*this); }
+
+CMWQ_INLINE void queue_core::end_rescuer() noexcept {
+    if (own_rescuer == nullptr) return;
+    own_rescuer->stop(); // it may still be on its way to a pool, called for items that workers have run since
+    for_each_pwq([](pool_workqueue& p) {
+        if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
+    });
+    own_rescuer.reset();
+}
+
+CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
+    const scoped_lock g(lock_);
+    frozen_ = frozen;
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_frozen(*p, frozen);
+}
+
+CMWQ_INLINE bool queue_core::is_active() const noexcept {
+    bool active = false;
+    for_each_pwq([&](pool_workqueue& p) { active |= p.pool->nr_active_of(p) != 0; });
+    return active;
+}
+
+CMWQ_INLINE void queue_core::begin_dropping() noexcept {
+    const scoped_lock g(lock_);
+    ++nr_dropping_;
+}
+
+CMWQ_INLINE void queue_core::end_dropping() noexcept {
+    const scoped_lock g(lock_);
+    if (--nr_dropping_ != 0) return;
+    // A producer that found the queue open before shutdown() may push only now. Its item runs, as if queued before.
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->let_go(*p);
+}
+
+CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
+    const scoped_lock g(lock_);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        if (p->serial < first) continue; // no item is left in this pwq
+        first = p->serial;
+        if (work_base* const w = p->pool->take_held_back(*p); w != nullptr) return w;
+    }
+    return nullptr;
+}
+
+// One by one: `to` may cancel or destroy other items, which must still be on the lists, where a cancel finds them.
+template <class F>
+std::size_t queue_core::drop_pending(F&& to) {
+    for_each_pwq([](pool_workqueue& p) { p.pool->hold_back(p); });
+    std::size_t n = 0;
+    const auto drop = [&](work_base& w) {
+        ++n;
+        if (work_access::is_self_owned(w)) {
+            work_access::drop(w);
+        } else {
+            work_access::clear_pending(w);
+            to(w);
+        }
+    };
+    while (work_base* w = timers.take_one(*this)) drop(*w);
+    for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
+    return n;
+}
+
+CMWQ_INLINE attrs queue_core::attributes() const {
+    const scoped_lock g(lock_);
+    return attrs_;
+}
+
+CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
+    const scoped_lock g(lock_);
+    queue_stats total = gone_;
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        const queue_stats one = p->pool->stats_of(*p);
+        total.started += one.started;
+        total.completed += one.completed;
+    }
+    return total;
+}
+
+// --- the check of a queue at its limit -------------------------------------------------------------------------------
+
+CMWQ_INLINE void queue_core::note_backlog() noexcept {
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-3]
+}
+
+CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
+    // [WATCH-3] Taken back before the check: an item that has to wait after the check sets the flag again.
+    if (!backlog_.exchange(false, seq_cst)) return false;
+    const std::uint64_t completed = stats().completed;
+    const bool stands_still = std::exchange(completed_seen_, completed) == completed;
+    const std::size_t before = runs.size();
+    bool waiting = false, all_run = true;
+    const auto look_at = [&](pool_workqueue& p) {
+        const std::size_t n = runs.size();
+        item_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
+        waiting |= b.waiting;
+        all_run &= b.all_run;
+        for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // allocates without the pool lock
+            room = b.runs;
+            runs.resize(n + room);
+            b = p.pool->backlog_of(p, &runs[n], room);
+        }
+        runs.resize(n + (stands_still && all_run ? b.runs : 0));
+    };
+    try {
+        for_each_pwq(look_at);
+    } catch (...) { // no memory: the next check tries again
+        backlog_.store(true, relaxed);
+        throw;
+    }
+    if (!waiting || !all_run) runs.resize(before);
+    if (waiting) backlog_.store(true, relaxed);
+    return waiting;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The texts of diagnoses: how they name items, queues and waits.
+#pragma once
+
+#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
+#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Throws std::bad_alloc, as all functions below do.
+inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
+
+// The following functions are called without a lock of the library: see describe_function().
+
+inline std::string describe(const item_name& i) {
+    const std::string function = " (" + describe_function(i.function) + ")";
+    if (i.item == nullptr) return "an item that has destroyed itself" + function;
+    char address[2 + 2 * sizeof i.item + 2];
+    std::snprintf(address, sizeof address, "%p", i.item);
+    return std::string("item ") + address + function;
+}
+
+/// The item that the calling thread runs under the record `k`, which may be null.
+inline item_name name_of_run(const worker* k) noexcept {
+    return k == nullptr ? item_name{} : item_name{k->own_item, k->function};
+}
+
+/// The item that the calling thread runs, and its queue.
+inline std::string describe_own_run() {
+    const worker* const self = own_run();
+    if (self == nullptr) return "a thread that runs no item";
+    return describe(name_of_run(self)) + " of " + describe_queue(self->current_pwq->queue->name);
+}
+
+[[noreturn]] inline void throw_deadlock(const std::string& what) {
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
+}
+
+inline std::string describe_target(const wait_report& w) {
+    std::string text = w.for_item() ? describe(w.item) : describe_queue(w.awaited_queue);
+    if (w.full_queue.empty()) return text;
+    return text + (w.for_item() ? ", which is" : ", some of whose items are") + " pending behind max_active " +
+           std::to_string(w.max_active) + " of " + describe_queue(w.full_queue);
+}
+
+inline std::string describe_wait(const wait_report& w) {
+    return describe(w.who) + " of " + describe_queue(w.queue) + " waits in " + w.call + " for " + describe_target(w);
+}
+
+/// A chain of waits that leads back to its beginning: each for the run of the next one.
+inline std::string describe_cycle(const std::vector<wait_report>& cycle) {
+    if (cycle.empty()) return "cmwq: deadlock"; // there was no memory for the reports
+    const wait_report& first = cycle.front();
+    std::string text = "cmwq: deadlock: " + describe(first.who) + " of " + describe_queue(first.queue) +
+                       " would wait in " + first.call + " for " + describe_target(first);
+    for (std::size_t i = 1; i < cycle.size(); ++i) {
+        const wait_report& w = cycle[i];
+        text += cycle[i - 1].for_item() ? ", which runs on " + describe_queue(w.queue) + " and"
+                                        : ", whose " + describe(w.who);
+        text += std::string(" waits in ") + w.call + " for " + describe_target(w);
+    }
+    return text;
+}
+
+/// Waits that keep each other from ending.
+inline std::string describe_knot(const std::vector<wait_report>& knot) {
+    std::string text = "cmwq: deadlock: items wait for each other";
+    for (const wait_report& w : knot) {
+        text += (&w == &knot.front() ? ": " : "; ") + describe_wait(w);
+    }
+    if (knot.front().nr_more != 0) text += "; and " + std::to_string(knot.front().nr_more) + " more";
+    return text;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Checks of the values that programs pass in, made where the values enter the library. Enumerations are checked as
+// well: a value made by a cast would select a pool that does not exist.
+#pragma once
+
+#include <cmwq/affinity_scope.hpp>
+#include <cmwq/attrs.hpp>
+#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/runtime_options.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Throws std::invalid_argument unless `value` is one of the enumerators, which are numbered from 0 to that of `last`.
+template <class E>
+void check_enumerator(E value, E last, const char* what) {
+    const auto number = static_cast<unsigned>(value);
+    if (number <= static_cast<unsigned>(last)) return;
+    throw std::invalid_argument(std::string("cmwq: ") + what + " is " + std::to_string(number) +
+                                ", which is none of its values; the last one is " +
+                                std::to_string(static_cast<unsigned>(last)));
+}
+
+inline void check_scope(affinity_scope scope) {
+    check_enumerator(scope, affinity_scope::default_, "the affinity_scope");
+}
+
+/// Throws std::invalid_argument if the attributes would be wrong on every machine.
+inline void check_attrs(const attrs& a) {
+    if (a.nice() < -20 || a.nice() > 19) {
+        throw std::invalid_argument("cmwq: nice is " + std::to_string(a.nice()) + ", it must be -20 to 19");
+    }
+    check_enumerator(a.scheduling(), scheduling::fifo, "the scheduling class");
+    check_scope(a.affinity());
+}
+
+/// Throws std::invalid_argument if the options would be wrong on every machine.
+inline void check_options(const runtime_options& o) {
+    if (o.idle_timeout.count() < 0 || o.may_block_threshold.count() < 0 || o.watchdog.count() < 0 ||
+        o.cpu_hog_threshold.count() < 0 || o.overdue_after.count() < 0) {
+        throw std::invalid_argument("cmwq::runtime: a time-out is negative");
+    }
+    check_scope(o.default_scope);
+    if (o.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of manager_thread.
+#pragma once
+
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/manager_thread.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE void manager_thread::set_up_thread() noexcept {
+    thread_attributes a{.own = env_.threads.own()};
+    std::snprintf(a.name, sizeof a.name, "cmwq/manager");
+    a.cpus = env_.cpus.mask_of_process();
+    env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    placement_.manager_thread_began();
+}
+
+CMWQ_INLINE void manager_thread::serve() noexcept {
+    set_up_thread();
+    while (!stop_.load(acquire)) {                           // [STOP]
+        const std::int64_t again = join_ended(steady_now()); // first: frees places for new workers
+        create_workers();
+        create_bottom_half_threads();
+        look_after_cpus();
+        if (env_.requests.take_cleaning()) clean();
+        // A clock of the program calls time_passed() when it advances, and that calls cull_all().
+        std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
+        deadline = sooner(deadline, again);
+        env_.requests.sleep_as_manager(sooner(deadline, env_.diagnosis.start_if_due(steady_now())));
+    }
+}
+
+// --- creating threads ------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void manager_thread::create_workers() noexcept {
+    env_.pools.for_each_pool([this](rescuable_pool& p) {
+        if (!p.take_request()) return;
+        // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
+        if (!p.ensure_worker() && make_room_for(p)) static_cast<void>(p.ensure_worker());
+        create_sentinels_of(p);
+    });
+}
+
+CMWQ_INLINE void manager_thread::create_bottom_half_threads() noexcept {
+    env_.pools.for_each_cpu([this](cpu_record& r) {
+        const int error = r.bottom_half_thread.start_if_wanted();
+        if (error == 0) return;
+        env_.events.no_thread(r.cpu, error);
+        env_.requests.arm_monitor(); // the monitor requests a new attempt at each tick
+    });
+}
+
+CMWQ_INLINE void manager_thread::create_sentinels_of(worker_set& pool) noexcept {
+    managed_workers* const managed = pool.as_managed();
+    if (managed == nullptr || !env_.options.sentinel || !env_.cpus.binds_threads()) return;
+    managed->for_each_sentinel(managed_workers::sentinel_range::all, [this](unsigned index) {
+        sentinel& s = env_.pools.sentinel_at(index);
+        if (s.started()) return;
+        if (const int error = s.start(); error != 0) env_.events.no_thread(env_.cpus.number_of(index), error);
+    });
+}
+
+// If the limit of threads keeps `pool` from having a worker, asks another pool to give one up. Returns whether one did.
+CMWQ_INLINE bool manager_thread::make_room_for(const worker_set& pool) noexcept {
+    if (!env_.threads.is_exhausted()) return false;
+    bool made = false;
+    const auto ask_all = [&](bool spare) {
+        env_.pools.for_each_pool([&](rescuable_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
+    };
+    ask_all(false);
+    // A pool that has no worker at all may take the spare of another pool.
+    if (!made && pool.summary().workers == 0) ask_all(true);
+    return made;
+}
+
+// --- threads that end ------------------------------------------------------------------------------------------------
+
+// Joins the threads that are gone, and waits for none. Returns when to check again, steady clock; 0: not at all.
+CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
+    constexpr std::int64_t shortest = 1'000'000, longest = 100'000'000;
+    bool more = false, gone = false;
+    for (worker* w = env_.requests.leaving().take_all(); w != nullptr;) {
+        worker* const next = env_.requests.leaving().unlink_next(*w);
+        unjoined_.push_back(*w);
+        w = next;
+        more = true;
+    }
+    if (unjoined_.empty() || (!more && now < join_at_)) return join_at_;
+    for (worker* w = unjoined_.front(); w != nullptr;) {
+        worker& one = *w;
+        w = unjoined_.next(one);
+        if (!one.os_thread.try_join()) continue;
+        unjoined_.remove(one); // before the pool gets the record back: its idle list uses the same link
+        if (static_cast<worker_set&>(one.pool).thread_is_gone(one)) gone = true;
+        else unjoined_.push_back(one);
+    }
+    if (gone) env_.pools.shared().free_ended();
+    join_pause_ = more || gone ? shortest : std::min(join_pause_ * 2, longest);
+    join_at_ = unjoined_.empty() ? 0 : now + join_pause_;
+    return join_at_;
+}
+
+CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
+    std::int64_t next = 0;
+    env_.pools.for_each_pool([&](rescuable_pool& p) {
+        std::int64_t due = p.cull_at();
+        if (due != 0 && due <= now) due = p.cull(now);
+        if (due != 0 && (next == 0 || due < next)) next = due;
+    });
+    return next;
+}
+
+// --- cleaning, CPUs --------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void manager_thread::clean() noexcept {
+    queues_.for_each([](queue_core& q) {
+        if (q.take_reaping()) q.reap();
+    });
+    env_.pools.shared().end_unused();
+}
+
+// The CPUs of the process may change at any time, without a notification. But a worker notices that it is not on its
+// CPU, and requests a check; and the monitor, which runs while items are pending, requests one at regular intervals.
+CMWQ_INLINE void manager_thread::look_after_cpus() noexcept {
+    constexpr std::int64_t interval = 100'000'000;
+    const bool routine = env_.requests.take_routine_cpu_check();
+    const bool asked = env_.requests.take_cpu_check();
+    if (!asked && !routine) return;
+    const std::int64_t now = steady_now();
+    if (!asked && now - checked_at_ < interval) return;
+    checked_at_ = now;
+    if (asked) placement_.move_helpers();
+    try {
+        placement_.check_cpus();
+    } catch (const std::bad_alloc&) {
+        checked_at_ = 0; // so that the next request checks again
+    }
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of placement.
+#pragma once
+
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/runtime/checks.hpp>
+#include <cmwq/detail/engine/runtime/placement.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE placement::placement(const pool_env& env, queue_list& queues)
+    : env_(env), queues_(queues), usable_(env.cpus.cpus()), default_scope_(env.options.default_scope),
+      helpers_were_bound_(env.cpus.mask_of_process() != nullptr) {
+    const cpuset &wanted = env.options.unbound_cpus, &all = env.cpus.cpus();
+    unbound_cpus_ = wanted.empty() ? all - isolated_cpus() : wanted & all;
+    if (!unbound_cpus_.empty()) return;
+    if (!wanted.empty()) {
+        throw std::invalid_argument("cmwq::runtime: none of the unbound CPUs " + wanted.to_string() +
+                                    " is one of the runtime's, " + all.to_string());
+    }
+    unbound_cpus_ = all; // all CPUs are isolated, and there are no others
+}
+
+CMWQ_INLINE void placement::service_thread_began() noexcept {
+    service_tid_.store(this_thread_id(), release); // [TID-1]
+    keep_off_isolated_cpus(true);
+}
+
+CMWQ_INLINE void placement::manager_thread_began() noexcept {
+    manager_tid_.store(this_thread_id(), release); // [TID-1]
+    keep_off_isolated_cpus(true);
+}
+
+// The sum of the widths of a queue's pools is at most the quota, rounded up. If there are more pods than that,
+// neighboring pods are served by one pool. Strict pods cannot be merged; each has width one then.
+CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool strict) const {
+    cpuset all;
+    for (const pool_choice& c : choices) all = all | c.spec.pod;
+    const auto quota = static_cast<std::size_t>(env_.cpus.width_of(all));
+    if (!strict && choices.size() > quota) {
+        std::vector<pool_choice> merged;
+        for (std::size_t i = 0; i < choices.size(); ++i) {
+            pool_choice& c = choices[i];
+            if (i == 0 || i * quota / choices.size() != (i - 1) * quota / choices.size()) {
+                merged.push_back(std::move(c));
+                continue;
+            }
+            pool_choice& into = merged.back();
+            into.spec.pod = into.spec.pod | c.spec.pod;
+            if (into.spec.node != c.spec.node) into.spec.node = topology::no_node;
+            into.indices.insert(into.indices.end(), c.indices.begin(), c.indices.end());
+        }
+        choices = std::move(merged);
+    }
+    // Each pool has width one. The rest is given out one by one, in turns, to pools with fewer than their pod has CPUs.
+    std::size_t left = quota > choices.size() ? quota - choices.size() : 0;
+    for (bool any = true; any && left != 0;) {
+        any = false;
+        for (pool_choice& c : choices) {
+            if (left == 0 || static_cast<std::size_t>(c.spec.width) >= c.spec.pod.size()) continue;
+            ++c.spec.width;
+            --left;
+            any = true;
+        }
+    }
+}
+
+// --- attributes to pools ---------------------------------------------------------------------------------------------
+
+CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, bool lenient) const {
+    const queue_core& q = *plan.queue;
+    const attrs& a = plan.wanted;
+    check_attrs(a);
+    cpuset base = unbound_cpus_ & usable_;
+    if (base.empty()) base = usable_; // none of the unbound CPUs is present: use all that are
+    cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
+    if (cpus.empty()) {
+        if (!lenient) {
+            throw std::invalid_argument("cmwq: " + describe_queue(q.name) + ": of the CPUs '" + a.cpus().to_string() +
+                                        "' unbound items may use none; they may use " + base.to_string());
+        }
+        plan.instead = cpus = base;
+    }
+    plan.cpus = cpus;
+    pool_spec common;
+    common.nice = a.nice();
+    common.managed = q.managed;
+    switch (a.scheduling()) {
+    case scheduling::normal: common.sched = sched_class::normal; break;
+    case scheduling::batch: common.sched = sched_class::batch; break;
+    case scheduling::idle: common.sched = sched_class::idle; break;
+    case scheduling::fifo: common.sched = sched_class::fifo; break;
+    }
+    const topology& machine = env_.cpus.machine();
+    for (const unsigned cpu : cpus) {
+        const unsigned found = machine.node_of(cpu);
+        const std::size_t node = found == topology::no_node ? 0 : found;
+        if (plan.cpus_of_node.size() <= node) plan.cpus_of_node.resize(node + 1);
+        ++plan.cpus_of_node[node];
+    }
+    const affinity_scope scope = q.fifo                                     ? affinity_scope::system
+                                 : a.affinity() == affinity_scope::default_ ? default_scope_
+                                                                            : a.affinity();
+    std::vector<pool_choice> choices;
+    for (const topology::pod& pod : machine.pods(scope)) {
+        pool_choice c{common, {}};
+        c.spec.pod = pod.cpus & cpus;
+        if (c.spec.pod.empty()) continue;
+        c.spec.cpus = a.strict() ? c.spec.pod : cpus;
+        c.spec.node = machine.node_of(c.spec.pod.next(0));
+        for (const unsigned cpu : c.spec.pod) {
+            if (machine.node_of(cpu) != c.spec.node) c.spec.node = topology::no_node;
+            c.indices.push_back(env_.cpus.index_of(static_cast<int>(cpu)));
+        }
+        choices.push_back(std::move(c));
+    }
+    if (q.managed) share_quota(choices, a.strict());
+    serve_other_cpus(choices);
+    return choices;
+}
+
+// A caller on a CPU that the queue does not use is served by the nearest pod: that of a CPU of the same core, cache
+// shard, cache or node, or else any. If several CPUs are equally near, the callers' CPUs are assigned to them in turns,
+// in the order of their indices. The result is part of the map, so queue() needs no counter.
+CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) const {
+    constexpr affinity_scope near_to_far[] = {affinity_scope::smt, affinity_scope::cache_shard, affinity_scope::cache,
+                                              affinity_scope::numa, affinity_scope::system};
+    constexpr std::size_t nobody = ~std::size_t{0};
+    std::vector<std::size_t> choice_of(env_.cpus.nr_cpus(), nobody);
+    cpuset used;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        for (const unsigned index : choices[i].indices) {
+            choice_of[index] = i;
+            used.insert(env_.cpus.number_of(index));
+        }
+    }
+    const topology& machine = env_.cpus.machine();
+    std::map<std::pair<affinity_scope, unsigned>, std::size_t> turns;
+    for (unsigned index = 0; index < env_.cpus.nr_cpus(); ++index) {
+        if (choice_of[index] != nobody) continue;
+        const unsigned cpu = env_.cpus.number_of(index);
+        for (const affinity_scope scope : near_to_far) {
+            const bool known = machine.cpus().contains(cpu), everywhere = scope == affinity_scope::system;
+            if (!known && !everywhere) continue;
+            const unsigned pod = everywhere ? 0 : machine.pod_of(scope, cpu);
+            cpuset near = everywhere ? used : machine.pods(scope)[pod].cpus & used;
+            if (!everywhere) near = near & machine.cpus_of_node(machine.node_of(cpu)); // a cache can span two nodes
+            if (near.empty()) continue;
+            auto chosen = near.begin();
+            std::advance(chosen, static_cast<std::ptrdiff_t>(turns[{scope, pod}]++ % near.size()));
+            choices[choice_of[env_.cpus.index_of(static_cast<int>(*chosen))]].indices.push_back(index);
+            break;
+        }
+    }
+}
+
+// --- changes ---------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
+    static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
+    const scoped_lock g(lock_);
+    q.carry_out(q.plan(a, false));
+}
+
+CMWQ_INLINE std::vector<std::string> placement::remap_locked() {
+    std::vector<queue_plan> plans;
+    std::vector<std::string> complaints;
+    queues_.for_each([&](queue_core& q) {
+        if (!q.keyed() || q.is_dead()) return;
+        plans.push_back(q.plan(q.attributes(), true));
+        const queue_plan& p = plans.back();
+        if (p.instead.empty()) return;
+        complaints.push_back("cmwq: " + describe_queue(q.name) + ": none of its CPUs " + p.wanted.cpus().to_string() +
+                             " is there, it uses " + p.instead.to_string());
+    });
+    // No queue is destroyed meanwhile: detach() waits for the configuration lock.
+    for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
+    return complaints;
+}
+
+CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(lock_);
+        cpuset wanted = cpus & env_.cpus.cpus();
+        if ((wanted & usable_).empty()) {
+            throw std::invalid_argument("cmwq::runtime: of the unbound CPUs '" + cpus.to_string() +
+                                        "' the runtime can use none; it can use " + usable_.to_string());
+        }
+        std::swap(unbound_cpus_, wanted);
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            std::swap(unbound_cpus_, wanted);
+            throw;
+        }
+    }
+    env_.requests.request_cpu_check(); // the two threads of the runtime move as well
+    env_.events.cpus_unavailable(complaints);
+}
+
+CMWQ_INLINE cpuset placement::unbound_cpus() const {
+    const scoped_lock g(lock_);
+    return unbound_cpus_;
+}
+
+CMWQ_INLINE void placement::set_default_scope(affinity_scope scope) {
+    check_scope(scope);
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(lock_);
+        const affinity_scope before = std::exchange(default_scope_, scope);
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            default_scope_ = before;
+            throw;
+        }
+    }
+    env_.events.cpus_unavailable(complaints);
+}
+
+CMWQ_INLINE affinity_scope placement::default_scope() const {
+    const scoped_lock g(lock_);
+    return default_scope_;
+}
+
+// --- CPUs that come and go -------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
+    for (const long tid : {service_tid_.load(acquire), manager_tid_.load(acquire), env_.diagnosis.tid()}) { // [TID-1]
+        if (tid != 0) static_cast<void>(bind_thread(tid, cpus));
+    }
+}
+
+// The manager thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
+// been bound, for instance to the unbound CPUs, its mask does not show other CPUs, and a kernel before 6.2 forgets the
+// CPUs that were offline at that time. So its mask is widened for a moment.
+CMWQ_INLINE cpuset placement::usable_now_locked() {
+    const long tid = manager_tid_.load(acquire); // [TID-1]
+    if (!env_.cpus.binds_threads() || tid == 0) return usable_;
+    if (helpers_were_bound_) static_cast<void>(bind_thread(tid, env_.cpus.allowed()));
+    cpuset mask;
+    for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid);
+    if (!helper_cpus_.empty()) static_cast<void>(bind_thread(tid, helper_cpus_));
+    cpuset now = env_.cpus.cpus() & mask;
+    return now.empty() ? usable_ : now;
+}
+
+CMWQ_INLINE void placement::check_cpus() {
+    std::vector<std::string> complaints;
+    {
+        const scoped_lock g(lock_);
+        cpuset now = usable_now_locked();
+        if (now == usable_) return;
+        std::swap(usable_, now); // from here on `now` has the old set
+        try {
+            complaints = remap_locked();
+        } catch (...) {
+            std::swap(usable_, now); // so that the next check tries again
+            throw;
+        }
+        env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
+            const bool there = usable_.contains(r.cpu);
+            if (there == now.contains(r.cpu)) return;
+            for (managed_pool& p : r.pools) p.associate(there);
+        });
+        env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
+    }
+    env_.events.cpus_unavailable(complaints);
+}
+
+// Binds the service thread, the manager thread and the diagnosis thread to the unbound CPUs. `new_thread`: one of the
+// first two has just begun.
+CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
+    const scoped_lock g(lock_);
+    if (!env_.cpus.binds_threads()) return;
+    try {
+        const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
+        const long diagnosis = env_.diagnosis.tid();
+        new_thread |= std::exchange(bound_diagnosis_tid_, diagnosis) != diagnosis;
+        if (housekeeping == helper_cpus_ && (!new_thread || !helpers_were_bound_)) return;
+        bind_helpers(housekeeping.empty() ? env_.cpus.allowed() : housekeeping);
+        helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the manager thread
+        helpers_were_bound_ = true;
+    } catch (const std::bad_alloc&) {
+        env_.requests.defer_cpu_check();
+    }
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

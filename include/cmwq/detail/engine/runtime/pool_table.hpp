@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_table: all pools and sentinels of a runtime, by their ids and by CPU.
+#pragma once
+
+#include <cmwq/detail/engine/pool/bh_thread.hpp>
+#include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
+#include <cmwq/detail/engine/pool/pool_registry.hpp>
+#include <cmwq/detail/engine/pool/sentinel.hpp>
+#include <cmwq/detail/engine/pool/thread_pool.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+inline constexpr unsigned nr_priorities = 3; // the pools with workers of a CPU, in the order of `priority`
+inline constexpr unsigned nr_pools_of_cpu = nr_priorities + nr_bh_priorities;
+
+/// The pools and threads that a runtime has for one of its CPUs.
+struct cpu_record {
+    cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number, unsigned index);
+
+    const unsigned cpu; // I: its number
+    sentinel watch;
+    managed_pool pools[nr_priorities];
+    bh_thread bottom_half_thread;
+    bottom_half_pool bottom_halves[nr_bh_priorities];
+};
+
+/// Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call every member that does
+/// not say otherwise.
+///
+/// Letters: I set by the constructor
+class pool_table {
+public:
+    static constexpr std::uint64_t nr_pool_ids = std::uint64_t{1} << 24; // of 2^56 ids: work_access::location
+
+    /// Throws std::bad_alloc.
+    pool_table(const pool_env& env, std::uint64_t first_pool_id);
+    pool_table(const pool_table&) = delete;
+    pool_table& operator=(const pool_table&) = delete;
+
+    /// The first pool id, which identifies the runtime.
+    [[nodiscard]] std::uint64_t id() const noexcept { return first_pool_id_; }
+    [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
+    [[nodiscard]] item_pool& pool(std::uint64_t pool_id) noexcept {
+        const std::uint64_t n = pool_id - first_pool_id_;
+        if (n >= nr_cpu_pools()) return registry_.named(static_cast<std::size_t>(n - nr_cpu_pools()));
+        cpu_record& r = *cpus_[n / nr_pools_of_cpu];
+        const std::uint64_t i = n % nr_pools_of_cpu;
+        if (i < nr_priorities) return r.pools[i];
+        return r.bottom_halves[i - nr_priorities];
+    }
+
+    [[nodiscard]] managed_pool& pool_at(unsigned index, priority p) noexcept {
+        return cpus_[index]->pools[static_cast<unsigned>(p)];
+    }
+    [[nodiscard]] bottom_half_pool& bottom_half_at(unsigned index, priority p) noexcept {
+        return cpus_[index]->bottom_halves[static_cast<unsigned>(p)];
+    }
+    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->watch; }
+    /// The pools that are shared by queues with equal attributes.
+    [[nodiscard]] pool_registry& shared() noexcept { return registry_; }
+    [[nodiscard]] const pool_registry& shared() const noexcept { return registry_; }
+
+    /// Calls f(rescuable_pool&) for every pool with workers.
+    template <class F>
+    void for_each_pool(F&& f) const {
+        for (const auto& r : cpus_) {
+            for (managed_pool& p : r->pools) f(p);
+        }
+        for (std::size_t i = 0, n = registry_.size(); i < n; ++i) f(registry_.at(i));
+    }
+    template <class F>
+    void for_each_bottom_half(F&& f) const {
+        for (const auto& r : cpus_) {
+            for (bottom_half_pool& p : r->bottom_halves) f(p);
+        }
+    }
+    /// Calls f(cpu_record&) for every CPU, by index.
+    template <class F>
+    void for_each_cpu(F&& f) const {
+        for (const auto& r : cpus_) f(*r);
+    }
+    [[nodiscard]] bool anything_pending() const noexcept;
+
+    /// ~runtime() calls this: ends and joins all threads of the pools and CPUs.
+    void end_threads() noexcept;
+    /// Called in a forked child, where the threads do not exist.
+    void forget_threads() noexcept;
+
+private:
+    [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return cpus_.size() * nr_pools_of_cpu; }
+
+    const std::uint64_t first_pool_id_;             // I
+    std::vector<std::unique_ptr<cpu_record>> cpus_; // I: by index
+    pool_registry registry_;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// runtime_core: the parts of a runtime, and the order in which they are made and end.
+#pragma once
+
+#include <cmwq/detail/engine/env/library_copy.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/queue/queue_list.hpp>
+#include <cmwq/detail/engine/queue/timer_service.hpp>
+#include <cmwq/detail/engine/runtime/freezer.hpp>
+#include <cmwq/detail/engine/runtime/manager_thread.hpp>
+#include <cmwq/detail/engine/runtime/placement.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/runtime/service_thread.hpp>
+#include <cmwq/runtime_options.hpp>
+#include <cmwq/stats.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Makes the parts and connects them; the parts decide. Any thread may call every member that does not say otherwise.
+/// Letters: I set by the constructor · A atomic
+class runtime_core final : public made_by, private clock_listener {
+public:
+    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its two threads cannot be created.
+    explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
+    /// Ends and joins all threads. All queues must be gone.
+    ~runtime_core();
+    runtime_core(const runtime_core&) = delete;
+    runtime_core& operator=(const runtime_core&) = delete;
+
+    /// Keeps the code of the library loaded for ever. Called before a runtime is made that is never destroyed, because
+    /// its threads run that code.
+    static void stay_loaded() noexcept;
+
+    // --- parts -------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] const pool_env& env() const noexcept { return env_; }
+    [[nodiscard]] pool_table& pools() noexcept { return pools_; }
+    [[nodiscard]] item_pool& pool(std::uint64_t pool_id) noexcept { return pools_.pool(pool_id); }
+    [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pools_.owns(pool_id); }
+    [[nodiscard]] placement& placing() noexcept { return placement_; }
+    [[nodiscard]] const placement& placing() const noexcept { return placement_; }
+    [[nodiscard]] timer_service& timers() noexcept { return timers_; }
+    [[nodiscard]] const queue_list& queues() const noexcept { return queues_; }
+
+    // --- queues ------------------------------------------------------------------------------------------------------
+
+    /// Makes the pwqs of a new queue, and enters it in the list. `a`: the attributes of an attribute-keyed queue, else
+    /// null. Throws as `placement::apply()`, and does not enter the queue then.
+    void attach(queue_core& q, const attrs* a);
+    void detach(queue_core& q) noexcept;
+
+    // --- the members of cmwq::runtime --------------------------------------------------------------------------------
+
+    /// Throws std::bad_alloc.
+    void check_cpus();
+    void freeze();
+    /// Throws std::logic_error without a matching `freeze()`.
+    void thaw();
+    [[nodiscard]] bool is_frozen() const noexcept;
+    /// As `freezer::wait()`. Throws std::system_error in a freezable item of this runtime, and in any bottom half.
+    [[nodiscard]] bool wait_frozen(std::int64_t deadline);
+    [[nodiscard]] runtime_stats stats() const noexcept;
+    [[nodiscard]] std::string dump() const;
+
+    // --- fork() ------------------------------------------------------------------------------------------------------
+
+    // The order of locks does not hold here, because the runtimes are locked one after the other. So the locks are
+    // taken as plain mutexes, without the check of the order. The directory's lock lets only one thread at a time do
+    // this.
+    void lock_for_fork() noexcept CMWQ_NO_TSA {
+        for (mutex* m : locks_for_fork()) m->lock();
+    }
+    void unlock_after_fork() noexcept CMWQ_NO_TSA {
+        for (mutex* m : locks_for_fork()) m->unlock();
+    }
+    [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
+    /// The child calls this between the two. From then on nothing in this runtime runs, and nothing waits for it.
+    void mark_dead() noexcept;
+
+    atomic<unsigned> pins{0}; ///< callers that use the pools now, without a queue that keeps the pools (directory.hpp)
+    atomic<runtime_core*> next_listed{nullptr}; ///< the directory's list
+
+private:
+    [[nodiscard]] std::array<mutex*, 3> locks_for_fork() noexcept {
+        return {&placement_.lock(), &queues_.lock_for_fork(), &cpus_.lock_for_fork()};
+    }
+    void time_passed() noexcept override;
+    void end_helpers() noexcept;
+
+    const runtime_options options_; // I
+    atomic<bool> dead_{false};      // A: this is a forked child, and the runtime belongs to its parent
+    cpu_map cpus_;
+    thread_budget threads_;
+    service_requests requests_;
+    event_reporter events_;
+    queue_list queues_;
+    diagnosis_thread diagnosis_;
+    const pool_env env_; // I
+    pool_table pools_;
+    placement placement_;
+    freezer freezer_;
+    timer_service timers_;
+    service_thread service_;
+    manager_thread manager_;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of runtime_core.
+#pragma once
+
+#include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/refusals.hpp>
+#include <cmwq/detail/engine/runtime/checks.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+// --- making and ending -----------------------------------------------------------------------------------------------
+
+/// Returns the options as they are used: checked, and with an idle timeout that can be added to the current time
+/// without overflow.
+CMWQ_INLINE runtime_options checked(runtime_options o) {
+    check_options(o);
+    constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61};
+    o.idle_timeout = std::min(o.idle_timeout, never);
+    return o;
+}
+
+CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
+    : options_(checked(std::move(o))), cpus_(options_, whom), threads_(options_.threads, options_.max_threads),
+      events_(options_), diagnosis_(env_, queues_),
+      env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_},
+      pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
+      timers_(pools_.id()), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
+    directory::get().add(*this);
+    try {
+        if (options_.clock != nullptr) options_.clock->attach(*this);
+    } catch (...) {
+        directory::get().remove(*this);
+        throw;
+    }
+    int error = service_.start();
+    if (error == 0) error = manager_.start();
+    if (error != 0) {
+        end_helpers();
+        if (options_.clock != nullptr) options_.clock->detach(*this);
+        directory::get().remove(*this);
+        throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make its service threads");
+    }
+}
+
+CMWQ_INLINE runtime_core::~runtime_core() {
+    if (const worker* self = this_thread_slots().current_worker; self != nullptr && owns(self->pool.id())) {
+        std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
+        std::terminate();
+    }
+    queues_.for_each([](const queue_core& left) {
+        std::fprintf(stderr, "cmwq: a runtime is destroyed before its queue \"%s\"\n", left.name.c_str());
+        std::terminate();
+    });
+    if (options_.clock != nullptr) options_.clock->detach(*this);
+    end_helpers();
+    pools_.end_threads();
+    directory::get().remove(*this);
+}
+
+CMWQ_INLINE void runtime_core::end_helpers() noexcept {
+    service_.request_end();
+    manager_.request_end();
+    service_.join();
+    manager_.join();
+    diagnosis_.stop();
+}
+
+CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
+    static constinit atomic<bool> done{false};
+    if (done.load(relaxed)) return; // relaxed: idempotent, and publishes nothing
+    keep_loaded(reinterpret_cast<const void*>(&runtime_core::stay_loaded));
+    done.store(true, relaxed);
+}
+
+// Called by the program's clock when it has advanced.
+CMWQ_INLINE void runtime_core::time_passed() noexcept {
+    const std::int64_t time = env_.now();
+    static_cast<void>(timers_.expire(time));
+    static_cast<void>(manager_.cull_all(time));
+}
+
+// --- queues ----------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
+    // Loads the topology before the lock is taken. In a child of fork(), the topology of a dead runtime is not used.
+    if (a != nullptr && !is_dead()) static_cast<void>(cpus_.machine());
+    const scoped_lock c(placement_.lock());
+    if (is_dead()) {
+        // A child of fork(): threads that do not exist here may hold locks, and queues may be gone but still on the
+        // list.
+        q.mark_dead();
+        return;
+    }
+    if (a != nullptr) q.carry_out(q.plan(*a, false));
+    else q.make_pwqs();
+    freezer_.join_locked(q);
+    queues_.add(q);
+}
+
+CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
+    const scoped_lock c(placement_.lock()); // waits for a change in progress, which may have a plan for `q`
+    queues_.remove(q);
+}
+
+// --- for the program -------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void runtime_core::check_cpus() {
+    if (!is_dead()) placement_.check_cpus();
+}
+
+CMWQ_INLINE void runtime_core::freeze() {
+    if (!is_dead()) freezer_.freeze();
+}
+
+CMWQ_INLINE void runtime_core::thaw() {
+    if (!is_dead()) freezer_.thaw(); // dead: the child of a fork() that happened during a freeze
+}
+
+CMWQ_INLINE bool runtime_core::is_frozen() const noexcept {
+    return is_dead() || freezer_.is_frozen(); // in a forked child nothing runs
+}
+
+CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
+    if (is_dead()) return true; // threads that do not exist here may hold its locks
+    if (const worker* const self = own_run();
+        self != nullptr && self->current_pwq->queue->freezable && owns(self->pool.id())) {
+        throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
+    }
+    refuse_in_bottom_half("a freeze is awaited");
+    return freezer_.wait(deadline);
+}
+
+CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
+    if (is_dead()) return {}; // threads that do not exist here may hold the locks of the pools
+    runtime_stats total{.threads = threads_.nr_threads(), .peak_threads = threads_.peak_threads()};
+    total.cpu_hogs = events_.nr_cpu_hogs();
+    const auto add = [&](const item_pool& p) {
+        const pool_stats one = p.stats();
+        total.items_started += one.started;
+        total.items_completed += one.completed;
+        total.blocks_by_guard += one.by_guard;
+        total.blocks_by_sentinel += one.by_sentinel;
+        total.blocks_by_monitor += one.by_monitor;
+        total.spare_wakeups += one.spare_wakeups;
+        total.repatriated += one.repatriated;
+        total.items_rescued += one.rescued;
+        total.overdue += one.overdue;
+    };
+    pools_.for_each_pool(add);
+    pools_.for_each_bottom_half(add);
+    return total;
+}
+
+// --- fork() ----------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void runtime_core::mark_dead() noexcept {
+    dead_.store(true, relaxed);
+    queues_.mark_dead();
+    service_.forget_thread();
+    manager_.forget_thread();
+    diagnosis_.forget_thread();
+    pools_.forget_threads();
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The graph of waits: which items wait inside the library, for which items or queues, and whether they wait for each
+// other. A thread that runs no item is not in it, because no wait depends on that thread. docs/architecture.md
+// describes how deadlocks are detected.
+#pragma once
+
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+struct pool_env;
+class queue_core;
+class wait_look;
+struct seen_wait;
+struct wait_tag;
+
+/// A function of the library that waits.
+struct wait_call {
+    const char* name; ///< in diagnoses
+    bool may_throw;   ///< it may throw instead of waiting for ever
+    bool of_pending;  ///< it also waits for pending items, which need a thread; false: only for running ones
+};
+
+/// Identifies an item in messages, by its address (null: the item is gone) and its function. The address is never
+/// dereferenced.
+struct item_name {
+    const void* item = nullptr;
+    work_access::function function = nullptr;
+};
+
+/// Of `w`, which exists.
+inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
+
+/// The description of a wait, for a report. The names of functions are looked up later, when no lock is held.
+struct wait_report {
+    item_name who;             ///< the item that waits
+    std::string queue;         ///< the queue of that item
+    const char* call = "";     ///< the function that waits
+    item_name item;            ///< the awaited item, unless it waits for a queue
+    std::string awaited_queue; ///< the awaited queue; empty: it waits for an item
+    std::string full_queue;    ///< the awaited items are pending behind the limit of this queue; empty: they are not
+    unsigned max_active = 0;   ///< that limit
+    std::int64_t since = 0;    ///< steady clock
+    std::size_t nr_more = 0;   ///< in the first report of a knot: the number of waits that are left out
+
+    [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
+};
+
+/// One wait of an item for an item or for the items of a queue. Lives on the stack of the waiting thread. Made after
+/// the waiter has been registered in the pools of everything that it waits for, and before the thread sleeps. Only that
+/// thread makes and destroys it.
+///
+/// Letters: I set before the wait is registered · G the lock of the graph
+class registered_wait : public list_node<wait_tag> {
+public:
+    /// Registers the wait. If it closes a cycle of runs, and the call may throw, takes `iw` or the nodes off the lists
+    /// of their pools, and throws std::system_error(resource_deadlock_would_occur). If the call may not throw, reports
+    /// the cycle as an event. `pool_id`: the pool in which `iw` is registered.
+    registered_wait(wait_call by, const item_name& item, item_waiter& iw, std::uint64_t pool_id);
+    /// As above, for a queue. `nodes`: `n` of them, one in each pwq that has awaited items.
+    registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n);
+    ~registered_wait();
+    registered_wait(const registered_wait&) = delete;
+    registered_wait& operator=(const registered_wait&) = delete;
+
+private:
+    friend class wait_graph;
+    friend class wait_look;
+
+    void enter();
+    void check_rescue() noexcept;
+    void stop_waiting() noexcept;
+
+    const wait_call by_;              // I
+    worker* const self_;              // I: the innermost run of the thread; null: it runs no item: not registered
+    const item_name who_;             // I
+    const item_name item_;            // I
+    item_waiter* const iw_ = nullptr; // I: null: for a queue
+    const std::uint64_t pool_id_ = 0; // I: the pool in which `iw_` is registered
+    const queue_core* const queue_ = nullptr; // I
+    color_waiter* const nodes_ = nullptr;     // I
+    const unsigned nr_nodes_ = 0;             // I
+
+    std::int64_t since_ = 0;           // G: steady clock
+    std::int64_t suspected_since_ = 0; // G: all checks since this one have found it stuck; 0: the last one did not
+    bool reported_ = false;            // G
+    registered_wait* link_ = nullptr;  // G: of the list of waits that a search has still to visit
+    registered_wait* from_ = nullptr;  // G: the wait from which the search came
+    std::uint64_t mark_ = 0;           // G: the last search that has visited it
+    std::uint64_t seen_by_ = 0;        // G: the last check that has visited it
+    seen_wait* seen_ = nullptr;        // G: the record of that check; valid while the check lasts
+};
+
+/// All registered waits of the process. Any thread may call every member that does not say otherwise. While the lock of
+/// the graph is held, no registered thread continues. That lock is taken before all others except the lock of checks.
+class wait_graph {
+public:
+    constexpr wait_graph() noexcept {}
+    wait_graph(const wait_graph&) = delete;
+    wait_graph& operator=(const wait_graph&) = delete;
+
+    /// Constant-initialized and never destroyed, because items may be destroyed after everything else.
+    static constexpr wait_graph& of_this_copy() noexcept { return the_one_; }
+    /// The graph in use: copies of the library that know each other share one.
+    static wait_graph& get() noexcept { return root_of(the_one_); }
+    /// Moves the waits of one graph to the other, which both copies use from then on. The caller holds no lock.
+    static void merge(wait_graph& a, wait_graph& b) noexcept CMWQ_NO_TSA;
+    /// Called in a forked child, which has no waits. The waits of the parent, and the locks, may be in any state.
+    void forget_all() noexcept CMWQ_NO_TSA {
+        new (&looks_) ranked_mutex<lock_rank::looks>;
+        new (&lock_) ranked_mutex<lock_rank::graph>;
+        look_ = 0;
+        next_to_see_ = nullptr;
+        new (&waits_) intrusive_list<registered_wait, wait_tag>;
+    }
+
+    /// The diagnosis thread of the runtime of `env` calls this. If a check is due, finds the waits that are stuck, and
+    /// reports those of this runtime that two checks have found stuck. Returns when the next check is due, steady
+    /// clock; 0: none before the next wait is registered.
+    static std::int64_t look(const pool_env& env) noexcept;
+    /// For dump(): the waits of the items of this runtime, the oldest first. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<wait_report> waits_of(const pool_env& env) CMWQ_EXCLUDES(lock_);
+
+private:
+    friend class registered_wait;
+    friend class wait_look;
+
+    /// From the registration of a wait to its first check, and at least from the first check that finds it stuck to the
+    /// one that reports it; nanoseconds. Most waits are shorter, and a transient state ends meanwhile.
+    static constexpr std::int64_t patience = 100'000'000;
+
+    [[nodiscard]] static bool belongs_to(const registered_wait& r, const pool_env& env) noexcept;
+    [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
+    void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
+    void delist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
+    static void ask_for_look_locked(const registered_wait& r) noexcept;
+    [[nodiscard]] static wait_report report_of_locked(const registered_wait& r);
+    [[nodiscard]] std::vector<wait_report> report_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
+    // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush, skips
+    // the runs for which this search has called `f` before.
+    template <class F>
+    static void for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept;
+
+    static wait_graph& root_of(wait_graph& of) noexcept {
+        wait_graph* g = &of;
+        while (wait_graph* const next = g->merged_into_.load(acquire)) g = next; // [COPY-2]
+        return *g;
+    }
+    /// As get(), and locks the graph.
+    static wait_graph& get_locked() noexcept CMWQ_NO_TSA;
+    void is_locked() const noexcept CMWQ_TSA(assert_capability(lock_)) {} // for the thread safety analysis
+
+    static wait_graph the_one_;
+
+    ranked_mutex<lock_rank::looks> looks_; // held by the thread that checks: one at a time
+    ranked_mutex<lock_rank::graph> lock_;
+    std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t nr_looks_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t look_ CMWQ_GUARDED_BY(lock_) = 0;                          // the check in progress; 0: none
+    registered_wait* next_to_see_ CMWQ_GUARDED_BY(lock_) = nullptr;          // of that check
+    intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // newest first
+    atomic<wait_graph*> merged_into_{nullptr};                               // written once, under both locks
+};
+
+inline constinit wait_graph wait_graph::the_one_;
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of registered_wait and wait_graph.
+//
+// While the lock of the graph is held, no registered thread continues: it sleeps, or waits for the lock to leave the
+// graph. So a run whose thread is registered does not end, and an edge to such a run, read under the lock of its pool,
+// exists as long as both stay registered. A search for a cycle holds the lock all the time. A check holds it for less:
+// see wait_look.ipp.
+#pragma once
+
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_look.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+// --- one wait --------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item, item_waiter& iw,
+                                             std::uint64_t pool_id)
+    : by_(by), self_(own_run()), who_(name_of_run(self_)), item_(item), iw_(&iw), pool_id_(pool_id) {
+    enter();
+}
+
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
+    : by_(by), self_(n == 0 ? nullptr : own_run()), who_(name_of_run(self_)), queue_(&q), nodes_(nodes), nr_nodes_(n) {
+    enter();
+}
+
+// Search and registration are one step under the lock: if several waits close a cycle together, the last one finds it.
+CMWQ_INLINE void registered_wait::enter() {
+    if (self_ == nullptr) return;
+    check_rescue();
+    std::vector<wait_report> cycle;
+    bool closes = false;
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
+    graph.enlist_locked(*this);
+    if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
+        closes = true;
+        try {
+            cycle = graph.report_cycle_locked(*last);
+        } catch (const std::bad_alloc&) {
+            cycle.clear(); // the message does not name the cycle
+        }
+        if (!by_.may_throw) {
+            for (registered_wait* r = last; r != nullptr; r = r->from_) r->reported_ = true;
+        }
+    }
+    if (closes && by_.may_throw) graph.delist_locked(*this);
+    else graph.ask_for_look_locked(*this);
+    graph.lock_.unlock();
+    if (!closes) return;
+    if (!by_.may_throw) {
+        self_->pool.env().events.report(event::kind::deadlock, 0, current_cpu(), [&] { return describe_cycle(cycle); });
+        return;
+    }
+    stop_waiting();
+    throw_deadlock(describe_cycle(cycle));
+}
+
+// An item with a rescuer is to make progress without memory, so it must not wait for items that need a new thread.
+// Reports such a wait as an event.
+CMWQ_INLINE void registered_wait::check_rescue() noexcept {
+    queue_core& mine = *self_->current_pwq->queue;
+    if (mine.own_rescuer == nullptr || !by_.of_pending) return;
+    const auto depends_on = [](const queue_core* q) {
+        return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // that needs no thread
+    };
+    bool depends = false;
+    std::string other;
+    try {
+        if (queue_ != nullptr) {
+            depends = depends_on(queue_);
+            if (depends) other = queue_->name;
+        } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
+            at.runtime->queues().with_all_kept([&] {
+                const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
+                depends = depends_on(q);
+                if (depends) other = q->name;
+            });
+        }
+    } catch (const std::bad_alloc&) { // no memory for the names in the message
+        return;
+    }
+    if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
+    mine.env.events.report(event::kind::flush_dependency, 0, current_cpu(), [&] {
+        return "cmwq: " + describe(who_) + " of " + describe_queue(mine.name) + ", which has a rescuer, waits in " +
+               by_.name + " for " + (queue_ == nullptr ? describe(item_) + " of " : std::string()) +
+               describe_queue(other) + ", which has none: if no thread can be made, both stand still";
+    });
+}
+
+// The thread does not sleep yet, so it may take its waiters back at any time.
+CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
+    for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->stop_waiting(nodes_[i]);
+    if (iw_ == nullptr) return;
+    const directory::pin at(pool_id_);
+    if (at.runtime != nullptr) at.runtime->pool(pool_id_).stop_waiting(*iw_);
+}
+
+CMWQ_INLINE registered_wait::~registered_wait() {
+    if (self_ == nullptr) return;
+    wait_graph& graph = wait_graph::get_locked();
+    graph.is_locked();
+    graph.delist_locked(*this);
+    graph.lock_.unlock();
+}
+
+// --- the graph -------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
+    for (;;) {
+        wait_graph& g = get();
+        g.lock_.lock();
+        if (g.merged_into_.load(relaxed) == nullptr) return g;
+        g.lock_.unlock();
+    }
+}
+
+// The graph at the lower address remains, so that concurrent merges agree. The locks are taken as plain mutexes,
+// without the check of the order: this is the only function that takes two locks of that rank.
+CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
+    for (;;) {
+        wait_graph *to = &root_of(a), *from = &root_of(b);
+        if (to == from) return;
+        if (from < to) std::swap(to, from);
+        mutex &first = to->lock_, &second = from->lock_;
+        first.lock();
+        second.lock();
+        const bool are_roots = to->merged_into_.load(relaxed) == nullptr && from->merged_into_.load(relaxed) == nullptr;
+        if (are_roots) {
+            while (registered_wait* const r = from->waits_.back()) { // oldest first
+                from->waits_.remove(*r);
+                r->seen_by_ = 0;
+                to->waits_.push_front(*r);
+            }
+            // With the greater count, the next search has a number that no wait of either graph is marked with. A check
+            // in progress has no result.
+            to->search_ = std::max(to->search_, from->search_);
+            from->look_ = 0;
+            from->next_to_see_ = nullptr;
+            from->merged_into_.store(to, release); // [COPY-2]
+        }
+        second.unlock();
+        first.unlock();
+        if (are_roots) return;
+    }
+}
+
+CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const pool_env& env) noexcept {
+    return &r.self_->pool.env() == &env;
+}
+
+CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
+    r.since_ = steady_now();
+    waits_.push_front(r);
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+        k->waits = &r;
+        if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // `k` keeps this pwq until it is delisted
+    }
+}
+
+CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
+    if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
+    if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
+    waits_.remove(r);
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+        k->waits = nullptr;
+        if (k->current_pwq != nullptr) k->current_pwq->waiting.remove(*k);
+    }
+}
+
+CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
+    diagnosis_thread& looks = r.self_->pool.env().diagnosis;
+    looks.look_at_waits_by(std::max(r.since_ + patience, looks.no_look_before));
+}
+
+template <class F>
+void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept {
+    for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->for_each_waiting_run(r.nodes_[i], search, f);
+    if (r.iw_ == nullptr) return;
+    const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
+    if (at.runtime == nullptr) return;
+    worker* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
+    if (k != nullptr && k->waits != nullptr) f(*k);
+}
+
+// Follows runs that wait for runs, until a wait leads back to `start`. Only the runs of such a cycle could break it,
+// and they all wait. Returns the last wait of the cycle, from which `from_` leads back to `start`; null: there is no
+// cycle.
+CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& start) noexcept {
+    const std::uint64_t search = ++search_;
+    registered_wait* found = nullptr;
+    registered_wait* todo = &start;
+    while (todo != nullptr && found == nullptr) {
+        registered_wait& r = *todo;
+        todo = r.link_;
+        for_each_waiting_run_locked(r, search, [&](worker& k) {
+            registered_wait* const next = k.waits;
+            if (next == &start) found = &r;
+            if (next == &start || next->mark_ == search) return;
+            next->mark_ = search;
+            next->from_ = &r;
+            next->link_ = todo;
+            todo = next;
+        });
+    }
+    start.link_ = nullptr;
+    return found;
+}
+
+// --- reports ---------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
+    wait_report w;
+    w.who = r.who_;
+    w.queue = r.self_->current_pwq->queue->name;
+    w.call = r.by_.name;
+    w.item = r.item_;
+    if (r.queue_ != nullptr) w.awaited_queue = r.queue_->name;
+    w.since = r.since_;
+    return w;
+}
+
+CMWQ_INLINE std::vector<wait_report> wait_graph::report_cycle_locked(registered_wait& last) const {
+    std::vector<wait_report> cycle;
+    for (const registered_wait* r = &last; r != nullptr; r = r->from_) cycle.push_back(report_of_locked(*r));
+    std::ranges::reverse(cycle);
+    return cycle;
+}
+
+CMWQ_INLINE std::vector<wait_report> wait_graph::waits_of(const pool_env& env) {
+    std::vector<wait_report> all;
+    lock_.lock();
+    if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
+        lock_.unlock();
+        return instead->waits_of(env);
+    }
+    try {
+        for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
+            if (belongs_to(*r, env)) all.push_back(report_of_locked(*r));
+        }
+    } catch (...) {
+        lock_.unlock();
+        throw;
+    }
+    lock_.unlock();
+    return all;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

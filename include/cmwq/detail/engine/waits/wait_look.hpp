@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// wait_look: one check of all registered waits, which finds those that never end.
+#pragma once
+
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/waits/stuck_set.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The record of a wait that a check has visited. Under the lock of the graph.
+struct seen_wait {
+    registered_wait* wait;  ///< valid until it is `gone`
+    std::uint32_t number;   ///< the number of its node, among the records of this check
+    bool looked_at = false; ///< its edges have been read
+    bool gone = false;      ///< it has ended since
+};
+
+/// One check: collect(), solve(), publish(), in this order. Made and used by one thread that holds the lock of checks.
+/// All members that are not noexcept throw std::bad_alloc; the check has no result then.
+class wait_look {
+public:
+    explicit wait_look(wait_graph& g) noexcept CMWQ_EXCLUDES(g.lock_);
+    ~wait_look();
+    wait_look(const wait_look&) = delete;
+    wait_look& operator=(const wait_look&) = delete;
+
+    /// Reads what each wait depends on. Takes the lock of the graph for a few waits at a time.
+    void collect() CMWQ_NO_TSA;
+    /// Finds the waits that are stuck. The computation holds no lock; for a moment before, it takes that of the graph.
+    void solve();
+    /// Notes the result in the waits. Returns the reports of the knots that have waits of the runtime of `env`, that an
+    /// earlier check has found as well, and that have not been reported.
+    [[nodiscard]] std::vector<std::vector<wait_report>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
+    /// After publish(): when to check the waits of the runtime of `env` again, steady clock; 0: none is left to check.
+    [[nodiscard]] std::int64_t next() const noexcept { return next_; }
+    /// After publish(). False: the graph was merged into another one during the check, which therefore has no result.
+    [[nodiscard]] bool lasted() const noexcept { return lasted_; }
+    /// How many waits, pwqs and items have been read: a measure of the cost.
+    [[nodiscard]] std::size_t nr_steps() const noexcept { return nr_steps_; }
+
+private:
+    using node = stuck_set::node;
+
+    /// A limit of a queue (its slots, or one pwq) behind which an awaited item is pending.
+    struct limited {
+        std::string queue;
+        unsigned max_active;
+        unsigned all = 0;    ///< active items; in add_limits(): those not known to be held by a wait
+        bool frozen = false; ///< the items wait for a thaw, which counts as certain
+        node id = 0;
+    };
+    /// A pwq that shares a limit.
+    struct part {
+        std::size_t limit;     ///< in limits_
+        std::uint64_t nr_left; ///< items that had left the pwq when it was read
+    };
+    /// A node that waits for items of a pwq.
+    struct awaited_items {
+        node who;
+        const pool_workqueue* pwq;
+        std::uint64_t generation; ///< waits for items of this one and all earlier ones
+    };
+    enum class knot_state : unsigned char { unknown, open, told };
+
+    [[nodiscard]] bool goes_on_locked() const noexcept CMWQ_NO_TSA;
+    void look_at_locked(registered_wait& r);
+    void hold_locked(worker& k, node wait);
+    [[nodiscard]] node number_of_locked(registered_wait& r) CMWQ_NO_TSA;
+    void await_run_locked(node who, const worker* k);
+    [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots);
+    void add_limits();
+    void add_generations();
+    [[nodiscard]] bool is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept;
+    [[nodiscard]] std::vector<wait_report> report_of_locked(const std::vector<node>& members, std::int64_t now,
+                                                            bool& confirmed);
+
+    wait_graph& graph_;
+    std::uint64_t number_ = ~std::uint64_t{0};
+    bool lasted_ = false;
+    std::deque<seen_wait> seen_;
+    std::vector<item_pool::held_item> room_, held_;
+    std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for
+    std::vector<awaited_items> for_items_;                // waits for items of a pwq
+    std::vector<std::pair<node, std::size_t>> for_limit_; // a wait, and the index in limits_ of the limit
+    std::vector<limited> limits_;
+    std::unordered_map<const void*, std::size_t> limit_by_key_; // the key is the slots, or the pwq
+    std::unordered_map<const pool_workqueue*, part> parts_;
+    stuck_set stuck_;
+    std::size_t nr_left_ = 0; // waits still to be read
+    std::size_t nr_steps_ = 0;
+    std::int64_t next_ = 0;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

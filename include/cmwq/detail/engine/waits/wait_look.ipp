@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies of wait_look, and wait_graph::look().
+//
+// Every thread that begins or ends a wait needs the lock of the graph. A check therefore holds it for a few waits at a
+// time, and not while it computes the result. So the edges are read at different moments. The result is still sound: if
+// a wait has been registered all the time, neither it nor its run has ended, and an edge between two such waits, once
+// read, still exists. Waits that have ended or begun during the check count as ending. Only a pending item, behind a
+// limit or behind a run, can be cancelled meanwhile. Behind a limit, the check notices this by the number of items that
+// have left the pwq. In both cases, a wait is reported only if two checks, some time apart, have found it stuck.
+#pragma once
+
+#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/waits/wait_look.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <algorithm>
+#include <new>
+#include <tuple>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
+    graph_.lock_.lock();
+    if (graph_.merged_into_.load(relaxed) == nullptr) {
+        number_ = graph_.look_ = ++graph_.nr_looks_;
+        graph_.next_to_see_ = graph_.waits_.back();
+        nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
+    }
+    graph_.lock_.unlock();
+}
+
+CMWQ_INLINE wait_look::~wait_look() {
+    graph_.lock_.lock();
+    if (goes_on_locked()) {
+        graph_.look_ = 0;
+        graph_.next_to_see_ = nullptr;
+    }
+    graph_.lock_.unlock();
+}
+
+CMWQ_INLINE bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
+
+// --- collecting ------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void wait_look::collect() {
+    constexpr std::size_t batch = 64;
+    bool more = true;
+    while (more) {
+        graph_.lock_.lock();
+        try {
+            const std::size_t end = nr_steps_ + batch;
+            while (graph_.next_to_see_ != nullptr && nr_left_ != 0 && nr_steps_ < end) {
+                --nr_left_;
+                registered_wait& r = *graph_.next_to_see_;
+                graph_.next_to_see_ = graph_.waits_.prev(r); // towards the newest
+                look_at_locked(r);
+            }
+            more = graph_.next_to_see_ != nullptr && nr_left_ != 0;
+        } catch (...) {
+            graph_.lock_.unlock();
+            throw;
+        }
+        graph_.lock_.unlock();
+        if (more) yield_this_thread(); // other threads may wait for the lock
+    }
+}
+
+CMWQ_INLINE stuck_set::node wait_look::number_of_locked(registered_wait& r) {
+    if (r.seen_by_ != graph_.look_) {
+        seen_.push_back({&r, static_cast<node>(seen_.size())});
+        r.seen_ = &seen_.back();
+        r.seen_by_ = graph_.look_;
+    }
+    return r.seen_->number;
+}
+
+CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
+    const node who = number_of_locked(r);
+    r.seen_->looked_at = true;
+    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+        if (k->current_pwq != nullptr) hold_locked(*k, who);
+    }
+    ++nr_steps_;
+    for (unsigned i = 0; i < r.nr_nodes_; ++i, ++nr_steps_) {
+        const item_pool::remaining_items rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
+        if (rest.pwq == nullptr) continue;
+        for_items_.push_back({who, rest.pwq, rest.generation});
+        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
+    }
+    if (r.iw_ == nullptr) return;
+    const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
+    if (at.runtime == nullptr) return;
+    item_pool& pool = at.runtime->pool(r.pool_id_);
+    const item_pool::awaited_item a = pool.look_at(*r.iw_);
+    await_run_locked(who, a.run != nullptr ? a.run : a.before);
+    if (a.inactive_on == nullptr) return;
+    // While with_all_kept() holds the list of queues, the queue of a pending item cannot be destroyed.
+    at.runtime->queues().with_all_kept([&] {
+        const item_pool::awaited_item now = pool.look_at(*r.iw_);
+        if (now.inactive_on == nullptr) return; // it is not behind a limit any more
+        for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on, now.inactive_on->slots));
+    });
+}
+
+CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
+    if (room_.empty()) room_.resize(1);
+    for (std::size_t n = 0;; room_.resize(n)) { // allocates without the lock of the pool
+        n = k.pool.held_by(k, room_.data(), room_.size());
+        if (n > room_.size()) continue;
+        nr_steps_ += n;
+        for (std::size_t i = 0; i < n; ++i) {
+            held_.push_back(room_[i]);
+            held_.back().wait = wait;
+        }
+        return;
+    }
+}
+
+CMWQ_INLINE void wait_look::await_run_locked(node who, const worker* k) {
+    if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
+}
+
+CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq,
+                                                   const node_slots* slots) {
+    const void* const key = slots != nullptr ? static_cast<const void*>(slots) : pwq;
+    const auto [at, fresh] = limit_by_key_.try_emplace(key, limits_.size());
+    if (!fresh) return at->second;
+    limited l{.queue = q.name, .max_active = q.max_active()};
+    q.for_each_pwq([&](pool_workqueue& p) {
+        if (slots != nullptr ? p.slots != slots : &p != pwq) return;
+        const item_pool::active_items here = p.pool->count_active(p);
+        l.all += here.all;
+        l.frozen |= here.frozen;
+        parts_.insert_or_assign(&p, part{limits_.size(), here.nr_left});
+        ++nr_steps_;
+    });
+    limits_.push_back(std::move(l));
+    return at->second;
+}
+
+// --- the result ------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void wait_look::solve() {
+    for (std::size_t i = 0; i < seen_.size(); ++i)
+        static_cast<void>(stuck_.add_ends_after_first()); // node i is seen_[i]
+    add_limits();
+    add_generations();
+    for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
+    graph_.lock_.lock();
+    try {
+        for (const seen_wait& s : seen_) {
+            if (s.gone || !s.looked_at) stuck_.let_end(s.number);
+        }
+    } catch (...) {
+        graph_.lock_.unlock();
+        throw;
+    }
+    graph_.lock_.unlock();
+    stuck_.solve();
+}
+
+// An item behind a limit becomes active when one of the active items ends. One of them ends, unless all are runs that
+// wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts
+// as ending.
+CMWQ_INLINE void wait_look::add_limits() {
+    for (limited& l : limits_) l.id = stuck_.add_ends_after_all();
+    for (const item_pool::held_item& h : held_) {
+        const auto p = parts_.find(h.pwq);
+        if (p == parts_.end()) continue;
+        limited& l = limits_[p->second.limit];
+        if (h.nr_left == p->second.nr_left && l.all != 0) {
+            --l.all;
+            stuck_.add_edge(l.id, h.wait);
+        } else {
+            stuck_.let_end(l.id); // an item has left the pwq since it was read
+        }
+    }
+    for (const limited& l : limits_) {
+        if (l.all != 0 || l.frozen) stuck_.let_end(l.id);
+    }
+    for (const auto& [who, limit] : for_limit_) stuck_.add_edge(who, limits_[limit].id);
+}
+
+// Makes a node for each generation of a pwq that has held items. It depends on the waits that hold items of that
+// generation, and on the node of the generation before. A wait for the items up to a generation depends on one such
+// node. So a thousand flushes of one queue add only a thousand edges.
+CMWQ_INLINE void wait_look::add_generations() {
+    struct generation {
+        const pool_workqueue* pwq;
+        std::uint64_t number;
+        node id;
+        [[nodiscard]] bool operator<(const generation& o) const noexcept {
+            return std::tuple(reinterpret_cast<std::uintptr_t>(pwq), number) <
+                   std::tuple(reinterpret_cast<std::uintptr_t>(o.pwq), o.number);
+        }
+    };
+    std::vector<generation> all;
+    all.reserve(held_.size());
+    for (const item_pool::held_item& h : held_) all.push_back({h.pwq, h.generation, h.wait});
+    std::ranges::sort(all, std::less<>());
+    std::vector<generation> nodes;
+    for (const generation& g : all) {
+        if (nodes.empty() || nodes.back() < g) {
+            const node id = stuck_.add_ends_after_first();
+            if (!nodes.empty() && nodes.back().pwq == g.pwq) stuck_.add_edge(id, nodes.back().id);
+            nodes.push_back({g.pwq, g.number, id});
+        }
+        stuck_.add_edge(nodes.back().id, g.id);
+    }
+    for (const awaited_items& a : for_items_) {
+        const auto behind = std::ranges::upper_bound(nodes, generation{a.pwq, a.generation, 0}, std::less<>());
+        if (behind != nodes.begin() && std::prev(behind)->pwq == a.pwq) stuck_.add_edge(a.who, std::prev(behind)->id);
+    }
+}
+
+// --- notes and reports -----------------------------------------------------------------------------------------------
+
+CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
+    return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
+}
+
+// Returns the reports of a knot, and marks its waits as reported. Empty if two checks have not found all of its waits
+// (then `confirmed` is false), or if all have been reported.
+CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vector<node>& members, std::int64_t now,
+                                                                 bool& confirmed) {
+    constexpr std::size_t enough = 64;
+    bool reported = true;
+    for (const node n : members) {
+        if (n >= seen_.size()) continue;
+        confirmed &= is_confirmed_locked(seen_[n], now);
+        if (!confirmed) return {};
+        reported &= seen_[n].wait->reported_;
+    }
+    std::vector<wait_report> told;
+    for (const node n : members) {
+        if (n >= seen_.size() || reported) continue;
+        if (told.size() == enough) {
+            ++told.front().nr_more;
+            continue;
+        }
+        told.push_back(wait_graph::report_of_locked(*seen_[n].wait));
+        stuck_.for_each_awaited(n, [&](node m) {
+            const std::size_t limit = m - seen_.size();
+            if (m < seen_.size() || limit >= limits_.size() || !stuck_.is_stuck(m)) return;
+            told.back().full_queue = limits_[limit].queue;
+            told.back().max_active = limits_[limit].max_active;
+        });
+    }
+    for (const node n : members) {
+        if (n < seen_.size()) seen_[n].wait->reported_ = true;
+    }
+    return told;
+}
+
+// A wait is checked often while it is young, and later whenever it has lasted twice as long, because not only a new
+// wait can make it stuck, but also a lowered limit, for instance. A wait that was found stuck is checked again soon.
+CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_env& env, std::int64_t now) {
+    constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
+    constexpr std::size_t none = ~std::size_t{0};
+    std::vector<std::size_t> knots(seen_.size(), none); // the knot that each wait leads to
+    for (node n = 0; n < seen_.size(); ++n) {
+        if (stuck_.is_stuck(n)) knots[n] = stuck_.knot_of(n);
+    }
+    std::vector<knot_state> states(seen_.size(), knot_state::unknown); // as many as waits: there are fewer knots
+    std::vector<std::vector<wait_report>> told;
+    graph_.lock_.lock();
+    lasted_ = goes_on_locked();
+    if (!lasted_) seen_.clear();
+    for (seen_wait& s : seen_) {
+        if (s.gone) continue;
+        registered_wait& r = *s.wait;
+        if (!stuck_.is_stuck(s.number)) r.suspected_since_ = 0;
+        else if (r.suspected_since_ == 0) r.suspected_since_ = now;
+    }
+    try {
+        for (seen_wait& s : seen_) {
+            const std::size_t knot = knots[s.number];
+            if (s.gone || s.wait->reported_ || knot == none || !wait_graph::belongs_to(*s.wait, env)) continue;
+            if (!is_confirmed_locked(s, now)) continue;
+            if (states[knot] == knot_state::unknown) {
+                bool confirmed = true;
+                told.push_back(report_of_locked(stuck_.members(knot), now, confirmed));
+                if (told.back().empty()) told.pop_back();
+                states[knot] = confirmed ? knot_state::told : knot_state::open;
+            }
+            if (states[knot] == knot_state::told) s.wait->reported_ = true;
+        }
+        // NOLINTNEXTLINE(bugprone-empty-catch): the next check reports the rest
+    } catch (const std::bad_alloc&) {}
+    for (const seen_wait& s : seen_) {
+        if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, env)) continue;
+        const std::int64_t age = now - s.wait->since_;
+        const std::int64_t at = stuck_.is_stuck(s.number) || age < young ? now + patience : now + age;
+        if (next_ == 0 || at < next_) next_ = at;
+    }
+    graph_.lock_.unlock();
+    return told;
+}
+
+// --- scheduling of checks --------------------------------------------------------------------------------------------
+
+CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
+    constexpr std::int64_t pause_for_a_step = 20'000; // nanoseconds; over fifty times the cost of a step
+    diagnosis_thread& d = env.diagnosis;
+    const std::int64_t due = d.waits_due();
+    const std::int64_t now = steady_now();
+    if (due == 0 || now < due) return due;
+    std::vector<std::vector<wait_report>> knots;
+    std::int64_t next = now + patience;
+    std::size_t nr_steps = 0;
+    wait_graph& g = get_locked();
+    g.is_locked();
+    d.set_waits_due(0); // a wait that is registered from here on requests a check
+    g.lock_.unlock();
+    try {
+        const scoped_lock one(g.looks_);
+        wait_look looking(g);
+        looking.collect();
+        looking.solve();
+        knots = looking.publish(env, now);
+        if (looking.lasted()) next = looking.next();
+        nr_steps = looking.nr_steps();
+        // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
+    } catch (const std::bad_alloc&) {}
+    wait_graph& after = get_locked();
+    after.is_locked();
+    d.no_look_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(nr_steps);
+    next = sooner(next, d.waits_due());
+    if (next != 0) next = std::max(next, d.no_look_before);
+    d.set_waits_due(next);
+    after.lock_.unlock();
+    for (const auto& knot : knots) env.events.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
+    return next;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

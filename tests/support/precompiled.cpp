@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Nothing: it only makes CMake build precompiled.hpp.
