@@ -7,6 +7,8 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/pool/worker.hpp>
 
 #include <array>
 #include <atomic>
