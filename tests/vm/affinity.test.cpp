@@ -377,7 +377,7 @@ TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle whil
 }
 
 TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CPUs and no more") {
-    cmwq::runtime rt{vm::without_hogs()};
+    cmwq::runtime rt{vm::computing_items()};
     cmwq::workqueue<cmwq::elastic> q{rt,
                                      {.name = "strict", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
     for (const unsigned cpu : {0u, 13u}) {
@@ -444,7 +444,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
     REQUIRE(group.set("cpu.max", "150000 100000"));
     CHECK(vm::in_child([&](vm::notes& n) {
               n.expect(group.enter(), "cannot enter the group");
-              cmwq::runtime rt{vm::without_hogs()};
+              cmwq::runtime rt{vm::computing_items()};
               n.same("CPUs", rt.cpus().to_string(), "0-15");
               // The whole machine is one pod: no CPU is outside of it and could help.
               cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};
@@ -496,7 +496,7 @@ TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake; 
     REQUIRE(group.set("cpu.max", "200000 100000"));
     CHECK(vm::in_child([&](vm::notes& n) {
               n.expect(group.enter(), "cannot enter the group");
-              cmwq::runtime_options o = vm::without_hogs();
+              cmwq::runtime_options o = vm::computing_items();
               o.sentinel = with_sentinels;
               cmwq::runtime rt{std::move(o)};
               cmwq::workqueue<cmwq::elastic> q{rt, "q"};

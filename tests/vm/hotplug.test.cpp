@@ -121,7 +121,7 @@ TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes of
 
 TEST_CASE("hotplug: the pool of an offline CPU is not managed; online again it is; its workers are at home") {
     const vm::cpus_come_back all;
-    cmwq::runtime rt{vm::without_hogs()};
+    cmwq::runtime rt{vm::computing_items()};
     cmwq::workqueue<> q{rt, "q"};
     for (const bool by_itself : {false, true}) {
         CAPTURE(by_itself);

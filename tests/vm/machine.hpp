@@ -72,10 +72,12 @@ inline bool set_online(unsigned cpu, bool on) {
 inline bool go_offline(unsigned cpu) { return set_online(cpu, false); }
 inline bool go_online(unsigned cpu) { return set_online(cpu, true); }
 
-/// For tests in which items compute until an event has happened, however long that takes on a busy host.
-inline cmwq::runtime_options without_hogs() {
+/// For tests in which items compute, however long that takes on a busy host: only a blocked item lets another one start
+/// beside it.
+inline cmwq::runtime_options computing_items() {
     cmwq::runtime_options o;
     o.cpu_hog_threshold = std::chrono::nanoseconds{0};
+    o.overdue_after = std::chrono::nanoseconds{0};
     return o;
 }
 
