@@ -46,8 +46,12 @@ if(CMWQ_SANITIZE)
   target_compile_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})
   target_link_options(cmwq_dev INTERFACE ${cmwq_sanitizer_flags})
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang") # the macros that g++ defines
-    target_compile_definitions(cmwq_dev INTERFACE $<$<STREQUAL:${CMWQ_SANITIZE},thread>:__SANITIZE_THREAD__=1>
-                                                  $<$<NOT:$<STREQUAL:${CMWQ_SANITIZE},thread>>:__SANITIZE_ADDRESS__=1>)
+    foreach(sanitizer THREAD ADDRESS)
+      string(TOLOWER ${sanitizer} name)
+      if(CMWQ_SANITIZE MATCHES "${name}")
+        target_compile_definitions(cmwq_dev INTERFACE __SANITIZE_${sanitizer}__=1)
+      endif()
+    endforeach()
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ sees uninitialised values in libstdc++ that only its own instrumentation has brought there.
