@@ -52,6 +52,8 @@ if(CMWQ_SANITIZE)
         target_compile_definitions(cmwq_dev INTERFACE __SANITIZE_${sanitizer}__=1)
       endif()
     endforeach()
+    # Its run time library is linked statically: tests that replace operator new come first.
+    target_link_options(cmwq_dev INTERFACE LINKER:-z,muldefs)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ sees uninitialised values in libstdc++ that only its own instrumentation has brought there.
