@@ -38,7 +38,7 @@ target_compile_definitions(cmwq_dev INTERFACE _GLIBCXX_USE_POSIX_SEMAPHORE=1)
 # Some two hundred programs: binutils' other linker takes half of the time.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=gold CMWQ_GOLD)
-if(CMWQ_GOLD)
+if(CMWQ_GOLD AND NOT CMWQ_SANITIZE) # it does not understand what clang's sanitizers export
   target_link_options(cmwq_dev INTERFACE -fuse-ld=gold)
 endif()
 if(CMWQ_SANITIZE)
@@ -52,8 +52,6 @@ if(CMWQ_SANITIZE)
         target_compile_definitions(cmwq_dev INTERFACE __SANITIZE_${sanitizer}__=1)
       endif()
     endforeach()
-    # Its run time library is linked statically: tests that replace operator new come first.
-    target_link_options(cmwq_dev INTERFACE LINKER:-z,muldefs)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ sees uninitialised values in libstdc++ that only its own instrumentation has brought there.
