@@ -190,12 +190,12 @@ TEST_CASE("blocking: an item that came while no worker was runnable is not forgo
 }
 
 TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items") {
+    std::atomic<bool> stop{false};
+    std::binary_semaphore started{0};
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> hogs{rt, {.name = "hogs", .cpu_intensive = true}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
-    std::atomic<bool> stop{false};
-    std::binary_semaphore started{0};
     hogs.post_on(cpu, [&] {
         started.release();
         while (!stop) std::this_thread::yield(); // computes, so no detector finds it blocked

@@ -57,8 +57,8 @@ TEMPLATE_LIST_TEST_CASE(
     "freeze: after fork() under a guard the child finds the shared data of the items consistent and unlocked", "",
     threaded_policies) {
     using P = TestType;
-    freezable_world<P> w;
     bank shared;
+    freezable_world<P> w;
     constexpr int rounds = 8, each = 150;
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
     for (std::size_t i = 0; i < rounds * each; ++i)
@@ -97,8 +97,8 @@ TEMPLATE_LIST_TEST_CASE(
 TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with its own queues", "",
                         threaded_policies) {
     using P = TestType;
-    freezable_world<P> w;
     bank shared;
+    freezable_world<P> w;
     for (std::size_t i = 0; i < 100; ++i) w.q.post([&shared, i] { shared.transfer(i); });
     const cmwq::freeze_guard still{w.rt};
     const int done = shared.transfers();
@@ -127,8 +127,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on wit
 }
 
 TEST_CASE("freeze: an item of another queue may fork under a guard") {
-    freezable_world<cmwq::bound> w;
     bank shared;
+    freezable_world<cmwq::bound> w;
     for (std::size_t i = 0; i < 500; ++i) w.q.post([&shared, i] { shared.transfer(i); });
     std::atomic<int> status{-1};
     w.other.post([&] {

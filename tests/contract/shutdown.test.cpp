@@ -309,9 +309,9 @@ TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_po
 TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down; the attempt changes nothing", "",
                         every_policy) {
     using P = TestType;
+    std::atomic<int> refused{0}, ran{0};
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
-    std::atomic<int> refused{0}, ran{0};
     item shuts{[&] {
         q.post([&] { ++ran; });
         try {
