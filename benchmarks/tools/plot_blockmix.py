@@ -12,7 +12,8 @@ import json
 import pathlib
 import statistics
 
-ROW, BAR, LEFT, WIDTH, RIGHT, TOP = 30, 18, 190, 420, 190, 46  # pixels
+LABELS = {"cmwq": "cmwq bound", "cmwq-annotated": "cmwq bound, announced", "elastic": "cmwq elastic"}
+ROW, BAR, LEFT, WIDTH, RIGHT, TOP = 30, 18, 200, 420, 190, 46  # pixels
 OURS, OTHERS = "#2f6fdf", "#9aa4b2"
 STYLE = """text { font: 14px sans-serif; fill: #1f2328 } .note { font-size: 12px; fill: #59636e }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note { fill: #9198a1 } }"""
@@ -22,9 +23,13 @@ def text(x, y, words, attributes=""):
     return f'<text x="{x}" y="{y}" {attributes}>{html.escape(words)}</text>'
 
 
+def label(name):
+    return LABELS.get(name) or f"Boost.Asio, {name.removeprefix('asio-')} threads"
+
+
 def draw(data):
     """The SVG document, a string."""
-    rows = [(c["name"], statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"]))
+    rows = [(label(c["name"]), statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"]))
             for c in data["contenders"]]
     rows.sort(key=lambda row: row[1], reverse=True)
     most = rows[0][1]
@@ -39,7 +44,7 @@ def draw(data):
         width = max(1, round(WIDTH * rate / most))
         out.append(text(LEFT - 10, y + 14, name, 'text-anchor="end"'))
         out.append(f'<rect x="{LEFT}" y="{y}" width="{width}" height="{BAR}" rx="3" fill="{color}"/>')
-        out.append(text(LEFT + width + 8, y + 14, f"{rate:,.0f} with {threads:.0f} threads"))
+        out.append(text(LEFT + width + 8, y + 14, f"{rate:,.0f}, {threads:.0f} threads at most"))
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
