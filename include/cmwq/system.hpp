@@ -3,7 +3,6 @@
 // The system queues: every program has them, on the process-wide runtime.
 #pragma once
 
-#include <cmwq/runtime.hpp>
 #include <cmwq/workqueue.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS {
@@ -60,3 +59,6 @@ system_workqueue& system_bh_wq();
 system_workqueue& system_bh_highpri_wq();
 
 }} // namespace cmwq::CMWQ_NS
+
+// Last: it compiles the engine, which needs the class above.
+#include <cmwq/runtime.hpp>
