@@ -27,6 +27,12 @@ CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
+/// Whether the caller may queue an item for that CPU. First makes the copy of the library that has made the queue known.
+CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
+    check_copy(q);
+    return admits(q, at_once) && q.env.cpus.has_cpu(cpu);
+}
+
 /// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
 /// runs on another CPU now.
 CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
@@ -73,14 +79,12 @@ queue_status claim_and(work_base& w, F&& go) noexcept {
 
 template <class Pool, order Order>
 queue_status queue_keyed(queue_core& q, work_base& w, int cpu) noexcept {
-    check_copy(q);
-    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { q.push_keyed<Pool, Order>(w, cpu).notify(); });
 }
 
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
-    check_copy(q);
-    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
@@ -99,26 +103,22 @@ CMWQ_API queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) n
 CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (q.keyed()) [[unlikely]]
         return queue_elastic_work(q, w, cpu); // a bound queue with power_efficient
-    check_copy(q);
-    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { q.push_per_cpu(w, cpu).notify(); });
 }
 
 CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
-    check_copy(q);
-    if (!admits(q, true) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_bottom_half(q, w, cpu); });
 }
 
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept {
-    check_copy(q);
-    if (!admits(q, true) || !q.env.cpus.has_node(node)) return queue_status::rejected;
+    if (!accepts(q, true, any_cpu) || !q.env.cpus.has_node(node)) return queue_status::rejected;
     return claim_and(w, [&] { q.push_keyed(w, any_cpu, node).notify(); });
 }
 
 CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
-    check_copy(q);
-    if (!admits(q, ns == 0) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, ns == 0, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
@@ -227,8 +227,7 @@ CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
 }
 
 CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
-    check_copy(q);
-    if (!admits(q, ns == 0) || !q.env.cpus.has_cpu(cpu)) return queue_status::rejected;
+    if (!accepts(q, ns == 0, cpu)) return queue_status::rejected;
     queue_status status = queue_status::queued;
     for (;;) {
         const claim_result c = work_access::claim(w);

@@ -15,9 +15,6 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct pool_env;
 class queue_list;
 
-/// The earlier of two times, where 0 means none.
-constexpr std::int64_t sooner(std::int64_t a, std::int64_t b) noexcept { return a == 0 || (b != 0 && b < a) ? b : a; }
-
 /// One object for each runtime. Its thread is created when a wait or a queue at its limit has lasted long enough to be
 /// checked, so most runtimes have no such thread.
 ///

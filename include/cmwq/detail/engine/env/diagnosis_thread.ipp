@@ -3,6 +3,7 @@
 // The bodies of diagnosis_thread: its start, its loop, and the check of queues at their limit.
 #pragma once
 
+#include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
@@ -52,8 +53,8 @@ CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
 }
 
 CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
-    if (exists_.load(relaxed)) return 0;                                                   // only this thread writes it
-    const std::int64_t due = sooner(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
+    if (exists_.load(relaxed)) return 0; // only this thread writes it
+    const std::int64_t due = earlier_of(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
     if (due == 0 || now < due) return due;
     exists_.store(true, seq_cst); // [WATCH-2]
     const int error = env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
@@ -82,7 +83,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     env_.requests.request_cpu_check();
     while (!stop_.load(acquire)) { // [STOP]
         const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
-        const std::int64_t next = sooner(waits, backlogs);
+        const std::int64_t next = earlier_of(waits, backlogs);
         if (next == 0) sleep_.park();
         else sleep_.park_until(next);
     }

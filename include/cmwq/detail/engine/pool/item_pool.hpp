@@ -8,6 +8,7 @@
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/pool/run_table.hpp>
+#include <cmwq/detail/engine/pool/start_watch.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
@@ -29,8 +30,8 @@ struct pool_stats {
 /// The items of a pool (inbox, worklist, waiters, colors) and the records of its workers.
 ///
 /// Thread safety: any thread may call the public members, unless a comment names the thread. A member marked
-/// CMWQ_EXCLUDES(lock_) takes the pool lock. Pool locks are never nested. What has to be done without the lock is
-/// collected in a `deferred`.
+/// CMWQ_EXCLUDES(lock_) takes the pool lock. Pool locks are never nested. A `deferred` collects what
+/// must be done after the lock is released.
 ///
 /// Letters as in worker.hpp; S here is the service thread, ST the manager thread.
 class item_pool {
@@ -146,7 +147,7 @@ public:
         const queue_core* queue = nullptr;     ///< the queue of the item; null: the wait is over
     };
     [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
-    /// What a flush still waits for in one pwq.
+    /// The items of one pwq for which a flush still waits.
     struct remaining_items {
         const pool_workqueue* pwq = nullptr; ///< the pwq of the awaited items; null: the wait is over
         std::uint64_t generation = 0;        ///< that of the youngest color which the flush covers
@@ -240,6 +241,15 @@ protected:
     [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);
     /// Ends the run: wakes its waiters, and gives back what the item held of its limit.
     void end_run_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    /// From here on the record runs items, or is about to.
+    void become_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
+        busy_.push_back(w);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    }
+    void leave_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
+        busy_.remove(w);
+        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    }
     /// Adds a record to the list of all records, which readers walk without a lock.
     void add_record_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
 
@@ -293,8 +303,7 @@ private:
 
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: waiters for items that are pending here
-    std::uint64_t started_seen_ = 0;                             // S: nr_started_ at the last check of the watchdog
-    std::int64_t stalled_for_ = 0;                               // S: nanoseconds
+    start_watch stall_;                                          // S: for the watchdog
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

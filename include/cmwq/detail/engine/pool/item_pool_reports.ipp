@@ -17,16 +17,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
-    const std::uint64_t started = nr_started_.load(relaxed);
-    if (limit == 0 || started != started_seen_ || !pending()) {
-        started_seen_ = started;
-        stalled_for_ = 0;
-        return false;
-    }
-    stalled_for_ += passed;
-    if (stalled_for_ < limit) return false;
-    stalled_for_ = 0; // reported again after the same time
-    return true;
+    return stall_.has_lasted(limit != 0 && pending(), nr_started_.load(relaxed), passed, limit);
 }
 
 CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {

@@ -7,6 +7,7 @@
 #include <cmwq/detail/ds/arming.hpp>
 #include <cmwq/detail/engine/pool/busy_workers.hpp>
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
+#include <cmwq/detail/engine/pool/start_watch.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -139,8 +140,7 @@ private:
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
-    std::uint64_t started_before_ = 0;                      // S: nr_started_ at the last check for overdue items
-    std::int64_t waiting_for_ = 0;                          // S: nanoseconds in which no item was started
+    start_watch overdue_watch_;                             // S
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: moving sums, nanoseconds
 };
 

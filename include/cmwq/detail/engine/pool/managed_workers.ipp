@@ -106,8 +106,7 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
         detectors_needed(); // the item waits behind running workers, which may block, or behind many blocked ones
         return;
     }
-    if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
-    else ask_for_worker();
+    remind_worker();
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------

@@ -106,19 +106,11 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 // Starts an overdue item. Items that pause often are never hogs, and their pauses may be too short for a detector.
 // As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
-    const std::uint64_t started = nr_started_.load(relaxed);
-    if (patience == 0 || !is_associated() || started != started_before_ || !pending()) {
-        started_before_ = started;
-        waiting_for_ = 0;
-        return;
-    }
-    waiting_for_ += passed;
-    if (waiting_for_ < patience) return;
-    waiting_for_ = 0;              // one at a time: the next one after the same time
-    overdue_.store(true, relaxed); // [PARK-1] the permit publishes it, or the check of the service thread finds it
-    nr_overdue_.fetch_add(1, relaxed);
-    if (worker* const idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.unpark(); // [UNIFORM]
-    else ask_for_worker();
+    const bool concerned = patience != 0 && is_associated() && pending();
+    if (!overdue_watch_.has_lasted(concerned, nr_started_.load(relaxed), passed, patience)) return;
+    overdue_.store(true, relaxed);     // [PARK-1] the permit publishes it, or the check of the service thread finds it
+    nr_overdue_.fetch_add(1, relaxed); // one at a time: the next one after the same time
+    static_cast<void>(wake_idle_worker());
 }
 
 // Little's law: a CPU is kept busy by one worker, plus as many as are blocked while one computes. The scheduler

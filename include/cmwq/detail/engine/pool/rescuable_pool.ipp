@@ -13,20 +13,18 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
+    std::unique_ptr<worker> fresh;
     {
         const scoped_lock g(lock_);
         pwq.rescue_record = free_rescue_records_.pop_front();
-        if (pwq.rescue_record != nullptr) {
-            rescuable_.push_back(pwq);
-            has_rescuable_.store(true, relaxed);
-        }
     }
+    if (pwq.rescue_record == nullptr) fresh = std::make_unique<worker>(*this, 0, true);
     pwq.rescued_in = this;
-    if (pwq.rescue_record != nullptr) return;
-    auto record = std::make_unique<worker>(*this, 0, true);
     const scoped_lock g(lock_);
-    pwq.rescue_record = record.release();
-    add_record_locked(*pwq.rescue_record);
+    if (fresh != nullptr) {
+        pwq.rescue_record = fresh.release();
+        add_record_locked(*pwq.rescue_record);
+    }
     rescuable_.push_back(pwq);
     has_rescuable_.store(true, relaxed);
 }
@@ -125,8 +123,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
         self.cursor = nullptr;
         self.next_cursor = cursors_;
         cursors_ = &self;
-        busy_.push_back(self);
-        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        become_busy_locked(self);
         for (int n = 0;; ++n) {
             drain_locked(d);
             if (self.scheduled.empty()) { // only this run's record can run the items that wait behind its run
@@ -142,8 +139,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
             nr_rescued_.fetch_add(1, relaxed);
             run_rescued_locked(self, *w, d);
         }
-        busy_.remove(self);
-        nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+        leave_busy_locked(self);
         worker** link = &cursors_;
         while (*link != &self) link = &(*link)->next_cursor;
         *link = self.next_cursor;

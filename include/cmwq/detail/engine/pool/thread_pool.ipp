@@ -105,8 +105,7 @@ void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
         env_.requests.arm_monitor();
         break;
     }
-    busy_.push_back(self);
-    this->nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    this->become_busy_locked(self);
     this->work_begins_locked(self);
     do {
         work_base* w = this->take_locked(self);
@@ -114,8 +113,7 @@ void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
         run_locked(self, *w, d);
         if (worklist_.empty()) drain_locked(d); // not for each item: its cache line belongs to the producers
     } while (!self.scheduled.empty() || keep_working(this->snapshot_locked()));
-    busy_.remove(self);
-    this->nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
+    this->leave_busy_locked(self);
     this->work_ends_locked(self);
 }
 

@@ -40,10 +40,7 @@ protected:
     void lock_after_run(worker& /*self*/) noexcept CMWQ_ACQUIRE(lock_) { lock_.lock(); }
     void idle_begins_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
     void detectors_needed() noexcept {}
-    void wake_a_worker() noexcept {
-        if (worker* idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
-        else ask_for_worker();
-    }
+    void wake_a_worker() noexcept { remind_worker(); }
 
     [[nodiscard]] pool_snapshot current_snapshot_locked() const noexcept final CMWQ_REQUIRES(lock_) {
         return snapshot_locked();

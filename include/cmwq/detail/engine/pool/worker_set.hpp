@@ -103,6 +103,18 @@ protected:
     void retire_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
     /// Requests a worker from the manager thread, unless an attempt to create one has just failed.
     void ask_for_worker() noexcept;
+    /// A producer calls this after a push: reminds an idle worker, or requests one.
+    void remind_worker() noexcept {
+        if (worker* const idle = next_idle_.load(seq_cst); idle != nullptr) idle->sleep.remind(); // [IDLE-1]
+        else ask_for_worker();
+    }
+    /// A detector calls this while items are pending: wakes an idle worker, or requests one. False: none is idle.
+    bool wake_idle_worker() noexcept {
+        worker* const idle = next_idle_.load(seq_cst); // [UNIFORM]
+        if (idle != nullptr) idle->sleep.unpark();
+        else ask_for_worker();
+        return idle != nullptr;
+    }
     void notify_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_);
     void released_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_) { notify_locked(d); }
     [[nodiscard]] worker_counts worker_counts_locked() const noexcept final CMWQ_REQUIRES(lock_) {

@@ -3,6 +3,7 @@
 // The bodies of manager_thread.
 #pragma once
 
+#include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
@@ -19,7 +20,7 @@ CMWQ_INLINE void manager_thread::set_up_thread() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/manager");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
-    placement_.manager_thread_began();
+    placement_.helper_began(placement::helper::manager);
 }
 
 CMWQ_INLINE void manager_thread::serve() noexcept {
@@ -32,8 +33,8 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
         if (env_.requests.take_cleaning()) clean();
         // A clock of the program calls time_passed() when it advances, and that calls cull_all().
         std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
-        deadline = sooner(deadline, again);
-        env_.requests.sleep_as_manager(sooner(deadline, env_.diagnosis.start_if_due(steady_now())));
+        deadline = earlier_of(deadline, again);
+        env_.requests.sleep_as_manager(earlier_of(deadline, env_.diagnosis.start_if_due(steady_now())));
     }
 }
 
@@ -112,7 +113,7 @@ CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
     env_.pools.for_each_pool([&](rescuable_pool& p) {
         std::int64_t due = p.cull_at();
         if (due != 0 && due <= now) due = p.cull(now);
-        if (due != 0 && (next == 0 || due < next)) next = due;
+        next = earlier_of(next, due);
     });
     return next;
 }
@@ -136,7 +137,7 @@ CMWQ_INLINE void manager_thread::look_after_cpus() noexcept {
     const std::int64_t now = steady_now();
     if (!asked && now - checked_at_ < interval) return;
     checked_at_ = now;
-    if (asked) placement_.move_helpers();
+    if (asked) placement_.bind_helpers();
     try {
         placement_.check_cpus();
     } catch (const std::bad_alloc&) {

@@ -12,6 +12,7 @@
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -56,11 +57,14 @@ public:
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
-    /// Each of the two threads calls this when it begins. They use only the CPUs that unbound items may use.
-    void service_thread_began() noexcept CMWQ_EXCLUDES(lock_);
-    void manager_thread_began() noexcept CMWQ_EXCLUDES(lock_);
-    /// The manager thread calls this when the unbound CPUs may have changed.
-    void move_helpers() noexcept CMWQ_EXCLUDES(lock_) { keep_off_isolated_cpus(false); }
+    /// The threads of the runtime that run no items. They use only the CPUs that unbound items may use.
+    enum class helper : unsigned char { service, manager, diagnosis };
+    /// The service thread and the manager thread each call this when they begin. The diagnosis thread publishes its
+    /// number itself, and requests a check of the CPUs.
+    void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
+    /// Binds the helpers to the unbound CPUs. The manager thread calls this when these may have changed, or when the
+    /// diagnosis thread may have begun.
+    void bind_helpers() noexcept CMWQ_EXCLUDES(lock_);
 
 private:
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;
@@ -69,20 +73,20 @@ private:
     // caller reports once it holds no lock.
     [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(lock_);
     [[nodiscard]] cpuset usable_now_locked() CMWQ_REQUIRES(lock_);
-    void keep_off_isolated_cpus(bool new_thread) noexcept CMWQ_EXCLUDES(lock_);
-    void bind_helpers(const cpuset& cpus) const noexcept;
+    /// The numbers of the helpers' threads; 0: the thread has not begun yet.
+    using helper_tids = std::array<long, 3>;
+    [[nodiscard]] helper_tids tids_of_helpers() const noexcept;
 
     const pool_env& env_;                                 // I
     queue_list& queues_;                                  // I
-    atomic<long> service_tid_{0};                         // 0: the thread has not begun yet
-    atomic<long> manager_tid_{0};                         // the mask of this thread shows which CPUs are present
+    atomic<long> tids_[2] = {};                           // of the service thread and of the manager thread
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present
     affinity_scope default_scope_ CMWQ_GUARDED_BY(lock_);
-    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // the threads are bound to these; empty: not bound
+    cpuset helper_cpus_ CMWQ_GUARDED_BY(lock_); // the helpers are bound to these; empty: not bound
     bool helpers_were_bound_ CMWQ_GUARDED_BY(lock_) = false;
-    long bound_diagnosis_tid_ CMWQ_GUARDED_BY(lock_) = 0; // the diagnosis thread that was bound like the others
+    helper_tids bound_tids_ CMWQ_GUARDED_BY(lock_) = {}; // the threads that were bound last
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -34,14 +34,9 @@ CMWQ_INLINE placement::placement(const pool_env& env, queue_list& queues)
     unbound_cpus_ = all; // all CPUs are isolated, and there are no others
 }
 
-CMWQ_INLINE void placement::service_thread_began() noexcept {
-    service_tid_.store(this_thread_id(), release); // [TID-1]
-    keep_off_isolated_cpus(true);
-}
-
-CMWQ_INLINE void placement::manager_thread_began() noexcept {
-    manager_tid_.store(this_thread_id(), release); // [TID-1]
-    keep_off_isolated_cpus(true);
+CMWQ_INLINE void placement::helper_began(helper which) noexcept {
+    tids_[static_cast<std::size_t>(which)].store(this_thread_id(), release); // [TID-1]
+    bind_helpers();
 }
 
 // The sum of the widths of a queue's pools is at most the quota, rounded up. If there are more pods than that,
@@ -208,7 +203,7 @@ CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
             throw;
         }
     }
-    env_.requests.request_cpu_check(); // the two threads of the runtime move as well
+    env_.requests.request_cpu_check(); // the helpers move as well
     env_.events.cpus_unavailable(complaints);
 }
 
@@ -240,17 +235,15 @@ CMWQ_INLINE affinity_scope placement::default_scope() const {
 
 // --- CPUs that come and go -------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void placement::bind_helpers(const cpuset& cpus) const noexcept {
-    for (const long tid : {service_tid_.load(acquire), manager_tid_.load(acquire), env_.diagnosis.tid()}) { // [TID-1]
-        if (tid != 0) static_cast<void>(bind_thread(tid, cpus));
-    }
+CMWQ_INLINE placement::helper_tids placement::tids_of_helpers() const noexcept {
+    return {tids_[0].load(acquire), tids_[1].load(acquire), env_.diagnosis.tid()}; // [TID-1]
 }
 
 // The manager thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
 // been bound, for instance to the unbound CPUs, its mask does not show other CPUs, and a kernel before 6.2 forgets the
 // CPUs that were offline at that time. So its mask is widened for a moment.
 CMWQ_INLINE cpuset placement::usable_now_locked() {
-    const long tid = manager_tid_.load(acquire); // [TID-1]
+    const long tid = tids_[static_cast<std::size_t>(helper::manager)].load(acquire); // [TID-1]
     if (!env_.cpus.binds_threads() || tid == 0) return usable_;
     if (helpers_were_bound_) static_cast<void>(bind_thread(tid, env_.cpus.allowed()));
     cpuset mask;
@@ -283,17 +276,18 @@ CMWQ_INLINE void placement::check_cpus() {
     env_.events.cpus_unavailable(complaints);
 }
 
-// Binds the service thread, the manager thread and the diagnosis thread to the unbound CPUs. `new_thread`: one of the
-// first two has just begun.
-CMWQ_INLINE void placement::keep_off_isolated_cpus(bool new_thread) noexcept {
+CMWQ_INLINE void placement::bind_helpers() noexcept {
     const scoped_lock g(lock_);
     if (!env_.cpus.binds_threads()) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
-        const long diagnosis = env_.diagnosis.tid();
-        new_thread |= std::exchange(bound_diagnosis_tid_, diagnosis) != diagnosis;
+        const helper_tids tids = tids_of_helpers();
+        const bool new_thread = std::exchange(bound_tids_, tids) != tids;
         if (housekeeping == helper_cpus_ && (!new_thread || !helpers_were_bound_)) return;
-        bind_helpers(housekeeping.empty() ? env_.cpus.allowed() : housekeeping);
+        const cpuset& cpus = housekeeping.empty() ? env_.cpus.allowed() : housekeeping;
+        for (const long tid : tids) {
+            if (tid != 0) static_cast<void>(bind_thread(tid, cpus));
+        }
         helper_cpus_ = housekeeping; // if none of these is present now, the next check binds the manager thread
         helpers_were_bound_ = true;
     } catch (const std::bad_alloc&) {

@@ -3,6 +3,7 @@
 // The bodies of service_thread: its loop, the monitor's tick, and the reports of stalls.
 #pragma once
 
+#include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -20,7 +21,7 @@ CMWQ_INLINE void service_thread::set_up_thread() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
-    placement_.service_thread_began();
+    placement_.helper_began(placement::helper::service);
 }
 
 CMWQ_INLINE void service_thread::serve() noexcept {
@@ -29,7 +30,7 @@ CMWQ_INLINE void service_thread::serve() noexcept {
         if (env_.requests.take_freeze_check()) freezer_.wake_waiters();
         std::int64_t deadline = timers_.expire(env_.now());
         if (env_.options.clock != nullptr) deadline = 0; // that clock calls time_passed()
-        env_.requests.sleep_as_service(sooner(deadline, monitor()));
+        env_.requests.sleep_as_service(earlier_of(deadline, monitor()));
     }
 }
 

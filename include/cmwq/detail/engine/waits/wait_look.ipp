@@ -10,6 +10,7 @@
 // have left the pwq. In both cases, a wait is reported only if two checks, some time apart, have found it stuck.
 #pragma once
 
+#include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
@@ -298,7 +299,7 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
         if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, env)) continue;
         const std::int64_t age = now - s.wait->since_;
         const std::int64_t at = stuck_.is_stuck(s.number) || age < young ? now + patience : now + age;
-        if (next_ == 0 || at < next_) next_ = at;
+        next_ = earlier_of(next_, at);
     }
     graph_.lock_.unlock();
     return told;
@@ -332,7 +333,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     wait_graph& after = get_locked();
     after.is_locked();
     d.no_look_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(nr_steps);
-    next = sooner(next, d.waits_due());
+    next = earlier_of(next, d.waits_due());
     if (next != 0) next = std::max(next, d.no_look_before);
     d.set_waits_due(next);
     after.lock_.unlock();
