@@ -104,9 +104,8 @@ CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) no
 }
 
 CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
-    const pool_snapshot s = current_snapshot_locked();
-    if (s.pending == 0) return;
-    if (!need_more_worker(s)) watch_for_blocks();
+    if (worklist_.empty()) return;
+    if (!need_more_worker(current_snapshot_locked())) watch_for_blocks();
     else if (!idle_.empty()) d.wake(idle_.front()->sleep);
     else ask_for_worker();
 }
