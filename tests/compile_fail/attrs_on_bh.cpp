@@ -1,5 +1,5 @@
 // expect: (named|designator) 'attrs'
-// Bottom halves have no pool of their own that attributes could choose.
+// A bottom-half queue uses the pools of the CPUs: attributes cannot choose another pool.
 #include <cmwq/workqueue.hpp>
 
 cmwq::options<cmwq::bh> misuse{.name = "q", .attrs = cmwq::attrs{}.nice(5)};

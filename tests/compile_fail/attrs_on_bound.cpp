@@ -1,5 +1,5 @@
 // expect: (named|designator) 'attrs'
-// A bound queue has no pool of its own that attributes could describe.
+// A bound queue uses the pools of the CPUs, which have no attributes.
 #include <cmwq/workqueue.hpp>
 
 cmwq::options<cmwq::bound> misuse{.name = "q", .attrs = {}};

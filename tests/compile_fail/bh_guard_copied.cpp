@@ -1,5 +1,5 @@
 // expect: (deleted|delete)
-// A copy would end the guard twice.
+// With a copy the guard would end twice.
 #include <cmwq/bh.hpp>
 
 void misuse(const cmwq::bh_disable_guard& guard) { const cmwq::bh_disable_guard copy = guard; }

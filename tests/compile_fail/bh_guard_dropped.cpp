@@ -1,5 +1,5 @@
 // expect: (nodiscard|ignoring)
-// The guard is gone at the end of the statement.
+// A guard without a name ends with its statement.
 #include <cmwq/bh.hpp>
 
 void misuse() { cmwq::bh_disable_guard(); }

@@ -1,5 +1,5 @@
 // expect: nodiscard|unused
-// A region without a name ends where it begins.
+// A region without a name ends with its statement.
 #include <cmwq/blocking_region.hpp>
 
 void misuse() { cmwq::blocking_region{}; }

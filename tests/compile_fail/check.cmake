@@ -1,5 +1,6 @@
-# Compiles FILE with COMPILER, which is a COMPILER_ID. MODE must_compile: that has to work. MODE must_fail: it has to
-# fail, and with the words that the first line of FILE expects.
+# Compiles FILE with COMPILER, a compiler of the kind COMPILER_ID. If MODE is must_compile, FILE has to compile. If MODE
+# is must_fail, FILE must not compile, and the compiler's messages have to match the regular expression in its first
+# line.
 # (Messages are indented because CMake would wrap them otherwise.)
 file(STRINGS ${FILE} first_line LIMIT_COUNT 1)
 if(MODE STREQUAL "must_fail" AND NOT first_line MATCHES "^// expect: (.+)$")
@@ -7,7 +8,8 @@ if(MODE STREQUAL "must_fail" AND NOT first_line MATCHES "^// expect: (.+)$")
 endif()
 set(expected "${CMAKE_MATCH_1}")
 
-# English, with plain quotes and without the source lines: what is matched has to be the compiler's own words.
+# The messages are in English, with plain quotes and without source lines, so that the regular expression matches the
+# words of the compiler only.
 set(ENV{LC_ALL} C)
 set(terse -fno-diagnostics-show-caret)
 if(COMPILER_ID MATCHES "Clang")

@@ -1,5 +1,5 @@
 // expect: (named|designator) 'cpu_intensive'
-// Nothing runs beside a bottom half.
+// No other item of its pool runs beside a bottom half: the option would have no effect.
 #include <cmwq/workqueue.hpp>
 
 cmwq::options<cmwq::bh> misuse{.name = "q", .cpu_intensive = true};

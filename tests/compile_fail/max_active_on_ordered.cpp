@@ -1,5 +1,5 @@
 // expect: (named|designator) 'max_active'
-// One item at a time is what ordered means.
+// An ordered queue runs one item at a time by definition.
 #include <cmwq/workqueue.hpp>
 
 cmwq::options<cmwq::ordered> misuse{.name = "q", .max_active = 2};

@@ -1,5 +1,5 @@
 // expect: (execution_policy|constraint)
-// Items of a dispatcher run in their caller, which must not wait for long.
+// Items of a dispatcher queue run in the thread that queues them, which must not wait for long.
 #include <cmwq/workqueue.hpp>
 
 struct slow : cmwq::bh {

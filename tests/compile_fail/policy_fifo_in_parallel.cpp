@@ -1,5 +1,5 @@
 // expect: static assertion failed.*: in order and in parallel
-// In strict order and several at once exclude each other.
+// A queue cannot run its items in strict order and several of them at once.
 #include <cmwq/workqueue.hpp>
 
 struct contradiction : cmwq::bound {

@@ -1,5 +1,5 @@
 // expect: static assertion failed.*: an ordered queue with management
-// With one item at a time there is nothing to manage.
+// A queue that runs one item at a time has no concurrency to manage.
 #include <cmwq/workqueue.hpp>
 
 struct managed : cmwq::ordered {

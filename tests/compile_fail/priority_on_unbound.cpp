@@ -1,5 +1,5 @@
 // expect: (named|designator) 'priority'
-// The pools of an unbound queue follow from its attributes: say nice() there.
+// The attributes of an unbound queue choose its pools: use attrs::nice() instead.
 #include <cmwq/workqueue.hpp>
 
 cmwq::options<cmwq::unbound> misuse{.name = "q", .priority = cmwq::priority::high};

@@ -1,5 +1,5 @@
 // expect: set_max_active
-// Its limit is part of its promise.
+// The limit of a bottom-half queue is part of its guarantee.
 #include <cmwq/workqueue.hpp>
 
 void misuse(cmwq::workqueue<cmwq::bh>& q) { q.set_max_active(2); }

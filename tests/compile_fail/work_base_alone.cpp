@@ -1,5 +1,5 @@
 // expect: protected
-// An item without a function.
+// A work_base alone is an item without a function.
 #include <cmwq/workqueue.hpp>
 
 void misuse() { cmwq::work_base item{nullptr}; }

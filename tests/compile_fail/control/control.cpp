@@ -1,4 +1,4 @@
-// Correct uses of the interfaces that the cases beside this folder misuse.
+// Correct uses of the interfaces that the cases in the parent folder misuse.
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>
