@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "late" blocks
-// The same is an error on the bottom-half thread of a CPU.
+// A bottom half must not block on the bottom-half thread of a CPU either.
 #include <cmwq/workqueue.hpp>
 
 #include <chrono>

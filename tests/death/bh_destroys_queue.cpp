@@ -1,5 +1,5 @@
 // expect: cmwq: ~workqueue[(][)] of queue "busy"
-// A queue with items that wait for the end of the bottom half that destroys it.
+// A bottom half destroys a queue whose pending items cannot run before that bottom half has ended.
 #include <cmwq/cmwq.hpp>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "slow" blocks
-// A bottom half must not block for a short time either; here in the middle of a bound item, which itself may block.
+// A bottom half must not block even for a short time. Here it runs in the middle of a bound item, which may block.
 #include <cmwq/workqueue.hpp>
 
 int main() {

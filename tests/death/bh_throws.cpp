@@ -8,7 +8,7 @@ int main() {
     cmwq::workqueue<cmwq::bh> fast{"fast"};
     try {
         fast.post([] { throw std::runtime_error("nobody handles this"); });
-    } catch (const std::exception&) { // it does not get here
+    } catch (const std::exception&) { // not reached
         return 0;
     }
 }

@@ -1,5 +1,5 @@
 // expect: cmwq: an item of the bottom-half queue "fast" blocks
-// A bottom half must not block, annotated or not.
+// A bottom half must not block, with or without an annotation. Here a blocking_region announces that it blocks.
 #include <cmwq/workqueue.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-# Runs PROGRAM, which has to abort, with the words that the first line of SOURCE expects on stderr.
+# Runs PROGRAM, which has to abort. The regular expression in the first line of SOURCE has to match its stderr.
 # (Messages are indented because CMake would wrap them otherwise.)
 file(STRINGS ${SOURCE} first_line LIMIT_COUNT 1)
 if(NOT first_line MATCHES "^// expect: (.+)$")

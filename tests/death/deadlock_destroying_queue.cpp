@@ -1,5 +1,5 @@
 // expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~workqueue[(][)] for queue "doomed", whose item 0x[0-9a-f]+ .* waits in flush[(][)] for item 0x[0-9a-f]+
-// A queue is destroyed by an item for which an item of the queue waits.
+// An item destroys a queue, and an item of that queue waits for the item that destroys it.
 #include <cmwq/cmwq.hpp>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~work[(][)] for item 0x[0-9a-f]+ [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for item 0x[0-9a-f]+
-// The destructor of an item cannot throw: it prints the deadlock, and waits forever.
+// The destructor of an item cannot throw: it prints the deadlock and waits forever.
 #include <cmwq/cmwq.hpp>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ int main() {
     cmwq::workqueue<> q{rt, "q"}, other{rt, "other"};
     std::unique_ptr<item> doomed;
     item destroyer{[&] {
-        while (rt.dump().find(" waits in flush() for item ") == std::string::npos) {} // that is `doomed`
+        while (rt.dump().find(" waits in flush() for item ") == std::string::npos) {} // until `doomed` waits
         doomed.reset();
     }};
     cmwq::delayed_work end{[] { std::abort(); }};

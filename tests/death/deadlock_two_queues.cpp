@@ -1,5 +1,5 @@
 // expect: what.*cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "(left|right)" would wait in flush[(][)] for queue "(left|right)", whose item 0x[0-9a-f]+ [(][^)]+[)] waits in flush[(][)] for queue "(left|right)"
-// The second of two items that flush each other's queues is refused.
+// Two items flush each other's queues. The second flush throws.
 #include <cmwq/workqueue.hpp>
 
 #include <latch>

@@ -1,5 +1,5 @@
 // expect: would wait for itself in ~workqueue
-// exit() destroys the queue, in one of its own items.
+// An item calls exit(), which destroys the queue of that item.
 #include <cmwq/cmwq.hpp>
 
 #include <cstdlib>

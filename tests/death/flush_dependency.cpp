@@ -1,5 +1,5 @@
 // expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "reclaim", which has a rescuer, waits in flush[(][)] for queue "plain", which has none: if no thread can be made, both stand still
-// Printed to stderr if there is no listener; then the program goes on.
+// The library prints this to stderr if there is no listener. Then the program goes on.
 #include <cmwq/workqueue.hpp>
 
 #include <cstdlib>

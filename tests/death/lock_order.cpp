@@ -1,5 +1,5 @@
 // expect: cmwq: lock order: queue taken while holding pool
-// Checks the order of the library's own locks, in builds with assertions.
+// Builds with assertions check the order of the library's own locks.
 #define CMWQ_ASSERTIONS
 #include <cmwq/detail/sync/mutex.hpp>
 
