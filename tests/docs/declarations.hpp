@@ -1,4 +1,4 @@
-// The prelude of a snippet that declares types and functions: its lines stand in the file.
+// The prelude of a snippet that declares types and functions: its lines are at namespace scope.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The prelude of a snippet that names none: its lines stand in a function.
+// The prelude of a snippet that names no prelude: its lines are in the body of a function.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
