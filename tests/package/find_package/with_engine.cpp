@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The second translation unit with all of the library in it.
+// The second translation unit that includes the whole library.
 #include <cmwq/cmwq.hpp>
 
 #include "parts.hpp"
