@@ -3,7 +3,7 @@
 // The fault backend itself: it injects the configured faults, and the same ones for the same seed.
 #include <fault/fault.hpp>
 
-#include <fault/fault.hpp> // once more: it guards itself
+#include <fault/fault.hpp> // a second time: tests the include guard
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -30,7 +30,7 @@ TEST_CASE("fault backend: the test knows the name of its backend") {
     CHECK(cmwq_test::backend() == std::string{"fault"});
 }
 
-TEST_CASE("fault backend: a thread draws the same random numbers for the same seed; others for another seed") {
+TEST_CASE("fault backend: a thread draws the same random numbers for the same seed and others for another seed") {
     const auto throws_of = [](std::uint64_t seed) {
         fault::configure({.seed = seed});
         std::vector<std::uint64_t> seen;
@@ -42,7 +42,7 @@ TEST_CASE("fault backend: a thread draws the same random numbers for the same se
     CHECK(throws_of(cmwq_test::seed() + 1) != first);
     std::vector<std::uint64_t> elsewhere;
     fault::configure({.seed = cmwq_test::seed()});
-    fault::below(1); // this thread is the first one
+    fault::below(1); // this thread draws the first number
     std::thread([&] {
         for (int i = 0; i < 100; ++i) elsewhere.push_back(fault::below(1000));
     }).join();
@@ -58,7 +58,7 @@ TEST_CASE("fault backend: without faults it behaves as the std backend") {
     CHECK_FALSE(p.park_until(steady_now() + 1000));
     cmwq::detail::mutex m;
     if (m.try_lock()) m.unlock();
-    else FAIL("nobody has it");
+    else FAIL("the mutex is free");
     cmwq::detail::atomic<int> a{1};
     int seen = 1;
     while (!a.compare_exchange_weak(seen, 2, cmwq::detail::relaxed, cmwq::detail::relaxed)) {}
@@ -69,12 +69,12 @@ TEST_CASE("fault backend: without faults it behaves as the std backend") {
     CHECK(after.clock_jumps == before.clock_jumps);
 }
 
-TEST_CASE("fault backend: each fault happens if its chance is one") {
+TEST_CASE("fault backend: each fault happens if its probability is one") {
     const fault::counts before = fault::injected();
     cmwq::detail::atomic<std::uint32_t> word{0};
 
     fault::configure({.early_return = 1});
-    cmwq::detail::futex::wait(word, 0); // would sleep forever
+    cmwq::detail::futex::wait(word, 0); // would sleep forever without the fault
     CHECK(cmwq::detail::futex::wait_until(word, 0, steady_now() + 3'600'000'000'000));
     CHECK(fault::injected().early_returns == before.early_returns + 2);
 
@@ -84,7 +84,7 @@ TEST_CASE("fault backend: each fault happens if its chance is one") {
 
     fault::configure({.yield = 1, .nap = 1});
     word.store(1, cmwq::detail::release);
-    CHECK(fault::injected().yields == before.yields + 2); // before and after
+    CHECK(fault::injected().yields == before.yields + 2); // before the store and after it
     CHECK(fault::injected().naps == before.naps + 2);
 
     fault::configure({.weak_failure = 1});
@@ -110,7 +110,7 @@ TEST_CASE("fault backend: each fault happens if its chance is one") {
     std::int64_t begin = steady_now(), last = begin;
     for (int i = 0; i < 1000; ++i) {
         const std::int64_t now = steady_now();
-        CHECK(now >= last); // ahead, never back
+        CHECK(now >= last); // the clock jumps ahead, never back
         CHECK(now - last < 2'000'000'000);
         last = now;
     }

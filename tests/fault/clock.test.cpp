@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A clock that jumps ahead, as after a pause of a virtual machine or of a laptop. Timers that are due fire, none fires
-// early, and none is lost. The clock is monotonic: it does not go back.
+// The clock jumps ahead, as after a pause of a virtual machine or of a laptop. Timers that are due fire, no timer fires
+// early, and no timer is lost. The clock is monotonic: it does not go back.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 std::int64_t ns(std::chrono::nanoseconds d) { return d.count(); }
 
-/// A timer that knows how long it was asked to wait.
+/// A timer that records its deadline, and counts the runs that are too early.
 struct wake_up_call {
     std::atomic<std::int64_t> due{0}; // written before each arming
     std::atomic<int> runs{0}, early{0};
@@ -47,14 +47,14 @@ struct wake_up_call {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("clock: timers fire once and not early whatever the clock does", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: timers fire once and not early although the clock jumps", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     stress::random r(1);
     std::vector<std::unique_ptr<wake_up_call>> calls;
     for (int i = 0; i < 100; ++i) calls.push_back(std::make_unique<wake_up_call>());
     for (int round = 1; round <= 3; ++round) {
-        // The chance of a jump at each read of the clock; a timer reads it two or three times. In one row it hardly
-        // jumps, and the timers are close to each other, so a timer that is early is early by little.
+        // The probability of a jump at each read of the clock; a timer reads it two or three times. In the second round
+        // the clock rarely jumps and the timers are close to each other: a timer that is early is early by little.
         const bool dense = round == 2;
         fault::jump_clock(dense ? 0.0005 : 0.2);
         for (auto& a : calls)
@@ -100,9 +100,9 @@ TEMPLATE_LIST_TEST_CASE("clock: after a jump of an hour the timers that are due 
     CHECK(cancelled.runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("clock: a load goes on over jumps of hours and loses no item", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("clock: a load goes on while the clock jumps by hours and loses no item", "", every_policy) {
     using P = TestType;
-    cmwq::runtime rt{{.idle_timeout = 10min}}; // so that workers end in the middle of it
+    cmwq::runtime rt{{.idle_timeout = 10min}}; // so that workers end during the load
     cmwq::workqueue<P> q{rt, at_most<P>(10, "q")};
     struct one {
         std::atomic<std::uint64_t> queued{0}, cancelled{0};

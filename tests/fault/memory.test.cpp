@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Missing memory. First each allocation of a call fails in turn: the call throws std::bad_alloc and has changed
-// nothing, or works without the memory. Then allocations fail at random in all threads, and at last all of them fail:
-// everything that needs no memory goes on.
+// Allocations fail. In the first part each allocation of a call fails in turn: the call throws std::bad_alloc and has
+// changed nothing, or it works without the memory. In the second part the allocations of all threads fail: first all of
+// them, and operations that need no memory go on; then some of them, at random.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
@@ -44,11 +44,11 @@ namespace {
 
 constexpr long never = -1;
 
-/// How many more allocations of this thread succeed before one fails.
+/// The number of allocations of this thread that succeed before one fails.
 constinit thread_local long until_failure = never;
-/// No allocation of this thread fails by chance, because it belongs to the test.
+/// True: no allocation of this thread fails at random, because the thread belongs to the test.
 constinit thread_local bool exempt = false;
-/// The number of allocations of 1000 that fail in every thread that is not exempt.
+/// Of 1000 allocations of a thread that is not exempt, so many fail.
 std::atomic<unsigned> failing_of_1000{0};
 std::atomic<std::uint64_t> nr_failed{0}, nr_asked{0};
 
@@ -64,7 +64,8 @@ bool cmwq_test::allocation_fails() noexcept {
 
 namespace {
 
-/// While it lives, allocations fail in all threads but the calling one, and in the calling one during `not_exempt`.
+/// While an object lives, `of_1000` of 1000 allocations fail in all threads; in the calling thread only during
+/// `not_exempt()`.
 class memory_fails {
 public:
     explicit memory_fails(unsigned of_1000) {
@@ -127,7 +128,7 @@ cmwq::options<P> with_a_long_name() {
     return o;
 }
 
-/// Threads of this process with that name.
+/// The threads of this process with that name.
 std::vector<long> tasks_named(const std::string& name) {
     std::vector<long> tids;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -138,7 +139,7 @@ std::vector<long> tasks_named(const std::string& name) {
     return tids;
 }
 
-/// The queue still runs its items.
+/// Whether the queue still runs items.
 template <class P>
 bool works(cmwq::workqueue<P>& q) {
     std::atomic<int> runs{0};
@@ -150,16 +151,16 @@ bool works(cmwq::workqueue<P>& q) {
 
 } // namespace
 
-// --- one after the other ---------------------------------------------------------------------------------------------
+// --- each allocation of a call in turn -------------------------------------------------------------------------------
 
-TEST_CASE("memory: a runtime is not made if memory is missing for a part of it") {
+TEST_CASE("memory: the constructor of a runtime throws if memory for a part of it is missing") {
     const auto make = [] { cmwq::runtime rt{}; };
     make();
     CHECK(with_each_allocation_failing(make, [] {}) > 5);
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "memory: a queue is not made if memory is missing for a part of it and the runtime does not know it", "",
+    "memory: the constructor of a queue throws if memory for a part of it is missing and leaves nothing behind", "",
     every_policy) {
     using P = TestType;
     const bool rescuer = GENERATE(false, true);
@@ -180,8 +181,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(works(q));
 }
 
-TEMPLATE_LIST_TEST_CASE("memory: post() and async() either queue the callable or leave nothing of it", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: post() and async() either queue the callable or destroy it", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -246,7 +246,7 @@ TEST_CASE("memory: a setting of the runtime changes all queues or none") {
     CHECK(all_work());
 }
 
-TEST_CASE("memory: queries and refresh_topology() fail without an effect") {
+TEST_CASE("memory: queries and refresh_topology() that fail have no effect") {
     const auto nothing = [] {};
     cmwq::runtime rt;
     CHECK(with_each_allocation_failing([&] { static_cast<void>(rt.machine()); }, nothing) > 0);
@@ -261,7 +261,7 @@ TEST_CASE("memory: queries and refresh_topology() fail without an effect") {
     CHECK(works(q));
 }
 
-TEST_CASE("memory: a CPU may go and return before there was memory for the change") {
+TEST_CASE("memory: a CPU may disappear and return before there is memory for the change") {
     const std::vector<long> before = tasks_named("cmwq/manager");
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
@@ -273,7 +273,7 @@ TEST_CASE("memory: a CPU may go and return before there was memory for the chang
         std::erase_if(manager, [&](long tid) { return std::find(before.begin(), before.end(), tid) != before.end(); });
         return manager.size() == 1;
     }));
-    // The runtime takes the CPUs that its manager thread may use for those that are there.
+    // The runtime regards the CPUs that its manager thread may use as the CPUs that are present.
     const unsigned last = cmwq_test::core_of(rt).env().cpus.nr_cpus() - 1;
     const auto& pool = cmwq_test::core_of(rt).pools().pool_at(last, cmwq::priority::normal);
     const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{cmwq_test::core_of(rt).env().cpus.number_of(last)};
@@ -304,7 +304,7 @@ TEST_CASE("memory: an event without memory for its message is reported with an e
     cmwq::runtime rt{std::move(o)};
     cmwq::detail::thread_attributes a;
     a.sched = cmwq::detail::sched_class::fifo;
-    // A thread calls this for itself: no caller above it could catch an exception.
+    // A thread reports its own refusals before it does its work: no caller could catch an exception.
     until_failure = 0;
     cmwq_test::core_of(rt).env().events.thread_refusals_of({.cpus = EPERM, .sched = 0, .nice = 0}, a);
     until_failure = 0;
@@ -314,13 +314,13 @@ TEST_CASE("memory: an event without memory for its message is reported with an e
     CHECK(words == 0);
 }
 
-// --- all threads at once ---------------------------------------------------------------------------------------------
+// --- the allocations of all threads ----------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("memory: items and timers run without memory", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("memory: items and timers run while all allocations fail", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, at_most<P>(3, "q")};
-    // The existing threads have to suffice. One item for each CPU causes them to be made.
+    // While allocations fail, the existing threads have to suffice. One item for each CPU makes the pools create them.
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
     q.flush();
     struct one {
@@ -360,7 +360,7 @@ TEMPLATE_LIST_TEST_CASE("memory: items and timers run without memory", "", every
     for (const one& i : items) CHECK(i.ran == i.queued - i.cancelled);
 }
 
-TEMPLATE_LIST_TEST_CASE("memory: every accepted item runs exactly once while memory fails at random for all threads",
+TEMPLATE_LIST_TEST_CASE("memory: every accepted item runs exactly once while allocations fail at random in all threads",
                         "", every_policy) {
     using P = TestType;
     const unsigned chance = GENERATE(20u, 200u);

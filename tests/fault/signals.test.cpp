@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A storm of signals with a handler, which main() has started (tests/support/backend.cpp). The threads of the program
-// get the signals, and each of their waits is interrupted again and again; the threads of the library block them.
+// main() has started a storm of signals with a handler (tests/support/backend.cpp). The threads of the program handle
+// the signals, which interrupt each of their waits again and again. The threads of the library block the signals.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -24,7 +24,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// A set of signals from the status file of a task, "SigBlk" for instance; all of them if the task has ended.
+/// A set of signals from the status file of a task, "SigBlk" for instance; all signals if the task has ended.
 std::uint64_t signals_of(const std::filesystem::path& task, const std::string& which) {
     std::ifstream status(task / "status");
     for (std::string line; std::getline(status, line);) {
@@ -54,7 +54,7 @@ TEMPLATE_LIST_TEST_CASE("signals: waits that are interrupted by signals go on an
     cmwq::work<std::function<void()>> item{hit};
     std::uint64_t queued = 0, cancelled = 0;
     stress::random r(1);
-    // At least a hundred signals for this thread, most of them during a wait.
+    // Until a hundred signals have been handled, most of them during a wait of this thread.
     CHECK(eventually([&] {
         for (int i = 0; i < 20; ++i) {
             queued += q.post_on(*cmwq::runtime::global().cpus().begin(), hit) == cmwq::queue_status::queued;
@@ -99,7 +99,7 @@ TEST_CASE("signals: every thread of the library blocks all signals but those of 
     unbound.post([] {});
     bound.flush();
     unbound.flush();
-    // While it makes a thread, the C library blocks the others as well for a moment.
+    // The C library blocks the other signals, too, for a moment while it creates a thread.
     const auto as_promised = [](std::uint64_t blocked) {
         bool good = true;
         for (const int s : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGPIPE, SIGPROF})
@@ -117,5 +117,5 @@ TEST_CASE("signals: every thread of the library blocks all signals but those of 
         CAPTURE(name);
         CHECK(eventually([&] { return as_promised(signals_of(task.path(), "SigBlk")); }));
     }
-    CHECK(seen >= 4); // the service thread, at least two workers, the rescuer, and sentinels if there are any
+    CHECK(seen >= 4); // the service and manager threads, workers, the rescuer, and sentinels if there are any
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Missing threads. The runtime and its own two threads are made before; afterwards some starts, or all starts for a
-// while, fail with EAGAIN. Every accepted item runs nevertheless, exactly once.
+// Threads cannot be created. First the runtime creates its own two threads; then some starts of threads fail with
+// EAGAIN, or all of them for some time. Nevertheless every accepted item runs exactly once.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -30,7 +30,7 @@ namespace fault = cmwq::detail::fault;
 
 namespace {
 
-/// Starts of threads of the library fail with that chance while this lives.
+/// While an object lives, starts of threads of the library fail with this probability.
 class threads_fail {
 public:
     explicit threads_fail(double chance) { fault::fail_threads(chance); }
@@ -79,7 +79,7 @@ TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every o
     }
     std::atomic<std::uint64_t> posted{0}, ran{0};
     {
-        const threads_fail now(1); // the first one fails for sure
+        const threads_fail now(1); // so that the first start fails
         posted += q.post([&] { ++ran; }) == queue_status::queued;
         // A bottom half needs no thread.
         if (!runs_in_the_caller<P>)
@@ -120,7 +120,7 @@ TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every o
     CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be made and one report is made", "",
+TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be created and one event reports it", "",
                         every_policy) {
     using P = TestType;
     event_log events;
@@ -137,8 +137,8 @@ TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be made 
     threads.refuse();
     for (auto& i : items) CHECK(q.queue(*i) == queue_status::queued);
     CHECK(q.queue_after(1ms, timer) == queue_status::queued);
-    CHECK(
-        eventually([&] { return threads.refused() >= 5; })); // it goes on trying; bottom halves want one for the timer
+    // The runtime goes on trying. Bottom halves need a thread for the timer.
+    CHECK(eventually([&] { return threads.refused() >= 5; }));
     CHECK(timed == 0);
     CHECK(timer.pending());
     if constexpr (!runs_in_the_caller<P>) {
@@ -152,7 +152,7 @@ TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be made 
         static_cast<void>(eventually([&] { return threads.refused() >= 10; }, 50ms));
         threads.allow();
     });
-    q.flush(); // begun while nothing can run
+    q.flush(); // begun while no item can run
     later.join();
     CHECK(eventually([&] { return timed == 1; }));
     for (std::size_t i = 0; i < many; ++i) CHECK(runs[i] == (i == 1 && !runs_in_the_caller<P> ? 0 : 1));
@@ -172,7 +172,7 @@ TEMPLATE_LIST_TEST_CASE(
         for (const unsigned c : rt.cpus()) q.post_on(c, [] {});
         q.flush();
         threads.refuse();
-        // Each of them blocks and would be replaced, which cannot be done.
+        // Each item blocks. Its pool would replace the worker, but cannot create a thread.
         std::atomic<int> ran{0};
         for (int i = 0; i < 50; ++i) {
             CHECK(q.post_on(cpu, [&] {
@@ -183,7 +183,7 @@ TEMPLATE_LIST_TEST_CASE(
         q.flush();
         CHECK(ran == 50);
         if constexpr (!runs_one_at_a_time<P>) {
-            // More items than there are workers wait for the last one: that needs threads.
+            // More items than there are workers wait for the last item, which can start only on a new thread.
             std::counting_semaphore<> child{0};
             constexpr int waiting = 20;
             for (int i = 0; i < waiting; ++i) {
@@ -207,7 +207,8 @@ TEMPLATE_LIST_TEST_CASE(
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("threads: items of a queue with a rescuer run without any other thread", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("threads: the rescuer of a queue runs the items while no other thread can be created", "",
+                        every_policy) {
     using P = TestType;
     if constexpr (may_have_rescuer<P>) {
         fake_threads threads;
@@ -228,7 +229,7 @@ TEMPLATE_LIST_TEST_CASE("threads: items of a queue with a rescuer run without an
     }
 }
 
-TEST_CASE("threads: a constructor that needs a thread throws and leaves nothing behind") {
+TEST_CASE("threads: a constructor throws if it cannot create its thread and leaves nothing behind") {
     {
         const threads_fail now(1);
         CHECK_THROWS_AS(cmwq::runtime{}, std::system_error);
