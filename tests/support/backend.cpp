@@ -25,8 +25,8 @@ const char* cmwq_test::backend() {
 
 #if CMWQ_SYNC == 1
 
-// By default no start of a thread fails, because a runtime throws without its service thread. A test that wants
-// failures sets them.
+// By default no start of a thread fails, because the constructor of a runtime throws without its threads. A test that
+// needs such failures configures them.
 int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
     namespace fault = cmwq::detail::fault;
     fault::configure({.seed = seed(),
@@ -46,8 +46,8 @@ int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
     const fault::counts c = fault::injected();
     std::cout << "faults: " << c.early_returns << " early returns, " << c.double_wakes << " double wakes, " << c.yields
               << " yields, " << c.naps << " naps, " << c.weak_failures << " weak failures, " << c.refused_threads
-              << " threads refused, " << c.clock_jumps << " clock jumps, " << rounds
-              << " times a signal for every thread, " << signal_storm::handled() << " handled" << std::endl;
+              << " threads refused, " << c.clock_jumps << " clock jumps, " << rounds << " signals for each thread, "
+              << signal_storm::handled() << " handled" << std::endl;
     return result;
 }
 

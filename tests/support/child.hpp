@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs code that may end the process, or change it for the rest of its life, in a child of the test.
+// Runs code that may end its process, or change it permanently, in a child process of the test.
 #pragma once
 
 #include "catch.hpp"
@@ -14,7 +14,7 @@
 
 namespace cmwq_test {
 
-/// The end of a child, and its output on the standard error.
+/// The wait status of a child, and its output on stderr.
 struct outcome {
     int status = 0;
     std::string stderr_text;
@@ -24,7 +24,7 @@ struct outcome {
     [[nodiscard]] bool says(const std::string& what) const { return stderr_text.find(what) != std::string::npos; }
 };
 
-/// Runs `body` in a child; its return value is the exit status. A hang ends with SIGALRM.
+/// Runs `body` in a child; its return value is the exit status. After `seconds`, SIGALRM ends the child.
 template <class F>
 outcome in_child(F body, unsigned seconds = 30) {
     int ends[2];
@@ -32,7 +32,8 @@ outcome in_child(F body, unsigned seconds = 30) {
     const pid_t child = fork_a_child();
     REQUIRE(child >= 0);
     if (child == 0) {
-        for (const int sig : {SIGABRT, SIGALRM, SIGSEGV, SIGTERM}) std::signal(sig, SIG_DFL); // not Catch's
+        // The child must not run the handlers of Catch2.
+        for (const int sig : {SIGABRT, SIGALRM, SIGSEGV, SIGTERM}) std::signal(sig, SIG_DFL);
         ::alarm(seconds);
         ::dup2(ends[1], 2);
         ::_exit(body());
@@ -47,7 +48,7 @@ outcome in_child(F body, unsigned seconds = 30) {
     return o;
 }
 
-/// The failed expectations of a child: each has a bit of the exit status, and a line on the standard error.
+/// The failed expectations of a child: each sets a bit of the exit status, and prints a line on stderr.
 class findings {
 public:
     void expect(int bit, bool good, const char* what = "") {

@@ -12,8 +12,8 @@
 
 namespace cmwq_test {
 
-/// Records events. `runtime_options::on_event` gets the listener(). The log outlives the runtime, and it allocates: a
-/// test in which memory is missing counts its events itself.
+/// Records events. The test passes listener() to `runtime_options::on_event`. The log must outlive the runtime. It
+/// allocates memory: a test in which allocations fail has to count its events itself.
 class event_log {
 public:
     [[nodiscard]] auto listener() {
@@ -27,7 +27,7 @@ public:
         const std::lock_guard g(lock_);
         return events_;
     }
-    /// How many events of that kind there are whose message contains `part`.
+    /// The number of events of that kind whose message contains `part`.
     [[nodiscard]] int count(cmwq::event::kind what, std::string_view part = "") const {
         int n = 0;
         for (const std::string& m : messages(what)) n += m.find(part) != std::string::npos ? 1 : 0;
@@ -48,7 +48,7 @@ public:
         }
         return {what, 0, 0, {}};
     }
-    /// As first(), for the last one.
+    /// As first(), for the last event.
     [[nodiscard]] cmwq::event last(cmwq::event::kind what) const {
         cmwq::event found{what, 0, 0, {}};
         for (const cmwq::event& e : all()) {

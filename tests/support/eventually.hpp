@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Waiting for something that another thread is going to do.
+// Waits until another thread has made a condition true.
 #pragma once
 
 #include <chrono>

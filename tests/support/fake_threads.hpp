@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A thread source for tests: it refuses to start threads, or delays them, as the test says.
+// A thread source for tests: the test can make it refuse or delay threads.
 #pragma once
 
 #include <cmwq/runtime_options.hpp>
@@ -16,13 +16,13 @@
 
 namespace cmwq_test {
 
-/// Starts threads, unless the test has changed that. It outlives the runtime that uses it.
+/// Starts threads, unless the test makes it refuse or delay them. It must outlive the runtime that uses it.
 ///
 /// Without stall() and hold_bodies() a start takes no lock: a child of fork() may use the object of its parent.
 class fake_threads final : public cmwq::thread_source {
 public:
-    /// Called before each start, by the thread that starts it, with the number of the start: 1, 2, … It returns the
-    /// errno with which the start is refused, or 0.
+    /// The thread that starts a new thread calls this before the start, with the number of the start: 1, 2, … It
+    /// returns the errno with which the start is refused, or 0.
     using decision = std::function<int(int number)>;
 
     fake_threads() = default;
@@ -36,7 +36,7 @@ public:
     void allow() { refusals_left_ = 0; }
     [[nodiscard]] int refusals_left() const { return refusals_left_; }
 
-    /// Starts wait inside of start(), from now until go_on().
+    /// From now until go_on(), each start waits inside of start().
     void stall() {
         const std::lock_guard g(lock_);
         stalls_ = true;
@@ -52,7 +52,7 @@ public:
 
     /// While set, a thread starts, but waits for release_body() before it does its work.
     void hold_bodies(bool yes) { holds_ = yes; }
-    /// Lets one of those threads do its work.
+    /// Lets one of the waiting threads do its work.
     void release_body() { released_.release(); }
 
     [[nodiscard]] int asked() const { return asked_; }     ///< starts so far, including those refused

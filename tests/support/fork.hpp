@@ -37,14 +37,14 @@ inline bool is_forked = false;
 /// fork waits until the other threads sleep.
 inline pid_t fork_a_child() {
 #if defined(__SANITIZE_ADDRESS__)
-    // More than once: a thread that has just been woken still looks asleep.
+    // Five times in a row: a thread that has just been woken still looks asleep.
     int quiet = 0;
     static_cast<void>(eventually([&] { return (quiet = others_sleep() ? quiet + 1 : 0) == 5; }));
 #endif
     const pid_t child = ::fork();
     if (child == 0) {
         is_forked = true;
-        nr_computing = 0; // they are the parent's
+        nr_computing = 0; // those threads belong to the parent
     }
     return child;
 }

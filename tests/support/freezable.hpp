@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A runtime that is frozen, and a way to prove that no item starts meanwhile.
+// Helpers for tests that freeze a runtime and check that no item starts meanwhile.
 #pragma once
 
 #include "gate.hpp"
@@ -14,7 +14,7 @@
 
 namespace cmwq_test {
 
-/// Options of a queue that freezes, of which at most `limit` items are active (bound: on each CPU).
+/// Options of a freezable queue with at most `limit` active items (bound: on each CPU).
 template <class P>
 cmwq::options<P> freezable(unsigned limit = P::default_max_active, std::string_view name = "freezable") {
     cmwq::options<P> o = at_most<P>(limit, name);
@@ -22,13 +22,13 @@ cmwq::options<P> freezable(unsigned limit = P::default_max_active, std::string_v
     return o;
 }
 
-/// A queue that freezes, and one that does not, in the same pools. Time stands still.
+/// A freezable queue, and a queue that is not freezable, in the same pools. The clock stands still.
 template <class P>
 struct freezable_world {
     explicit freezable_world(unsigned limit = P::default_max_active) : q(rt, freezable<P>(limit)) {}
 
-    /// After this call every item that may start has started: the pools start items in the order in which they came, so
-    /// an item that was queued before, and is not held back, starts before the items that this queues.
+    /// After this call every item that may start has started: the pools start items in the order of queueing, so an
+    /// item that was queued before, and is not held back, starts before the items that this function queues.
     void let_start() {
         for (const unsigned each : rt.cpus()) other.post_on(each, [] {});
         other.flush();

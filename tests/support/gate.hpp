@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that stay until the test releases them, whatever the policy of their queue.
+// Items that run until the test releases them, on queues of any policy.
 #pragma once
 
 #include "policy_list.hpp"
@@ -19,8 +19,8 @@ namespace cmwq_test {
 
 inline unsigned first_cpu() { return *cmwq::runtime::global().cpus().begin(); }
 
-/// Makes a call that queues an item which stays: in another thread if the policy runs the item in its caller.
-/// The destructor waits for that thread.
+/// Makes a call that queues an item which runs until it is released. If the policy runs the item in its caller, another
+/// thread makes the call, and the destructor waits for that thread.
 template <class P>
 class call_from_aside {
 public:
@@ -39,10 +39,10 @@ private:
     std::thread aside_;
 };
 
-/// Threads that compute in wait_in_item().
+/// The number of threads that compute in wait_in_item().
 inline std::atomic<int> nr_computing{0};
 
-/// Waits inside of an item; where items must not block, it computes.
+/// Waits inside of an item. If items of the policy must not block, it computes instead of blocking.
 template <class P>
 void wait_in_item(std::counting_semaphore<>& s) {
     if constexpr (can_block<P>) {
@@ -54,8 +54,8 @@ void wait_in_item(std::counting_semaphore<>& s) {
     }
 }
 
-/// An item that reports when it runs and stays until the test releases it. It is made before or after its queue: its
-/// destructor releases it.
+/// An item that reports its start and runs until the test releases it. The gate may be constructed before or after its
+/// queue, because its destructor releases the item.
 template <class P>
 class gate {
 public:
@@ -67,14 +67,14 @@ public:
     gate(const gate&) = delete;
     gate& operator=(const gate&) = delete;
 
-    /// Queues it on a CPU, and returns when it runs there.
+    /// Queues the item on a CPU, and returns when the item runs there.
     void hold(cmwq::workqueue<P>& q, unsigned cpu = first_cpu()) {
         if (aside_.joinable()) aside_.join();
         if constexpr (runs_in_the_caller<P>) aside_ = std::thread([this, &q, cpu] { q.queue_on(cpu, item); });
         else q.queue_on(cpu, item);
         entered_.acquire();
     }
-    /// Releases `n` of its runs.
+    /// Releases `n` runs of the item.
     void open(int n = 1) { leave_.release(n); }
 
     std::atomic<int> runs{0};

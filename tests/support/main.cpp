@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// main() of every test: that of Catch2, plus --seed, plus one line with all data that is needed to repeat the run.
+// main() of every test: main() of Catch2 with the option --seed. It prints one line with all data that is needed to
+// repeat the run.
 #define CATCH_CONFIG_RUNNER
 #include "catch.hpp"
 
@@ -24,7 +25,7 @@ std::uint64_t to_seed(const std::string& text) {
         const std::uint64_t value = std::stoull(text, &used, 0);
         if (used == text.size() && text.front() != '-') return value;
     } catch (const std::exception&) {
-        // The same error message as for trailing characters.
+        // Prints the same error message as for trailing characters.
     }
     std::cerr << "error: the seed '" << text << "' is not a number\n";
     std::exit(2);

@@ -10,7 +10,8 @@
 
 namespace cmwq_test {
 
-/// Starts and ends a thread before it counts for the first time: the thread sanitizer starts one of its own with it.
+/// The first call starts and ends a thread before it counts: with the first thread, ThreadSanitizer starts one of its
+/// own.
 inline std::ptrdiff_t nr_tasks() {
     static const bool started = (std::thread([] {}).join(), true);
     static_cast<void>(started);

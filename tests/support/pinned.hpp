@@ -18,7 +18,7 @@ inline bool bind_this_thread(const cmwq::cpuset& cpus) {
     return ::sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-/// The calling thread stays on one CPU while this lives. Threads that it starts meanwhile do, too.
+/// While an object lives, the calling thread stays on one CPU. Threads that it starts meanwhile stay there, too.
 class pinned {
 public:
     explicit pinned(unsigned cpu) : before_(cpus_of_this_task()) { bind_this_thread({cpu}); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The policies for which the contract tests run, and the differences between their promises.
+// The policies for which the contract tests run, and the differences between their guarantees.
 #pragma once
 
 #include <cmwq/options.hpp>
@@ -12,14 +12,14 @@
 
 namespace cmwq_test {
 
-/// A promise of every queue is tested for each of these policies.
+/// The tests of a guarantee that all queues give run for each of these policies.
 using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered, cmwq::bh>;
 
 /// Items may wait for each other, or for the test.
 template <class P>
 inline constexpr bool can_block = P::may_block;
 
-/// Of all items of a queue one runs at a time, on the whole machine (bh: on each CPU).
+/// One item of a queue runs at a time, on the whole machine (bh: on each CPU).
 template <class P>
 inline constexpr bool runs_one_at_a_time = P::fifo;
 
@@ -27,7 +27,7 @@ inline constexpr bool runs_one_at_a_time = P::fifo;
 template <class P>
 inline constexpr bool limit_is_per_cpu = P::pool == cmwq::pool_kind::per_cpu;
 
-/// The item runs before queue() returns, in the thread that calls it: that thread cannot see it pending.
+/// The item runs before queue() returns, in the calling thread: that thread cannot see the item pending.
 template <class P>
 inline constexpr bool runs_in_the_caller = P::pool == cmwq::pool_kind::dispatcher;
 
@@ -39,7 +39,7 @@ inline constexpr bool has_limit = requires(cmwq::options<P> o) { o.max_active; }
 template <class P>
 inline constexpr bool has_attributes = P::pool == cmwq::pool_kind::attrs_keyed;
 
-/// Blocked items are noticed and replaced.
+/// The pool detects blocked workers and replaces them.
 template <class P>
 inline constexpr bool is_managed = P::concurrency_managed;
 
@@ -55,18 +55,18 @@ template <template <class> class Keep, class... P>
 auto only(std::tuple<P...>)
     -> decltype(std::tuple_cat(std::conditional_t<Keep<P>::value, std::tuple<P>, std::tuple<>>{}...));
 
-/// Those whose limit is an option.
+/// Policies whose limit is an option.
 using limited_policies = decltype(only<keep_limited>(every_policy{}));
 /// Policies with workers: they can have a rescuer, and be frozen.
 using threaded_policies = decltype(only<keep_threaded>(every_policy{}));
-/// Those of them that run several items at once.
+/// Policies with workers that run several items at once.
 using crowded_policies = decltype(only<keep_crowded>(every_policy{}));
-/// Those with attributes.
+/// Policies with attributes.
 using keyed_policies = decltype(only<keep_keyed>(every_policy{}));
-/// Those with attributes that run several items at once.
+/// Policies with attributes that run several items at once.
 using parallel_policies = decltype(only<keep_parallel>(every_policy{}));
 
-/// Options of a queue of which at most `n` items are active (bound: on each CPU), if the policy has that option.
+/// Options of a queue with at most `n` active items (bound: on each CPU), if the policy has that option.
 template <class P>
 cmwq::options<P> at_most(unsigned n, std::string_view name) {
     cmwq::options<P> o;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The pool of a thread, which its name contains.
+// The pool of a worker, from the name of its thread.
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ inline std::string this_thread_name() {
     return name;
 }
 
-/// Of the calling worker: "cmwq/0" for a pool of CPU 0, "cmwq/u3" for the shared pool of that number.
+/// The pool of the calling worker: "cmwq/0" for a pool of CPU 0, "cmwq/u3" for the shared pool of that number.
 inline std::string this_pool() {
     const std::string text = this_thread_name();
     return text.substr(0, text.find(':'));

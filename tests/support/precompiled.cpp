@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Nothing: it only makes CMake build precompiled.hpp.
+// This file has no code: CMake needs a source file to compile precompiled.hpp.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// operator new and delete of a program that decides itself when memory is missing. Exactly one file of a program
-// includes this, because it defines them.
+// operator new and delete for a program that decides itself which allocations fail. Exactly one file of a program
+// includes this header, because it defines the operators.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace cmwq_test {
 
-/// Asked for each allocation, by the thread that makes it; true: there is no memory. The including file defines it.
+/// Every allocation calls this, in the thread that allocates. True: the allocation fails. The including file defines
+/// it.
 bool allocation_fails() noexcept;
 
 inline void* allocate(std::size_t size, std::size_t alignment) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A runtime for which the test decides whether threads can be made, and the events that it reports.
+// A runtime for which the test decides whether threads can be created, and the events that it reports.
 #pragma once
 
 #include "event_log.hpp"
@@ -13,7 +13,7 @@
 
 namespace cmwq_test {
 
-/// A runtime without workers: the first one is made when an item is queued and threads are allowed.
+/// A runtime without workers: it creates the first one when an item is queued and threads are allowed.
 struct scarce_runtime {
     fake_threads threads;
     event_log events;

@@ -11,11 +11,11 @@ namespace cmwq_test {
 /// run. Printed when the test starts; the same seed gives the same random numbers.
 std::uint64_t seed();
 
-/// Name of the synchronisation backend that the test is built with: "std", "fault" or "model".
+/// The name of the synchronization backend that the test is built with: "std", "fault" or "model".
 const char* backend();
 
-/// Calls `run(arg)`, which runs all tests, and returns its result. With the fault backend its faults and a signal storm
-/// are on, seeded with `seed()`, and their counts are printed.
+/// Calls `run(arg)`, which runs all tests, and returns its result. With the fault backend it first starts the faults
+/// and a signal storm, seeded with `seed()`, and prints their counts at the end.
 int run_under_the_backend(int (*run)(void*), void* arg);
 
 } // namespace cmwq_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SIGUSR1 for every thread of the program, again and again, with a handler after which system calls fail with EINTR.
+// Sends SIGUSR1 to every thread of the program again and again. The handler makes interrupted system calls fail with
+// EINTR.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@
 
 namespace cmwq_test {
 
-/// The storm lasts as long as this object lives. There is one at a time.
+/// The storm lasts as long as this object lives. Only one object may exist at a time.
 class signal_storm {
 public:
     explicit signal_storm(std::uint64_t seed) {
@@ -43,12 +44,12 @@ public:
     signal_storm(const signal_storm&) = delete;
     signal_storm& operator=(const signal_storm&) = delete;
 
-    /// Signals that arrived, of all storms so far.
+    /// The number of signals of all storms that have been handled so far.
     [[nodiscard]] static std::uint64_t handled() noexcept { return nr_handled; }
-    /// Whether one arrived in the calling thread.
+    /// Whether the calling thread has handled a signal.
     [[nodiscard]] static bool handled_by_this_thread() noexcept { return handled_here; }
 
-    /// Signals that were sent to each thread, about.
+    /// The approximate number of signals that each thread was sent.
     [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
 
 private:
@@ -73,7 +74,7 @@ private:
         }
     }
 
-    // Lock-free, and initialised before any handler may run, so a handler may use them.
+    // Lock-free, and initialized before any handler may run, so a handler may use them.
     static inline std::atomic<std::uint64_t> nr_handled{0};
     static inline constinit thread_local volatile bool handled_here = false;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Options of a runtime on a machine that is only simulated.
+// Options of a runtime on a simulated machine.
 #pragma once
 
 #include <cmwq/runtime_options.hpp>

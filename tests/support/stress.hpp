@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// For tests that do many things at random: how long they last, random numbers, and failed expectations of any thread.
+// Helpers for tests with random operations: the duration of a test, random numbers, and the failed expectations of all
+// threads.
 #pragma once
 
 #include "nr_tasks.hpp"
@@ -19,7 +20,7 @@
 
 namespace stress {
 
-/// How long a test case goes on: CMWQ_STRESS_SECONDS, by default 2.
+/// The duration of a test case in seconds: CMWQ_STRESS_SECONDS, by default 2.
 class box {
 public:
     [[nodiscard]] bool open() const { return std::chrono::steady_clock::now() < end_; }
@@ -35,8 +36,8 @@ private:
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds()));
 };
 
-/// Random numbers that depend on the seed of the test and on `stream` only. SplitMix64: one word, so that every thread
-/// and every item can have its own.
+/// Random numbers that depend on the seed of the test and on `stream` only. SplitMix64 needs one word, so that every
+/// thread and every item can have a generator of its own.
 class random {
 public:
     explicit random(std::uint64_t stream) : state_(cmwq_test::seed() + stream * 0x9e3779b97f4a7c15u) { (*this)(); }
@@ -54,7 +55,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Catch's assertions belong to one thread; this collects the failed expectations of the others.
+/// Only one thread may use the assertions of Catch2. This class collects the failed expectations of the other threads.
 class complaints {
 public:
     void expect(bool holds, const char* what) {
@@ -88,7 +89,7 @@ public:
     }
     [[nodiscard]] bool inside() const { return inside_; }
     [[nodiscard]] std::uint64_t finished() const { return finished_; }
-    [[nodiscard]] std::uint64_t counted_plainly() const { return nr_; } ///< when nothing runs any more
+    [[nodiscard]] std::uint64_t counted_plainly() const { return nr_; } ///< call it when nothing runs any more
 
 private:
     complaints& complaints_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A folder that lives as long as the object.
+// A folder that exists as long as the object.
 #pragma once
 
 #include <cstdlib>
@@ -27,7 +27,7 @@ public:
 
     [[nodiscard]] std::string path(const std::string& name) const { return (root_ / name).string(); }
 
-    /// Makes the file, or replaces it, and the folders that it needs.
+    /// Creates the file, or replaces it, and creates the folders that it needs.
     void write(const std::string& name, const std::string& text) const {
         std::filesystem::create_directories((root_ / name).parent_path());
         std::ofstream file(root_ / name, std::ios::binary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The threads of this process, as the system shows them.
+// The threads of this process, as /proc shows them.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -15,8 +15,8 @@
 
 namespace cmwq_test {
 
-/// The threads whose names begin with `prefix`, with the masks that the kernel keeps for them: also CPUs that are not
-/// online.
+/// The threads whose names begin with `prefix`. Each comes with the CPU mask that the kernel keeps for it, which may
+/// contain CPUs that are not online.
 inline std::vector<std::pair<std::string, cmwq::cpuset>> threads_named(const std::string& prefix) {
     std::vector<std::pair<std::string, cmwq::cpuset>> found;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -7,7 +7,7 @@
 
 namespace cmwq_test {
 
-/// Calls `call()` again as long as a signal has made it return -1.
+/// Repeats `call()` as long as a signal interrupts it, that is, as long as it returns -1 with EINTR.
 template <class Call>
 auto uninterrupted(Call call) {
     for (;;) {
