@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/affinity_scope.hpp>
 
-#include <cmwq/affinity_scope.hpp> // once more: it guards itself
+#include <cmwq/affinity_scope.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
 using cmwq::affinity_scope;
 using cmwq::parse_affinity_scope;
 
-TEST_CASE("affinity_scope: it is read and written in the words of the kernel") {
+TEST_CASE("affinity_scope: parse_affinity_scope() and to_string() use the names of the kernel") {
     CHECK(to_string(affinity_scope::cpu) == "cpu");
     CHECK(to_string(affinity_scope::smt) == "smt");
     CHECK(to_string(affinity_scope::cache) == "cache");
@@ -20,14 +20,14 @@ TEST_CASE("affinity_scope: it is read and written in the words of the kernel") {
     CHECK(parse_affinity_scope("default") == affinity_scope::default_);
 }
 
-TEST_CASE("affinity_scope: other texts are refused") {
+TEST_CASE("affinity_scope: parse_affinity_scope() refuses other texts") {
     for (const char* text : {"", "CPU", "cpu ", " cpu", "cache_", "caches", "default_", "node"}) {
         CAPTURE(text);
         CHECK_FALSE(parse_affinity_scope(text).has_value());
     }
 }
 
-TEST_CASE("affinity_scope: the list has all scopes but default_ in the order of their values") {
+TEST_CASE("affinity_scope: affinity_scopes contains all scopes except default_ in the order of their values") {
     unsigned value = 0;
     for (const affinity_scope s : cmwq::affinity_scopes) CHECK(static_cast<unsigned>(s) == value++);
     CHECK(static_cast<unsigned>(affinity_scope::default_) == value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/cpuset.hpp>
 
-#include <cmwq/cpuset.hpp> // once more: it guards itself
+#include <cmwq/cpuset.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("cpuset: an empty set has no members") {
     CHECK(s == cpuset{});
 }
 
-TEST_CASE("cpuset: insert and erase work across words; members are in order") {
+TEST_CASE("cpuset: insert and erase work in every word and members are in ascending order") {
     cpuset s{130, 3, 64, 63, 3};
     CHECK(listed(s) == cpus{3, 63, 64, 130});
     CHECK(s.size() == 4);
@@ -64,14 +64,14 @@ TEST_CASE("cpuset: a number beyond the capacity is refused and nothing changes")
     CHECK_THROWS_AS(cpuset::range(cpuset::capacity - 1, cpuset::capacity + 1), std::invalid_argument);
 }
 
-TEST_CASE("cpuset: ranges are half open") {
+TEST_CASE("cpuset: range() excludes its end") {
     CHECK(listed(cpuset::range(2, 5)) == cpus{2, 3, 4});
     CHECK(cpuset::range(2, 2).empty());
     CHECK(cpuset::range(5, 2).empty());
     CHECK(cpuset::range(0, 200).size() == 200);
 }
 
-TEST_CASE("cpuset: it is written in the format of the kernel") {
+TEST_CASE("cpuset: to_string() writes the list format of the kernel") {
     CHECK(cpuset{7}.to_string() == "7");
     CHECK(cpuset{0, 1}.to_string() == "0-1");
     CHECK((cpuset{0, 2} | cpuset::range(4, 8)).to_string() == "0,2,4-7");
@@ -79,7 +79,7 @@ TEST_CASE("cpuset: it is written in the format of the kernel") {
     CHECK(cpuset::range(cpuset::capacity - 2, cpuset::capacity).to_string() == "65534-65535");
 }
 
-TEST_CASE("cpuset: lists of the kernel are read") {
+TEST_CASE("cpuset: parse() reads the list format of the kernel") {
     CHECK(cpuset::parse("").empty());
     CHECK(cpuset::parse(" \n").empty());
     CHECK(cpuset::parse("7") == cpuset{7});
@@ -92,7 +92,7 @@ TEST_CASE("cpuset: lists of the kernel are read") {
     CHECK(cpuset::parse("0-65535").size() == cpuset::capacity);
 }
 
-TEST_CASE("cpuset: the error for a text that is not a list quotes it") {
+TEST_CASE("cpuset: parse() refuses a text that is not a list and quotes it") {
     for (const char* text : {",",
                              "1,",
                              ",1",
@@ -121,7 +121,7 @@ TEST_CASE("cpuset: the error for a text that is not a list quotes it") {
     }
 }
 
-TEST_CASE("cpuset: masks are written in the format of the kernel") {
+TEST_CASE("cpuset: to_mask_string() writes the mask format of the kernel") {
     CHECK(cpuset{}.to_mask_string() == "00000000");
     CHECK(cpuset{0}.to_mask_string() == "00000001");
     CHECK(cpuset::range(0, 32).to_mask_string() == "ffffffff");
@@ -132,7 +132,7 @@ TEST_CASE("cpuset: masks are written in the format of the kernel") {
     CHECK(s.erase(500).to_mask_string() == "00000001");
 }
 
-TEST_CASE("cpuset: two sets are equal if their members are equal whatever their capacity is") {
+TEST_CASE("cpuset: sets with equal members are equal even if one of them has allocated more words") {
     cpuset a{1, 500};
     a.erase(500);
     CHECK(a == cpuset{1});
@@ -142,7 +142,7 @@ TEST_CASE("cpuset: two sets are equal if their members are equal whatever their 
     CHECK_FALSE(cpuset{} == cpuset{0});
 }
 
-TEST_CASE("cpuset: its algebra agrees with std::set") {
+TEST_CASE("cpuset: random operations agree with std::set") {
     std::mt19937_64 random(cmwq_test::seed());
     for (int round = 0; round < 200; ++round) {
         cpuset a, b;

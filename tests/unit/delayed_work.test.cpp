@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/delayed_work.hpp>
 
-#include <cmwq/delayed_work.hpp> // once more: it guards itself
+#include <cmwq/delayed_work.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -33,7 +33,7 @@ static_assert(!duration_like<int> && !duration_like<std::chrono::steady_clock::t
 
 } // namespace
 
-TEST_CASE("to_ns: it is exact where that is possible") {
+TEST_CASE("to_ns: a whole number of nanoseconds is exact") {
     CHECK(to_ns(0ns) == 0);
     CHECK(to_ns(1ns) == 1);
     CHECK(to_ns(50ms) == 50'000'000);
@@ -42,7 +42,7 @@ TEST_CASE("to_ns: it is exact where that is possible") {
     CHECK(to_ns(std::chrono::nanoseconds{far - 1}) == far - 1);
 }
 
-TEST_CASE("to_ns: it rounds up so that no timer fires early") {
+TEST_CASE("to_ns: a fraction is rounded up so that no timer fires early") {
     using picoseconds = std::chrono::duration<std::int64_t, std::pico>;
     CHECK(to_ns(picoseconds{1}) == 1);
     CHECK(to_ns(picoseconds{1000}) == 1);
@@ -58,14 +58,14 @@ TEST_CASE("to_ns: a negative duration is zero") {
     CHECK(to_ns(std::chrono::nanoseconds::min()) == 0);
 }
 
-TEST_CASE("to_ns: it saturates") {
+TEST_CASE("to_ns: a long duration is limited to the longest delay") {
     CHECK(to_ns(std::chrono::hours::max()) == far);
     CHECK(to_ns(std::chrono::nanoseconds::max()) == far);
     CHECK(to_ns(std::chrono::nanoseconds{far}) == far);
     CHECK(to_ns(std::chrono::duration<std::int64_t, std::atto>::max()) == 9'223'372'037);
 }
 
-TEST_CASE("to_ns: it accepts floating-point durations") {
+TEST_CASE("to_ns: floating-point durations are accepted") {
     using seconds = std::chrono::duration<double>;
     CHECK(to_ns(seconds{0.25}) == 250'000'000);
     CHECK(to_ns(seconds{1e-12}) == 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/fwd.hpp>
 
-#include <cmwq/fwd.hpp> // once more: it guards itself
+#include <cmwq/fwd.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
 namespace {
 
-// Declarations are enough here.
+// The declarations of <cmwq/fwd.hpp> are enough here.
 cmwq::runtime* make_runtime(const cmwq::runtime_options& o);
 int count(const cmwq::workqueue<>& q, const cmwq::workqueue<cmwq::elastic>& r);
 void listen(const cmwq::event& e, cmwq::clock_source& c, cmwq::thread_source& t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/policy.hpp>
 
-#include <cmwq/policy.hpp> // once more: it guards itself
+#include <cmwq/policy.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 using cmwq::execution_policy;
 using cmwq::pool_kind;
 
-// Positive: a policy of the library, one that inherits and shadows, one from scratch.
+// Valid policies: one of the library, some that inherit and override, and one from scratch.
 struct named : cmwq::bound {
     static constexpr std::string_view name = "named";
 };
@@ -38,7 +38,7 @@ static_assert(execution_policy<widest>);
 static_assert(execution_policy<strict>);
 static_assert(execution_policy<from_scratch>);
 
-// Negative: no answers, one missing, one of the wrong type, and each rule about the combination.
+// Invalid policies: no answers, a missing answer, an answer of the wrong type, and forbidden combinations.
 struct nothing {};
 struct no_limit {
     static constexpr std::string_view name = "no_limit";

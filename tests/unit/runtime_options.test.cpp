@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/runtime_options.hpp>
 
-#include <cmwq/runtime_options.hpp> // once more: it guards itself
+#include <cmwq/runtime_options.hpp> // a second time: tests the include guard
 
 #include <cmwq/runtime.hpp>
 #include <cmwq/testing/manual_clock.hpp>
@@ -43,7 +43,7 @@ unsigned not_allowed() {
 
 } // namespace
 
-TEST_CASE("runtime_options: the default is all CPUs of the process and no other") {
+TEST_CASE("runtime_options: a runtime has the given CPUs or by default those of the process") {
     const cmwq::runtime rt;
     CHECK_FALSE(rt.cpus().empty());
     const unsigned first = *rt.cpus().begin();
@@ -61,7 +61,7 @@ TEST_CASE("runtime_options: CPUs that the process may not use are refused and na
     CHECK(eventually([&] { return nr_tasks() == before; }));
 }
 
-TEST_CASE("runtime_options: unbound CPUs are refused and named if all are missing; single missing ones are ignored") {
+TEST_CASE("runtime_options: missing unbound CPUs are ignored but refused and named if all are missing") {
     const auto machine = cmwq::topology::synthetic("numa:1 l3:1 core:4 pu:1");
     CHECK_THROWS_WITH((cmwq::runtime{{.cpus = {0, 1}, .unbound_cpus = {2, 3}, .machine = machine}}),
                       Contains("unbound CPUs 2-3") && Contains("0-1"));
@@ -94,7 +94,7 @@ TEST_CASE("runtime_options: the size of a shard comes from the option or else fr
     CHECK(nr_pods(cmwq::runtime{{.cache_shard_size = 2, .machine = machine}}) == 4);
 }
 
-TEST_CASE("runtime_options: an invalid default scope is refused by its value at construction and later") {
+TEST_CASE("runtime_options: an invalid default scope is refused at construction and later") {
     constexpr auto none = static_cast<cmwq::affinity_scope>(7);
     CHECK_THROWS_AS((cmwq::runtime{{.default_scope = none}}), std::invalid_argument);
     CHECK_THROWS_WITH((cmwq::runtime{{.default_scope = static_cast<cmwq::affinity_scope>(99)}}),
@@ -135,19 +135,19 @@ TEST_CASE("runtime_options: negative time-outs are refused and zero is valid") {
     CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
 }
 
-TEST_CASE("runtime_options: without its two threads there is no runtime and nothing of it is left") {
+TEST_CASE("runtime_options: the constructor of a runtime throws without its two threads and leaves nothing behind") {
     const int failing = GENERATE(1, 2);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
     fake_threads source(refuse_starts(failing, failing));
     try {
         const cmwq::runtime rt{{.clock = &clock, .threads = &source}};
-        FAIL("it was made");
+        FAIL("the runtime was constructed");
     } catch (const std::system_error& e) {
         CHECK(e.code() == std::errc::resource_unavailable_try_again);
     }
     CHECK(source.asked() == failing);
-    clock.advance(1s); // it has no listener any more
+    clock.advance(1s); // the clock has no listener any more
     CHECK(eventually([&] { return nr_tasks() == before; }));
 
     // The next runtime uses the same source and clock.
@@ -160,7 +160,7 @@ TEST_CASE("runtime_options: without its two threads there is no runtime and noth
     CHECK(runs == 1);
 }
 
-TEST_CASE("runtime_options: a worker that cannot be made is reported once and tried again") {
+TEST_CASE("runtime_options: a worker that cannot be created is reported once and tried again") {
     event_log log;
     fake_threads source(refuse_starts(3, 7, ENOMEM)); // the runtime's two threads come first
     cmwq::runtime rt{{.sentinel = false, .on_event = log.listener(), .threads = &source}};
@@ -180,7 +180,7 @@ TEST_CASE("runtime_options: a worker that cannot be made is reported once and tr
 }
 
 TEST_CASE("runtime_options: one worker runs all items that do not block") {
-    fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker
+    fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker start
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};

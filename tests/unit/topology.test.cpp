@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/topology.hpp>
 
-#include <cmwq/topology.hpp> // once more: it guards itself
+#include <cmwq/topology.hpp> // a second time: tests the include guard
 
 #ifdef HWLOC_API_VERSION
-#error "topology.hpp brings hwloc.h"
+#error "topology.hpp includes hwloc.h"
 #endif
 
 #include "catch.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("topology: a machine may have several nodes") {
     CHECK(t.cpus_of_node(4) == cpuset::range(0, 4));
     CHECK(t.cpus_of_node(1) == cpuset::range(4, 8));
     CHECK((t.has_node(1) && t.has_node(4)));
-    // Not here:
+    // CPUs and nodes that the machine does not have:
     CHECK(t.node_of(8) == topology::no_node);
     CHECK(t.node_of(~0u) == topology::no_node);
     CHECK(t.cpus_of_node(0).empty());
@@ -83,7 +83,7 @@ TEST_CASE("topology: a pod of several nodes has no node") {
     CHECK(t.pods(affinity_scope::cache)[0].node == topology::no_node);
     CHECK(t.pods(affinity_scope::numa)[1].node == 1);
     CHECK(t.pods(affinity_scope::system)[0].node == topology::no_node);
-    // The same in the other order of nodes, and coming back to the first.
+    // The same with two nodes whose CPUs alternate.
     const topology back = topology::synthetic("l3:1 numa:2 core:2 pu:1(indexes=0,2,1,3)");
     CHECK(back.pods(affinity_scope::cache)[0].node == topology::no_node);
     // The node of the remaining part is known again.
@@ -91,7 +91,7 @@ TEST_CASE("topology: a pod of several nodes has no node") {
     CHECK(t.restricted({2, 3}).pods(affinity_scope::system)[0].node == topology::no_node);
 }
 
-TEST_CASE("topology: it can be restricted to some CPUs") {
+TEST_CASE("topology: restricted() keeps only the given CPUs") {
     const topology t = topology::synthetic("pack:2 l3:1 core:16 pu:2"); // CPUs 0-31 and 32-63
     CHECK(t.pods(affinity_scope::cache_shard).size() == 4);
     const topology part = t.restricted(cpuset::range(9, 40) | cpuset{1000});
@@ -108,14 +108,14 @@ TEST_CASE("topology: it can be restricted to some CPUs") {
     CHECK(part.pods(affinity_scope::cache_shard)[2].cpus == cpuset::range(32, 40));
     CHECK(part.pod_of(affinity_scope::cpu, 9) == 0);
     CHECK_THROWS_AS(part.pod_of(affinity_scope::cpu, 8), std::out_of_range);
-    CHECK(t.cpus().size() == 64); // the first one is unchanged
+    CHECK(t.cpus().size() == 64); // the first topology is unchanged
 
     CHECK_THROWS_AS(t.restricted({}), std::invalid_argument);
     CHECK_THROWS_WITH(t.restricted({64, 65}), Catch::Matchers::Contains("0-63") && Catch::Matchers::Contains("64-65"));
     CHECK_FALSE(topology::flat({0, 1}).restricted({1}).simulated());
 }
 
-TEST_CASE("topology: the size of shards can be changed") {
+TEST_CASE("topology: with_cache_shard_size() changes the size of shards") {
     const topology t = topology::synthetic("l3:1 core:12 pu:1");
     CHECK(t.cache_shard_size() == topology::default_cache_shard_size);
     const topology fine = t.with_cache_shard_size(3);
@@ -127,7 +127,7 @@ TEST_CASE("topology: the size of shards can be changed") {
     CHECK_THROWS_AS(t.with_cache_shard_size(0), std::invalid_argument);
 }
 
-TEST_CASE("topology: references into it live as long as any copy") {
+TEST_CASE("topology: its pods exist as long as any copy of it") {
     auto pods = topology::flat({0}).pods(affinity_scope::cpu);
     {
         const topology t = topology::flat({2, 5});

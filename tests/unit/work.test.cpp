@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/work.hpp>
 
-#include <cmwq/work.hpp> // once more: it guards itself
+#include <cmwq/work.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -50,7 +50,7 @@ struct throws_when_moved {
 static_assert(!std::is_nothrow_constructible_v<cmwq::work<throws_when_moved>, throws_when_moved>);
 static_assert(std::is_same_v<decltype(cmwq::work{function{}}), cmwq::work<function>>, "CTAD");
 
-// The classes whose members it accepts.
+// The members that a work_member accepts, and the owners.
 static_assert(std::is_nothrow_constructible_v<cmwq::work_member<&owner::plain>, owner&>);
 static_assert(!std::is_constructible_v<cmwq::work_member<&owner::plain>, const owner&>);
 static_assert(!std::is_constructible_v<cmwq::work_member<&owner::plain>, owner>);
@@ -68,4 +68,4 @@ static_assert(!noexcept(std::declval<base&>().cancel_sync()));
 
 } // namespace
 
-TEST_CASE("work: the header alone suffices to declare items") { SUCCEED("what there is to check is checked above"); }
+TEST_CASE("work: the header alone suffices to declare items") { SUCCEED("the checks are the static_asserts above"); }

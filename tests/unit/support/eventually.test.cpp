@@ -10,14 +10,14 @@
 
 using cmwq_test::eventually;
 
-TEST_CASE("eventually: it sees a change by another thread") {
+TEST_CASE("eventually: a change by another thread ends the wait") {
     std::atomic<bool> done{false};
     std::thread other([&] { done = true; });
     CHECK(eventually([&] { return done.load(); }));
     other.join();
 }
 
-TEST_CASE("eventually: it gives up at the deadline and tests once more then") {
+TEST_CASE("eventually: the wait ends at the deadline after one more check") {
     int looked = 0;
     const auto begin = std::chrono::steady_clock::now();
     CHECK_FALSE(eventually([&] { return ++looked < 0; }, std::chrono::milliseconds{5}));
@@ -26,7 +26,7 @@ TEST_CASE("eventually: it gives up at the deadline and tests once more then") {
     CHECK(eventually([] { return true; }, std::chrono::nanoseconds{0}));
 }
 
-TEST_CASE("seed: it is the same for the whole run") {
+TEST_CASE("seed: the seed is the same for the whole run") {
     CHECK(cmwq_test::seed() == cmwq_test::seed());
     CHECK(cmwq_test::backend() == std::string{"std"});
 }

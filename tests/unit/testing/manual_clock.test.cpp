@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/testing/manual_clock.hpp>
 
-#include <cmwq/testing/manual_clock.hpp> // once more: it guards itself
+#include <cmwq/testing/manual_clock.hpp> // a second time: tests the include guard
 
 #include <cmwq/runtime.hpp>
 
@@ -28,10 +28,10 @@ struct recorder : cmwq::clock_listener {
 
 } // namespace
 
-TEST_CASE("manual_clock: it stands still until it is moved and is never at zero") {
+TEST_CASE("manual_clock: the time stands still until advance() and is never zero") {
     manual_clock clock;
     const std::int64_t begin = clock.now();
-    CHECK(begin != 0); // the engine's "never"
+    CHECK(begin != 0); // zero means "never" in the engine
     CHECK(clock.now() == begin);
     clock.advance(5ms);
     clock.advance(1ns);
@@ -54,7 +54,7 @@ TEST_CASE("manual_clock: listeners are called at every change with the new time 
     CHECK(b.seen == std::vector<std::int64_t>{begin + 2'000'000, begin + 2'000'000});
 }
 
-TEST_CASE("manual_clock: a timer fires at its deadline; not before and not by itself") {
+TEST_CASE("manual_clock: a timer fires when the clock reaches its deadline and not before") {
     manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     cmwq::workqueue<> q{rt, "q"};
@@ -71,12 +71,12 @@ TEST_CASE("manual_clock: a timer fires at its deadline; not before and not by it
     CHECK_FALSE(item.pending());
 }
 
-TEST_CASE("manual_clock: one step fires all due timers and equal deadlines in the order of arming") {
+TEST_CASE("manual_clock: one step fires all due timers in the order of deadline and then of arming") {
     manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<> q{rt, {.name = "q", .max_active = 1}};
-    std::vector<int> order; // one item at a time, and flush() orders the rest
+    std::vector<int> order; // items run one at a time, and flush() orders the test after them
     cmwq::delayed_work a{[&] { order.push_back(1); }};
     cmwq::delayed_work b{[&] { order.push_back(2); }};
     cmwq::delayed_work c{[&] { order.push_back(3); }};
@@ -111,7 +111,7 @@ TEST_CASE("manual_clock: idle workers beyond the baseline end in a step of the c
     go.notify_all();
     q.flush();
     const unsigned most = rt.stats().peak_threads;
-    clock.advance(9s); // none has been idle for so long
+    clock.advance(9s); // no worker has been idle for 10 s
     CHECK(rt.stats().threads == most);
     CHECK(eventually([&] {
         clock.advance(10s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/ds/deadline_heap.hpp>
 
-#include <cmwq/detail/ds/deadline_heap.hpp> // once more: it guards itself
+#include <cmwq/detail/ds/deadline_heap.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -15,7 +15,7 @@
 namespace {
 
 struct timer : cmwq::detail::deadline_node {
-    std::uint64_t armed = 0; // the oracle's own count: when it was armed, 0 if it is not
+    std::uint64_t armed = 0; // for the oracle: the number of the arming; 0: not armed
 };
 using heap = cmwq::detail::deadline_heap<timer>;
 
@@ -38,7 +38,7 @@ TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come 
     CHECK(h.empty());
 }
 
-TEST_CASE("deadline_heap: the only element can be removed at any position") {
+TEST_CASE("deadline_heap: the only element and the first and the last one can be removed") {
     heap h;
     timer a, b;
     a.deadline = 1;
@@ -69,7 +69,7 @@ TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set")
         t.armed = 0;
     };
     for (int step = 0; step < 50'000; ++step) {
-        // Phases in which it grows, and phases in which it shrinks to nothing.
+        // The heap grows in some phases, and shrinks to nothing in others.
         const bool growing = step / 1000 % 2 == 0;
         timer& t = timers[random() % timers.size()];
         if (t.armed != 0) {
@@ -96,7 +96,7 @@ TEST_CASE("deadline_heap: a hundred thousand elements in the worst order need no
     std::vector<timer> timers(100'000);
     for (std::size_t i = 0; i < timers.size(); ++i) {
         timers[i].deadline = static_cast<std::int64_t>(i);
-        h.push(timers[i]); // all become children of the first
+        h.push(timers[i]); // all become children of the first element
     }
     for (timer& t : timers) {
         REQUIRE(&h.front() == &t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/ds/inbox.hpp>
 
-#include <cmwq/detail/ds/inbox.hpp> // once more: it guards itself
+#include <cmwq/detail/ds/inbox.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -22,12 +22,12 @@ using inbox = cmwq::detail::inbox<element, tag>;
 
 } // namespace
 
-TEST_CASE("inbox: the taken elements come oldest first and linked as a list") {
+TEST_CASE("inbox: take_all() returns the elements as a list with the oldest first") {
     inbox box;
     CHECK(box.empty());
     CHECK(box.take_all() == nullptr);
     element e[3];
-    CHECK(box.push(e[0])); // it was empty: the caller has to wake the consumer
+    CHECK(box.push(e[0])); // the inbox was empty: the caller has to wake the consumer
     CHECK_FALSE(box.push(e[1]));
     CHECK_FALSE(box.push(e[2]));
     CHECK_FALSE(box.empty());
@@ -38,7 +38,7 @@ TEST_CASE("inbox: the taken elements come oldest first and linked as a list") {
     CHECK(first->next == nullptr);
     REQUIRE(inbox::unlink_next(e[1]) == &e[2]);
     CHECK(inbox::unlink_next(e[2]) == nullptr);
-    CHECK(box.push(*first)); // and again
+    CHECK(box.push(*first)); // a taken element can be pushed again
     CHECK(box.take_all() == first);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("inbox: one consumer gets each element of many producers once and in o
             ++ready;
             while (ready != nr_producers) std::this_thread::yield();
             for (unsigned i = 0; i < each; ++i) {
-                // The producers are never far ahead; otherwise a busy machine would make a few large batches.
+                // A producer is never far ahead; otherwise there would be only a few large batches on a busy machine.
                 while (i - received[p].load(std::memory_order_relaxed) >= ahead) std::this_thread::yield();
                 element& e = elements[std::size_t{p} * each + i];
                 e.producer = p;
@@ -88,5 +88,5 @@ TEST_CASE("inbox: one consumer gets each element of many producers once and in o
     CHECK(out_of_order == 0);
     for (const unsigned n : next) CHECK(n == each);
     CHECK(box.empty());
-    CHECK(found_empty == batches); // exactly one producer for each time that the consumer has emptied it
+    CHECK(found_empty == batches); // exactly one push of each batch has found the inbox empty
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/ds/intrusive_list.hpp>
 
-#include <cmwq/detail/ds/intrusive_list.hpp> // once more: it guards itself
+#include <cmwq/detail/ds/intrusive_list.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"

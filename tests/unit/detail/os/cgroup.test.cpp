@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/os/cgroup.hpp>
 
-#include <cmwq/detail/os/cgroup.hpp> // once more: it guards itself
+#include <cmwq/detail/os/cgroup.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -33,7 +33,7 @@ TEST_CASE("cgroup: without files there is no limit") {
     CHECK(groups("").quota() == unlimited_cpus);
     CHECK(groups("no colons here\n0:\n\n:::\n").quota() == unlimited_cpus);
     CHECK(groups("0::/a/b\n").quota() == unlimited_cpus);
-    CHECK(cpu_quota() > 0); // not the group of this machine
+    CHECK(cpu_quota() > 0); // reads the groups of this process, whose limit is not known here
 }
 
 TEST_CASE("cgroup v2: the limit of the group itself counts") {
@@ -43,7 +43,7 @@ TEST_CASE("cgroup v2: the limit of the group itself counts") {
     CHECK(groups("0::/a\n").file("a/cpu.max", "").quota() == unlimited_cpus);
     CHECK(groups("0::/a\n").file("a/cpu.max", "100000").quota() == unlimited_cpus);
     CHECK(groups("0::/a\n").file("a/cpu.max", "100000 0\n").quota() == unlimited_cpus);
-    CHECK(groups("0::/a").file("a/cpu.max", "50000 100000").quota() == 0.5); // no newline anywhere
+    CHECK(groups("0::/a").file("a/cpu.max", "50000 100000").quota() == 0.5); // no newline in either file
 }
 
 TEST_CASE("cgroup v2: the smallest limit of the group and its parents counts") {
@@ -52,7 +52,7 @@ TEST_CASE("cgroup v2: the smallest limit of the group and its parents counts") {
     CHECK(g.quota() == 3);
     g.file("user.slice/cpu.max", "200000 100000\n");
     CHECK(g.quota() == 2);
-    g.file("cpu.max", "100000 100000\n"); // the mount is a container's own group
+    g.file("cpu.max", "100000 100000\n"); // at the mount, where a container sees its own group
     CHECK(g.quota() == 1);
     g.file("user.slice/service/job/cpu.max", "10000 100000\n");
     CHECK(g.quota() == 0.1);
@@ -70,7 +70,7 @@ TEST_CASE("cgroup v2: groups that are not visible are skipped") {
     CHECK(g.file("cpu.max", "500000 100000\n").quota() == 5);
 }
 
-TEST_CASE("cgroup v1: quota and period are files") {
+TEST_CASE("cgroup v1: the quota and the period come from two files") {
     groups g("5:memory:/m\n4:cpu,cpuacct:/a/b\n1:name=systemd:/s\n");
     CHECK(g.quota() == unlimited_cpus);
     g.file("cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n").file("cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n");
@@ -79,7 +79,7 @@ TEST_CASE("cgroup v1: quota and period are files") {
     CHECK(g.quota() == 2.5);
     g.file("cpu/cpu.cfs_quota_us", "50000\n"); // a quota without a period
     CHECK(g.quota() == 2.5);
-    g.file("cpu/cpu.cfs_period_us", "50000\n"); // the other name of the mount
+    g.file("cpu/cpu.cfs_period_us", "50000\n"); // the mount under its other name
     CHECK(g.quota() == 1);
     // Groups of other controllers do not count.
     groups other("5:memory:/m\n3:cpuset:/m\n2:cpuacct:/m\n");

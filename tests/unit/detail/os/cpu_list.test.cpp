@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/os/cpu_list.hpp>
 
-#include <cmwq/detail/os/cpu_list.hpp> // once more: it guards itself
+#include <cmwq/detail/os/cpu_list.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -12,7 +12,7 @@ using cmwq::cpuset;
 using cmwq::detail::os::isolated_cpus;
 using cmwq::detail::os::online_cpus;
 
-TEST_CASE("cpu_list: it contains the CPUs of the file") {
+TEST_CASE("cpu_list: online_cpus() and isolated_cpus() return the CPUs in their files") {
     const cmwq_test::temporary_folder folder;
     folder.write("online", "0-3,8\n");
     folder.write("isolated", "2-3\n");
@@ -20,7 +20,7 @@ TEST_CASE("cpu_list: it contains the CPUs of the file") {
     CHECK(isolated_cpus(folder.path("")) == cpuset{2, 3});
 }
 
-TEST_CASE("cpu_list: a missing or empty or invalid file is the empty set") {
+TEST_CASE("cpu_list: a missing or empty or invalid file gives the empty set") {
     const cmwq_test::temporary_folder folder;
     CHECK(online_cpus(folder.path("")).empty());
     CHECK(isolated_cpus(folder.path("nowhere")).empty());

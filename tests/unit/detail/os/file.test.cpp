@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/os/file.hpp>
 
-#include <cmwq/detail/os/file.hpp> // once more: it guards itself
+#include <cmwq/detail/os/file.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -11,7 +11,7 @@
 
 using cmwq::detail::os::read_file;
 
-TEST_CASE("file: the whole text is read whatever its size is") {
+TEST_CASE("file: read_file() reads the whole text of a file of any size") {
     const cmwq_test::temporary_folder folder;
     std::string text = "what was there before";
     for (const std::size_t size : {0u, 1u, 4095u, 4096u, 4097u, 100'000u}) {
@@ -21,11 +21,11 @@ TEST_CASE("file: the whole text is read whatever its size is") {
         REQUIRE(read_file(folder.path("file").c_str(), text) == 0);
         CHECK(text == content);
     }
-    REQUIRE(read_file("/proc/self/stat", text) == 0); // a file that claims to be of size 0
+    REQUIRE(read_file("/proc/self/stat", text) == 0); // the kernel gives 0 as the size of this file
     CHECK_FALSE(text.empty());
 }
 
-TEST_CASE("file: the error of a failed read is returned") {
+TEST_CASE("file: read_file() returns the error of a failed read") {
     const cmwq_test::temporary_folder folder;
     std::string text = "what was there before";
     CHECK(read_file(folder.path("nothing").c_str(), text) == ENOENT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/os/thread_activity.hpp>
 
-#include <cmwq/detail/os/thread_activity.hpp> // once more: it guards itself
+#include <cmwq/detail/os/thread_activity.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "eventually.hpp"
@@ -63,7 +63,7 @@ TEST_CASE("thread_activity: system calls in which threads wait have names and ot
     CHECK(name(-1).empty());
 }
 
-TEST_CASE("thread_activity: a thread waits in a system call or runs and a thread that has ended is unknown") {
+TEST_CASE("thread_activity: the text differs for a waiting and a running and an ended thread") {
     std::array<int, 2> ends{};
     REQUIRE(::pipe(ends.data()) == 0);
     std::atomic<long> tid{0};
@@ -76,7 +76,7 @@ TEST_CASE("thread_activity: a thread waits in a system call or runs and a thread
         while (!leave) {}
     });
     REQUIRE(eventually([&] { return tid != 0; }));
-    // If /proc/self/task/<tid>/syscall may not be read, at least the fact that it waits.
+    // If the process may not read /proc/self/task/<tid>/syscall, the text only says that the thread waits.
     CHECK(eventually([&] {
         const std::string text = os::describe_activity(tid);
         return text == "waits in read (system call " + std::to_string(SYS_read) + ")" || text == "waits (state S)";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/os/thread_state.hpp>
 
-#include <cmwq/detail/os/thread_state.hpp> // once more: it guards itself
+#include <cmwq/detail/os/thread_state.hpp> // a second time: tests the include guard
 
 #include <cmwq/detail/sync/parker.hpp>
 
@@ -50,7 +50,7 @@ TEST_CASE("thread_state: a record without a thread is not blocked") {
     CHECK_FALSE(s.times(t));
 }
 
-TEST_CASE("thread_state: a parked thread is blocked until it has ended") {
+TEST_CASE("thread_state: a parked thread is blocked and a thread that has ended is not") {
     for (const bool keep_open : {true, false}) {
         CAPTURE(keep_open);
         thread_state s;
@@ -98,7 +98,7 @@ TEST_CASE("thread_state: a record serves one thread after the other") {
         ready = true;
         p.park();
     });
-    CHECK(eventually([&] { return ready && s.blocked(); })); // of the second one, not of the first
+    CHECK(eventually([&] { return ready && s.blocked(); })); // this is the state of the second thread
     p.unpark();
     second.join();
 }
@@ -111,7 +111,7 @@ std::ptrdiff_t nr_descriptors() {
 
 } // namespace
 
-TEST_CASE("thread_state: a thread returns its descriptors also during reads and the next one has its own") {
+TEST_CASE("thread_state: a thread closes its descriptors even during reads and the next thread has its own") {
     thread_state s;
     const std::ptrdiff_t before = nr_descriptors();
     std::atomic<bool> stop{false};
@@ -148,7 +148,7 @@ TEST_CASE("thread_state: times grow with the CPU time of the thread") {
     const spinner it(s, keep_open);
     thread_times first{};
     if (!s.times(first)) {
-        WARN("this kernel keeps no scheduler accounts");
+        WARN("this kernel has no scheduler statistics");
         return;
     }
     CHECK(first.cpu >= 0);

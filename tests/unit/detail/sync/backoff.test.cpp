@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/sync/backoff.hpp>
 
-#include <cmwq/detail/sync/backoff.hpp> // once more: it guards itself
+#include <cmwq/detail/sync/backoff.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -25,7 +25,7 @@ double seconds() {
 
 } // namespace
 
-TEST_CASE("backoff: a long wait leaves the CPU to the thread that is waited for") {
+TEST_CASE("backoff: a long wait leaves the CPU to other threads") {
     backoff b;
     const double begin = seconds(), used_before = cpu_seconds();
     for (int i = 0; i < 60; ++i) b.pause();
@@ -36,8 +36,8 @@ TEST_CASE("backoff: a long wait leaves the CPU to the thread that is waited for"
 
 TEST_CASE("backoff: a short wait does not sleep") {
     timespec before{}, after{};
-    // The first eight pauses are 255 hints to the processor; a sleep would take 20 us or more each. The best of many,
-    // because another thread may take the CPU in between.
+    // The first eight pauses do not sleep: together they are 255 hints to the processor. Each sleep would take at least
+    // 20 us. The test takes the best of many times, because another thread may take the CPU between two pauses.
     double best = 1;
     for (int i = 0; i < 200; ++i) {
         backoff b;

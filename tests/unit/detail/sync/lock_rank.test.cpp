@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #ifndef CMWQ_ASSERTIONS
-#define CMWQ_ASSERTIONS // also where NDEBUG is set
+#define CMWQ_ASSERTIONS // also if NDEBUG is set
 #endif
 #include <cmwq/detail/sync/lock_rank.hpp>
 
-#include <cmwq/detail/sync/lock_rank.hpp> // once more: it guards itself
+#include <cmwq/detail/sync/lock_rank.hpp> // a second time: tests the include guard
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include "catch.hpp"
@@ -26,7 +26,7 @@ void hold_for_good(ranked_mutex<lock_rank::queue>& m) CMWQ_NO_TSA { m.lock(); }
 
 } // namespace
 
-TEST_CASE("lock rank: a mutex does not grow by it") {
+TEST_CASE("lock rank: a mutex with a rank is not larger than one without") {
     static_assert(sizeof(ranked_mutex<lock_rank::pool>) == sizeof(mutex));
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("lock rank: a lock is recorded while a thread holds it") {
         const scoped_lock again(pool);
     }
     CHECK(held() == 0);
-    // Not the one that was taken last.
+    // Unlocks the lock that was not taken last.
     queue.lock();
     pool.lock();
     queue.unlock();

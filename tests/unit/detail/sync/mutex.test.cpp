@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/sync/mutex.hpp>
 
-#include <cmwq/detail/sync/mutex.hpp> // once more: it guards itself
+#include <cmwq/detail/sync/mutex.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 
@@ -12,7 +12,7 @@
 using cmwq::detail::mutex;
 using cmwq::detail::scoped_lock;
 
-TEST_CASE("mutex: it has four bytes and one owner") {
+TEST_CASE("mutex: a mutex has four bytes and one owner") {
     static_assert(sizeof(mutex) == 4);
     mutex m;
     m.lock();
@@ -29,7 +29,7 @@ TEST_CASE("mutex: it has four bytes and one owner") {
     if (got_it) m.unlock();
 }
 
-TEST_CASE("mutex: counts are exact and every waiting thread is woken") {
+TEST_CASE("mutex: threads exclude each other and every waiting thread is woken") {
     constexpr unsigned nr_threads = 6, each = 4000;
     mutex m;
     unsigned long long counter = 0; // plain
@@ -48,7 +48,7 @@ TEST_CASE("mutex: counts are exact and every waiting thread is woken") {
     CHECK(counter == std::size_t{nr_threads} * each);
 }
 
-TEST_CASE("mutex: try_lock works beside threads that lock") {
+TEST_CASE("mutex: try_lock and lock of two threads exclude each other") {
     constexpr unsigned each = 20'000;
     mutex m;
     unsigned counter = 0, tried = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/sync/parker.hpp>
 
-#include <cmwq/detail/sync/parker.hpp> // once more: it guards itself
+#include <cmwq/detail/sync/parker.hpp> // a second time: tests the include guard
 
 #include <cmwq/detail/sync/clock.hpp>
 
@@ -14,7 +14,7 @@
 using cmwq::detail::parker;
 using cmwq::detail::steady_now;
 
-TEST_CASE("parker: a permit given before the wait is not lost and two permits are one") {
+TEST_CASE("parker: a permit given before the wait is not lost and two permits count as one") {
     parker p;
     p.unpark();
     p.unpark();
@@ -22,7 +22,7 @@ TEST_CASE("parker: a permit given before the wait is not lost and two permits ar
     const std::int64_t begin = steady_now();
     CHECK_FALSE(p.park_until(begin + 2'000'000));
     CHECK(steady_now() - begin >= 2'000'000);
-    p.unpark(); // a time-out leaves nothing behind
+    p.unpark(); // a wait that timed out has no effect on the next permit
     CHECK(p.park_until(begin));
     CHECK_FALSE(p.park_until(begin));
 }
@@ -75,7 +75,7 @@ TEST_CASE("parker: each permit is taken once while waits also time out") {
     CHECK(got == given);
 }
 
-TEST_CASE("parker: its owner may destroy it as soon as it holds the permit") {
+TEST_CASE("parker: its owner may destroy it as soon as park() returns") {
     constexpr int rounds = 2000;
     std::atomic<parker*> handed{nullptr};
     std::thread giver([&] {

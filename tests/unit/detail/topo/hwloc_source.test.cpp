@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/topo/hwloc_source.hpp>
 
-#include <cmwq/detail/topo/hwloc_source.hpp> // once more: it guards itself
+#include <cmwq/detail/topo/hwloc_source.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
@@ -39,9 +39,9 @@ cpuset allowed() {
 
 } // namespace
 
-// Another program made the listings, from the lists of CPUs, cores, caches and nodes that the names stand for.
+// Another program made the listings, from lists of the CPUs, cores, caches and nodes of each machine.
 
-TEST_CASE("hwloc_source: four CPUs of the document of the kernel have its listing") {
+TEST_CASE("hwloc_source: the four CPUs in the document of the kernel have the listing in that document") {
     const affinity_scope of_the_document[] = {affinity_scope::cpu, affinity_scope::smt, affinity_scope::cache,
                                               affinity_scope::numa, affinity_scope::system};
     CHECK(describe(topology::synthetic("numa:2 l3:1 core:2 pu:1"), affinity_scope::cache, of_the_document) ==
@@ -66,7 +66,7 @@ TEST_CASE("hwloc_source: P cores and E cores and low-power cores without an L3 a
     const topology t = topology::from_xml(file("hybrid.xml"));
     CHECK(t.simulated());
     CHECK(describe(t) == listing("hybrid"));
-    // A set of CPUs that cuts the L3 in half, and cores and clusters, too.
+    // This set of CPUs contains only a part of the L3, and of some cores and clusters.
     CHECK(describe(t.restricted({0, 2, 3, 5, 13, 14, 15, 16, 17, 20})) == listing("hybrid_cut"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("hwloc_source: offline CPUs and missing numbers and nodes without CPUs
     CHECK(t.nr_nodes() == 2);
     CHECK(t.has_node(2));
     CHECK_FALSE(t.has_node(3));                     // there is no such number
-    CHECK_FALSE(t.has_node(1));                     // near all CPUs, so it belongs to none
+    CHECK_FALSE(t.has_node(1));                     // near all CPUs, so no CPU belongs to it
     CHECK_FALSE(t.has_node(5));                     // far from every CPU
     CHECK_FALSE(t.has_node(7));                     // near the CPUs of node 2
     CHECK(t.node_of(5) == cmwq::topology::no_node); // offline
@@ -88,15 +88,15 @@ TEST_CASE("hwloc_source: without an L2 or L3 the part of a package in a node is 
     CHECK(topology::synthetic("pack:2 numa:2 core:4 pu:1").pods(affinity_scope::cache).size() == 4);
     CHECK(topology::synthetic("numa:1 pack:2 core:4 pu:1").pods(affinity_scope::cache).size() == 2);
     CHECK(topology::synthetic("8").pods(affinity_scope::cache).size() == 1);
-    CHECK(topology::synthetic("8").pods(affinity_scope::smt).size() == 8); // nor cores
+    CHECK(topology::synthetic("8").pods(affinity_scope::smt).size() == 8); // nor cores: each CPU is a core
 }
 
-TEST_CASE("hwloc_source: the last level is the highest one that exists") {
+TEST_CASE("hwloc_source: the highest cache level that exists is the last level") {
     CHECK(topology::synthetic("l2:4 l1:2 core:1 pu:1").pods(affinity_scope::cache).size() == 4);
     CHECK(topology::synthetic("l4:2 l3:2 l2:2 core:1 pu:1").pods(affinity_scope::cache).size() == 2);
 }
 
-TEST_CASE("hwloc_source: a CPU near several nodes belongs to the one near the fewest CPUs and then to the lowest") {
+TEST_CASE("hwloc_source: a CPU near several nodes belongs to the node with the fewest CPUs or else to the lowest") {
     const topology equal = topology::synthetic("pack:2 [numa(indexes=3)] [numa] core:2 pu:1");
     CHECK(equal.nr_nodes() == 2);
     const topology nested = topology::synthetic("pack:2 [numa] l3:2 [numa] core:2 pu:1");
@@ -104,7 +104,7 @@ TEST_CASE("hwloc_source: a CPU near several nodes belongs to the one near the fe
     for (const auto& pod : nested.pods(affinity_scope::numa)) CHECK(pod.cpus.size() == 2);
 }
 
-TEST_CASE("hwloc_source: the error for a text without a machine quotes it") {
+TEST_CASE("hwloc_source: synthetic() refuses a text that describes no machine and quotes it") {
     for (const char* text : {"", " ", "nonsense", "pack:2 core", "core:4", "pu:0", "pu:-1", "pack:2 pu:", "l3:2"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(topology::synthetic(text), std::invalid_argument);
@@ -114,7 +114,7 @@ TEST_CASE("hwloc_source: the error for a text without a machine quotes it") {
     CHECK_THROWS_WITH(topology::synthetic("pu:2(indexes=1,70000)"), Contains("'pu:2(indexes=1,70000)'"));
 }
 
-TEST_CASE("hwloc_source: a machine beyond the capacity of a cpuset is refused before it is made") {
+TEST_CASE("hwloc_source: synthetic() refuses a machine that exceeds the capacity of a cpuset before it builds it") {
     for (const char* text : {"pack:70000 core:1 pu:1", "pack:0xffff pu:0xffff", "core:300 pu:300", "65537", "pu:65537",
                              "core:99999999999999999999999 pu:2"}) {
         CAPTURE(text);
@@ -128,7 +128,7 @@ TEST_CASE("hwloc_source: a machine beyond the capacity of a cpuset is refused be
     CHECK(nr_synthetic_cpus("256 pu:256") == 65'536);
 }
 
-TEST_CASE("hwloc_source: the error for a file without a recorded machine names it") {
+TEST_CASE("hwloc_source: from_xml() refuses a file without a recorded machine and names the file") {
     const cmwq_test::temporary_folder folder;
     try {
         static_cast<void>(topology::from_xml(folder.path("missing.xml")));
@@ -153,7 +153,7 @@ TEST_CASE("hwloc_source: the error for a file without a recorded machine names i
     CHECK(topology::from_xml(folder.path("whole.xml")).cpus() == cpuset::range(0, 22));
 }
 
-TEST_CASE("hwloc_source: this machine has the CPUs of this thread") {
+TEST_CASE("hwloc_source: system() has the CPUs that the calling thread may use") {
     const topology all = topology::system();
     CHECK(all.cpus() == allowed());
     CHECK_FALSE(all.simulated());
@@ -170,13 +170,13 @@ TEST_CASE("hwloc_source: this machine has the CPUs of this thread") {
     CPU_SET(last, &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
     const topology narrow = topology::system();
-    CHECK(allowed() == cpuset{last}); // and the query has not changed it
+    CHECK(allowed() == cpuset{last}); // system() has not changed it
     ::sched_setaffinity(0, sizeof before, &before);
     CHECK(narrow.cpus() == cpuset{last});
     CHECK(narrow.node_of(last) == all.node_of(last));
 }
 
-TEST_CASE("hwloc_source: CPUs of this machine can be chosen and missing ones are ignored") {
+TEST_CASE("hwloc_source: system() has the given CPUs and a CPU that is not online has a core and a cache of its own") {
     const topology all = topology::system();
     const unsigned first = all.cpus().next(0);
     const topology one = topology::system({first});
@@ -191,11 +191,11 @@ TEST_CASE("hwloc_source: CPUs of this machine can be chosen and missing ones are
             CHECK(more.pods(s)[more.pod_of(s, c)].cpus == all.pods(s)[all.pod_of(s, c)].cpus);
     }
     CHECK(more.nr_nodes() == all.nr_nodes());
-    CHECK(topology::system({60'000, 60'001}).pods(affinity_scope::cache).size() == 1); // nothing known: flat
+    CHECK(topology::system({60'000, 60'001}).pods(affinity_scope::cache).size() == 1); // only unknown CPUs: flat
     CHECK_THROWS_AS(topology::system(cpuset{}), std::invalid_argument);
 }
 
-TEST_CASE("hwloc_source: another machine in the environment of hwloc is not this one") {
+TEST_CASE("hwloc_source: system() ignores another machine in the environment variables of hwloc") {
     REQUIRE(::setenv("HWLOC_SYNTHETIC", "l3:512 core:1 pu:1", 1) == 0);
     const topology t = topology::system();
     ::unsetenv("HWLOC_SYNTHETIC");

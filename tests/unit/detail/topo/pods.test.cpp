@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/topo/pods.hpp>
 
-#include <cmwq/detail/topo/pods.hpp> // once more: it guards itself
+#include <cmwq/detail/topo/pods.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -58,7 +58,7 @@ TEST_CASE("pods: each scope uses its own property of the CPUs") {
     CHECK(pod_numbers(locations, affinity_scope::system, 8) == numbers{0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("pods: a cache has a number of shards that depends on its cores") {
+TEST_CASE("pods: the number of shards of a cache depends on its cores") {
     for (unsigned n = 1; n <= 11; ++n) CHECK(nr_cache_shards(n, 8) == 1);
     for (unsigned n = 12; n <= 19; ++n) CHECK(nr_cache_shards(n, 8) == 2);
     CHECK(nr_cache_shards(20, 8) == 3);
@@ -92,7 +92,7 @@ TEST_CASE("pods: shards consist of cores and SMT siblings stay together") {
     for (unsigned c = 0; c < 24; ++c) CHECK(pods[c] == (c % 12) / 6);
 }
 
-TEST_CASE("pods: CPUs of caches may alternate and pods are sorted by their lowest CPU") {
+TEST_CASE("pods: the CPUs of two caches may alternate and pods are sorted by their lowest CPU") {
     std::vector<cpu_location> locations;
     for (unsigned c = 0; c < 8; ++c) locations.push_back({c, c, 1 - c % 2, 0});
     CHECK(pod_numbers(locations, affinity_scope::cache_shard, 2) == numbers{0, 1, 0, 1, 2, 3, 2, 3});
@@ -102,13 +102,13 @@ TEST_CASE("pods: every random machine has valid pods") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto up_to = [&](unsigned n) { return static_cast<unsigned>(random() % n) + 1; };
     for (int round = 0; round < 300; ++round) {
-        // Cores of one to four threads in caches in nodes; the CPUs are dealt out at random, with holes.
+        // Nodes contain caches, which contain cores of one to four threads. The CPU numbers are random, with gaps.
         std::vector<cpu_location> locations;
         unsigned core = 0, llc = 0;
         for (unsigned node = 0, nodes = up_to(4); node < nodes; ++node) {
             for (unsigned n = up_to(3); n > 0; --n, ++llc) {
                 for (unsigned k = up_to(random() % 4 == 0 ? 60 : 12); k > 0; --k, ++core) {
-                    const unsigned id = core * 7 % 1009; // no order in the numbers of cores
+                    const unsigned id = core * 7 % 1009; // the numbers of cores are in no order
                     for (unsigned t = up_to(random() % 3 == 0 ? 4 : 1); t > 0; --t) {
                         locations.push_back({0, id, llc, node * 2});
                     }
@@ -130,7 +130,7 @@ TEST_CASE("pods: every random machine has valid pods") {
             REQUIRE(pods.size() == locations.size()); // every CPU is in one pod
             unsigned next = 0;
             for (const unsigned pod : pods) {
-                REQUIRE(pod <= next); // a new number is the next one: by lowest CPU, none left out
+                REQUIRE(pod <= next); // pods are numbered by their lowest CPU, without gaps
                 next += pod == next ? 1 : 0;
             }
             all[s] = pods;
@@ -162,7 +162,7 @@ TEST_CASE("pods: every random machine has valid pods") {
             const std::size_t n = cores_of_llc[id].size();
             REQUIRE(shards.size() == std::max<std::size_t>(1, (n + target / 2) / target));
             std::size_t smallest = n, largest = 0, previous = n;
-            for (const unsigned s : shards) { // ascending: by lowest CPU
+            for (const unsigned s : shards) { // in ascending order: by lowest CPU
                 const std::size_t size = cores_of_shard[s].size();
                 smallest = std::min(smallest, size);
                 largest = std::max(largest, size);

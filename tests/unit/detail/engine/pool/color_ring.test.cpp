@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Flush colors against an oracle that remembers for each flusher the items for which it has to wait. The test needs no
-// threads: a lock protects the ring, so a random sequence of calls covers everything.
+// Compares the flush colors with an oracle that stores for each flusher the items for which it has to wait. The test
+// needs no threads: the lock of the pool protects the ring, so a random sequence of calls covers all cases.
 //
-// These tests were seen to find: a coverage that includes the color behind a flusher's, or leaves out the oldest; a
-// flusher that is forgotten with all behind it; overflow flushers that get the color before the open one; a color
-// retired while it still counts; a close that leaves the color open.
+// These tests have detected the following errors: covers() includes the color after the flusher's, or omits the
+// oldest color; forget() removes all later flushers, too; flushers without a free color get the color before the open
+// one; a color is retired although its count is not zero; close() leaves the color open.
 #include "catch.hpp"
 #include "seed.hpp"
 
@@ -33,10 +33,10 @@ struct item {
 struct flusher {
     detail::waiter who;
     detail::color_waiter node;
-    std::set<std::uint64_t> waits_for; // the items that were there when it closed, and have not left yet
-    bool shares = false;               // it found no free color, and may wait for a little more than it must
+    std::set<std::uint64_t> waits_for; // items that entered before its close(), and have not left yet
+    bool shares = false;               // it found no free color, and may wait for more items than necessary
 
-    // After its wake-up nothing more is expected.
+    // Whether the ring has woken it: then no more events are expected.
     [[nodiscard]] bool told() {
         who.expect();
         return who.happened();
@@ -73,20 +73,20 @@ public:
         const bool must_wait = ring_.close(f->node);
         CHECK(must_wait == !items_.empty());
         if (!must_wait) return;
-        CHECK_FALSE(f->who.happened()); // takes back the bias, as wait() does
+        CHECK_FALSE(f->who.happened()); // takes back the initial one, as wait() does
         f->shares = f->node.color == color_ring::nr_colors;
         nr_sharing_ += f->shares;
         flushers_.push_back(std::move(f));
     }
 
-    /// A flusher that stops waiting.
+    /// A flusher stops waiting.
     void forget(std::size_t which) {
         ring_.forget(flushers_[which]->node);
         CHECK_FALSE(flushers_[which]->node.waits);
         flushers_.erase(flushers_.begin() + static_cast<std::ptrdiff_t>(which));
     }
 
-    /// The items for which each flusher has to wait.
+    /// Compares covers() with the items for which each flusher has to wait.
     void check_coverage() const {
         bool right = true;
         for (const auto& f : flushers_) {
@@ -135,7 +135,7 @@ TEST_CASE("color_ring: flushers beyond the number of colors share the next close
     }
     CHECK(r.nr_flushers() == 3 * color_ring::nr_colors);
     CHECK(r.nr_sharing() > color_ring::nr_colors);
-    while (r.nr_items() > 0) r.leave(r.nr_items() - 1); // the youngest first: no flusher is woken before the last item
+    while (r.nr_items() > 0) r.leave(r.nr_items() - 1); // the youngest first: the last item wakes all flushers
     CHECK(r.nr_flushers() == 0);
 }
 

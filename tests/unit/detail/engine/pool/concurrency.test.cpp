@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/engine/pool/concurrency.hpp>
 
-#include <cmwq/detail/engine/pool/concurrency.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/pool/concurrency.hpp> // a second time: tests the include guard
 
 #include <cmwq/detail/engine/pool/busy_workers.hpp>
 
-#include <cmwq/detail/engine/pool/busy_workers.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/pool/busy_workers.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -45,15 +45,15 @@ TEST_CASE("concurrency: need_more_worker is true if items wait and too few worke
         {
             {"no items, no workers", {}, false},
             {"nothing pending, all blocked", {.running = 0, .active = 3, .limit = 5}, false},
-            {"items, no workers", {.pending = 1}, true},
+            {"pending, no workers", {.pending = 1}, true},
             {"pending, one runs", {.pending = 9, .running = 1, .active = 1}, false},
-            {"pending, the only one is blocked", {.pending = 1, .running = 0, .active = 1}, true},
+            {"pending, the only worker is blocked", {.pending = 1, .running = 0, .active = 1}, true},
             {"pending, one of two runs", {.pending = 1, .running = 1, .active = 2}, false},
             {"pending, eleven are blocked: still urgent", {.pending = 1, .running = 0, .active = 11}, true},
-            {"pending, twelve are blocked: patience", {.pending = 1, .running = 0, .active = 12}, false},
-            {"twelve are blocked, but it takes more", {.pending = 1, .active = 12, .limit = 13}, true},
-            {"one runs, fewer are active than it takes", {.pending = 1, .running = 1, .active = 2, .limit = 3}, true},
-            {"one runs, as many are active as it takes", {.pending = 1, .running = 1, .active = 3, .limit = 3}, false},
+            {"pending, twelve are blocked: not urgent", {.pending = 1, .running = 0, .active = 12}, false},
+            {"twelve are blocked, but the limit is higher", {.pending = 1, .active = 12, .limit = 13}, true},
+            {"one runs, fewer are active than the limit", {.pending = 1, .running = 1, .active = 2, .limit = 3}, true},
+            {"one runs, as many are active as the limit", {.pending = 1, .running = 1, .active = 3, .limit = 3}, false},
             {"one runs, and there are two CPUs",
              {.pending = 1, .width = 2, .running = 1, .active = 3, .limit = 2},
              true},
@@ -74,10 +74,10 @@ TEST_CASE("concurrency: spare_is_urgent is true with a few blocked workers and n
 
 TEST_CASE("concurrency: may_start_working is true only if a spare stays behind") {
     check(&may_start_working, {
-                                  {"no other is idle", {.pending = 5, .idle = 0}, false},
-                                  {"one is", {.pending = 5, .idle = 1}, true},
-                                  {"many are", {.idle = 40}, true},
-                                  {"one is being made, but is not there", {.pending = 1, .creating = true}, false},
+                                  {"no other worker is idle", {.pending = 5, .idle = 0}, false},
+                                  {"one is idle", {.pending = 5, .idle = 1}, true},
+                                  {"many are idle", {.idle = 40}, true},
+                                  {"one is being created, none is idle", {.pending = 1, .creating = true}, false},
                               });
 }
 
@@ -85,26 +85,26 @@ TEST_CASE("concurrency: keep_working is true if items wait and not too many work
     check(&keep_working,
           {
               {"nothing pending", {.pending = 0, .running = 1, .active = 1}, false},
-              {"the only one", {.pending = 1, .running = 1, .active = 1}, true},
+              {"the only worker", {.pending = 1, .running = 1, .active = 1}, true},
               {"the others are blocked", {.pending = 1, .running = 1, .active = 7}, true},
-              {"another one runs: that is one too many", {.pending = 1, .running = 2, .active = 2}, false},
-              {"another one runs, and it takes two", {.pending = 1, .running = 2, .active = 2, .limit = 2}, true},
-              {"another one runs, more are active than it takes",
+              {"another one runs: one too many", {.pending = 1, .running = 2, .active = 2}, false},
+              {"another one runs, and the limit is two", {.pending = 1, .running = 2, .active = 2, .limit = 2}, true},
+              {"another one runs, more are active than the limit",
                {.pending = 1, .running = 2, .active = 3, .limit = 2},
                false},
               {"two run on two CPUs", {.pending = 1, .width = 2, .running = 2, .active = 3}, true},
               {"three run on two CPUs", {.pending = 1, .width = 2, .running = 3, .active = 3}, false},
               {"not managed: as long as anything is pending", {.pending = 1, .managed = false, .active = 99}, true},
-              {"it was counted out itself meanwhile", {.pending = 1, .running = 0, .active = 3}, true},
+              {"the worker itself is no longer counted as running", {.pending = 1, .running = 0, .active = 3}, true},
           });
 }
 
-TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or being made") {
+TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or being created") {
     check(&need_to_create_worker, {
                                       {"no idle worker", {}, true},
                                       {"an idle worker", {.idle = 1}, false},
-                                      {"one is being made", {.creating = true}, false},
-                                      {"one is being made although one is idle", {.idle = 1, .creating = true}, false},
+                                      {"one is being created", {.creating = true}, false},
+                                      {"one is being created, one is idle", {.idle = 1, .creating = true}, false},
                                   });
 }
 
@@ -134,21 +134,21 @@ TEST_CASE("concurrency: the predicates agree with each other over all small pool
                                                   .limit = limit,
                                                   .idle = idle};
                             CAPTURE(pending, width, active, running, limit, idle);
-                            // Without pending items no worker is called, and none stays.
+                            // Without pending items no worker is woken or created, and none goes on working.
                             if (pending == 0) REQUIRE_FALSE((need_more_worker(p) || keep_working(p)));
-                            // If an item is pending and there is no worker, one has to be called, whatever else is
-                            // true.
+                            // If an item is pending and no worker is active, one has to be woken or created,
+                            // regardless of the rest of the state.
                             if (pending > 0 && active == 0) REQUIRE(need_more_worker(p));
-                            // A worker that goes idle although an item is pending leaves one running for each CPU.
+                            // A worker that goes idle although an item is pending leaves a running worker for each CPU.
                             if (pending > 0 && running > 0 && !keep_working(p)) REQUIRE(running > width);
-                            // A worker that goes idle would not be called back at once.
+                            // After a worker has gone idle, the pool does not wake a worker at once.
                             if (pending > 0 && running > width && limit >= width && !keep_working(p)) {
                                 pool_snapshot without = p;
                                 --without.running;
                                 --without.active;
                                 REQUIRE_FALSE(need_more_worker(without));
                             }
-                            // Ending workers stops at the two that a pool keeps.
+                            // A pool keeps two idle workers.
                             if (too_many_workers(p)) REQUIRE(idle > 2);
                         }
                     }
@@ -165,7 +165,7 @@ struct busy {
 
 } // namespace
 
-TEST_CASE("busy_workers: a walk meets each member once and no more workers than there are") {
+TEST_CASE("busy_workers: a walk meets each member once and no other worker") {
     busy_workers<busy> in;
     std::vector<std::unique_ptr<busy>> all;
     for (int i = 0; i < 1000; ++i) all.push_back(std::make_unique<busy>());
@@ -185,18 +185,18 @@ TEST_CASE("busy_workers: a walk meets each member once and no more workers than 
         if (i % 300 == 7) expected.insert(all[i].get());
         else in.remove(*all[i]);
     }
-    CHECK(met() == expected); // four of a thousand: that is the cost of a walk
+    CHECK(met() == expected); // the walk visits four workers, not a thousand
     int n = 0;
     in.for_each([&](busy&) { return ++n < 2; });
     CHECK(n == 2);
 }
 
-TEST_CASE("busy_workers: every walk meets a worker that stays whatever other threads do") {
+TEST_CASE("busy_workers: every walk meets a worker that stays while another thread changes the array") {
     busy_workers<busy> in;
     std::vector<std::unique_ptr<busy>> all;
     for (int i = 0; i < 20; ++i) all.push_back(std::make_unique<busy>());
     REQUIRE(in.reserve(all.size()));
-    for (auto& b : all) in.add(*b); // some before it, some behind it
+    for (auto& b : all) in.add(*b); // some before `stays`, some behind it
     busy& stays = *all[10];
     std::atomic<bool> stop{false};
     std::thread changes([&, random = std::mt19937(static_cast<unsigned>(seed()))]() mutable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cmwq/detail/engine/runtime/settings.hpp>
 
-#include <cmwq/detail/engine/runtime/settings.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/runtime/settings.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -28,7 +28,7 @@ runtime_options read(std::string_view text, runtime_options base = {}) {
     return cmwq::detail::settings("SOURCE", text).over(std::move(base));
 }
 
-/// Of the options that a text can set.
+/// Compares the options that a text can set.
 bool same(const runtime_options& a, const runtime_options& b) {
     return a.cpus == b.cpus && a.unbound_cpus == b.unbound_cpus && a.default_scope == b.default_scope &&
            a.cache_shard_size == b.cache_shard_size && a.power_efficient == b.power_efficient &&
@@ -40,7 +40,7 @@ bool same(const runtime_options& a, const runtime_options& b) {
 
 } // namespace
 
-TEST_CASE("settings: each option has the value of its text and the other options stay as they were") {
+TEST_CASE("settings: each option has the value of its text and the other options stay unchanged") {
     struct row {
         const char* text;
         runtime_options means;
@@ -86,7 +86,7 @@ TEST_CASE("settings: each option has the value of its text and the other options
     CHECK(same(read("", base), base));
 }
 
-TEST_CASE("settings: an invalid text is refused; the message has source and word and allowed values") {
+TEST_CASE("settings: an invalid text is refused and the message has the source and the word and the allowed values") {
     struct row {
         const char *text, *word, *allowed;
     };

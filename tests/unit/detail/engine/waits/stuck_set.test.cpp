@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Finds which of many waits are stuck, against an oracle that repeats until nothing changes any more, on random graphs.
+// Compares stuck_set on random graphs with an oracle, which visits all nodes again until nothing changes any more.
 #include <cmwq/detail/engine/waits/stuck_set.hpp>
 
-#include <cmwq/detail/engine/waits/stuck_set.hpp> // once more: it guards itself
+#include <cmwq/detail/engine/waits/stuck_set.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"
@@ -21,7 +21,7 @@ using node = stuck_set::node;
 
 namespace {
 
-/// The same graph in a plain form.
+/// The same graph in a simple form.
 struct oracle {
     struct one {
         bool needs_all = false, let_end = false;
@@ -60,7 +60,7 @@ struct oracle {
 
 } // namespace
 
-TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
+TEST_CASE("stuck_set: the stuck nodes and knots of random graphs agree with an oracle") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t nr_stuck = 0, nr_free = 0, nr_knots = 0;
@@ -74,7 +74,7 @@ TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
             one.needs_all = pick(3) == 0;
             static_cast<void>(one.needs_all ? s.add_ends_after_all() : s.add_ends_after_first());
         }
-        for (std::size_t i = 0; i < nr_edges; ++i) { // some of them twice, and to itself
+        for (std::size_t i = 0; i < nr_edges; ++i) { // some edges twice, and some from a node to itself
             const auto from = static_cast<node>(pick(n)), to = static_cast<node>(pick(n));
             s.add_edge(from, to);
             o.nodes[from].awaits.push_back(to);
@@ -99,8 +99,8 @@ TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
             const std::set<node> reached = o.reached_from(i, expected);
             REQUIRE(std::ranges::any_of(members, [&](node m) { return m == i || reached.contains(m); }));
             if (!knots.insert(knot).second) continue;
-            // The first is on a cycle; the waits to which it leads belong to this knot, or to one that was found
-            // before.
+            // The first member is on a cycle. The stuck nodes that it reaches belong to this knot, or to a knot that
+            // was found before.
             const std::set<node> around = o.reached_from(members.front(), expected);
             REQUIRE(around.contains(members.front()));
             for (const node m : members) {
@@ -118,8 +118,8 @@ TEST_CASE("stuck_set: it agrees with an oracle on random graphs") {
     CHECK(nr_knots > 100);
 }
 
-// An algorithm that visits all of them for each one that ends would need 10^10 steps.
-TEST_CASE("stuck_set: it finds a chain of 100000 in any order") {
+// An algorithm that visits all nodes for each node that ends would need 10^10 steps.
+TEST_CASE("stuck_set: a chain of 100000 nodes in any order is stuck only if it is a cycle") {
     constexpr node n = 100'000;
     std::vector<node> order(n);
     std::iota(order.begin(), order.end(), node{0});
