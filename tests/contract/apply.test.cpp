@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Attributes of live queues: the pools and the order in which items run while attributes change, and the end of pools
-// that have no user any more.
+// that no queue uses any more.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
@@ -62,7 +62,7 @@ TEMPLATE_LIST_TEST_CASE(
             before.push_back(std::make_unique<noted>());
             q.queue_on(cpu, before.back()->item); // beyond the limit: waits
         }
-        q.apply(attrs{}.nice(change)); // does not wait for them
+        q.apply(attrs{}.nice(change)); // does not wait for these items
         for (int i = 0; i < 10; ++i) {
             after.push_back(std::make_unique<noted>());
             q.queue_on(cpu, after.back()->item);
@@ -118,7 +118,7 @@ TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", 
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
-    std::vector<long> nice; // plain: each item queues the next one at its end
+    std::vector<long> nice; // not atomic: each item queues the next one at its end
     std::function<void()> step = [&] {
         nice.push_back(nice_of_this_task());
         if (nice.size() == 5) return;
@@ -221,7 +221,7 @@ TEST_CASE("apply: an ordered queue keeps its order across changes and runs one i
     const bool unbound_cpus = GENERATE(false, true);
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     gate<cmwq::ordered> g;
-    std::vector<int> order; // plain: one at a time
+    std::vector<int> order; // not atomic: one item runs at a time
     std::atomic<int> inside{0}, overlaps{0};
     int next = 0;
     const auto post = [&](int n) {
@@ -237,7 +237,7 @@ TEST_CASE("apply: an ordered queue keeps its order across changes and runs one i
     g.hold(q, 3);
     post(waiting);
     for (int i = 0; i < changes; ++i) {
-        // 0, 1, 0, 1 ...: back to a pool in which older items still wait.
+        // The value alternates: the queue returns to a pool in which older items still wait.
         if (unbound_cpus) rt.set_unbound_cpus(i % 2 == 0 ? cpuset::range(0, 8) : cpuset::range(0, 16));
         else q.apply(attrs{}.nice(1 - i % 2));
         post(waiting);
@@ -252,7 +252,7 @@ TEST_CASE("apply: an ordered queue keeps its order across changes and runs one i
     CHECK(order == numbers(next));
 }
 
-TEST_CASE("apply: an ordered queue goes on after all items of a pool in between were cancelled") {
+TEST_CASE("apply: an ordered queue continues after all items of an intermediate pool were cancelled") {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -329,11 +329,11 @@ TEST_CASE("apply: shutdown() drops items in a new pool of an ordered queue; thei
     CHECK(g.runs == 1);
 }
 
-TEST_CASE("apply: an ordered queue keeps the order of each of several producers while its attributes change") {
+TEST_CASE("apply: an ordered queue keeps the order of the items of each producer while its attributes change") {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
     constexpr int nr_producers = 3, each = 2000;
-    std::vector<int> last(nr_producers, -1); // plain: one at a time
+    std::vector<int> last(nr_producers, -1); // not atomic: one item runs at a time
     std::atomic<int> wrong{0}, runs{0}, running{nr_producers};
     std::vector<std::thread> producers;
     for (int t = 0; t < nr_producers; ++t) {
@@ -417,22 +417,22 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue that is being destroyed refuses apply() 
     entered.acquire();
     std::thread destroyer([&] { q.reset(); });
     cmwq::work w{[] {}};
-    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; })); // it has begun
+    CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; })); // the destruction has begun
     go.release();
     destroyer.join();
     CHECK(refused == 1);
     CHECK(same == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed right after a change and while the runtime changes", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed directly after a change and during a change of the runtime",
+                        "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};
     constexpr int rounds = 300;
     std::atomic<int> round{0};
     std::thread changer([&] {
         for (int i = 0; round < rounds; ++i) {
-            // In step with the other thread, because otherwise it would hardly ever get the lock.
+            // This thread waits for the other one in each round. Otherwise it would hardly ever get the lock.
             while (round < std::min(i, rounds)) std::this_thread::yield();
             rt.set_unbound_cpus(cpuset::range(0, i % 2 == 0 ? 16 : 8));
             rt.set_default_scope(i % 3 == 0 ? affinity_scope::cpu : affinity_scope::numa);
@@ -449,7 +449,8 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed right after a change an
     CHECK(runs == 2 * rounds);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after its last user has gone", "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after the last queue of the pool is destroyed", "",
+                        keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
     {
@@ -479,7 +480,7 @@ TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after its last us
         CHECK(n.nice == 7);
     }
     CHECK(eventually([&] { return rt.stats().threads == 0; }));
-    // New pools reuse its record: pools that come and go leave nothing behind.
+    // New pools reuse the record of the old pool: short-lived pools leave nothing behind.
     cmwq::workqueue<P> q{rt, "q"};
     for (int i = 0; i < 100; ++i) {
         noted n;

@@ -57,7 +57,7 @@ cmwq::options<P> with(attrs a) {
     return o;
 }
 
-/// The result of `f` on a worker that serves callers on that CPU.
+/// Returns the result of `f` on a worker that serves callers on that CPU.
 template <class P, class F>
 auto seen_on(cmwq::workqueue<P>& q, unsigned cpu, F f) {
     decltype(f()) result{};
@@ -161,7 +161,8 @@ std::string misfits() {
         std::getline(file, name);
         if (!name.starts_with("cmwq/")) continue;
         const priority_of is = priority_of_task(std::stoi(task.path().filename()));
-        // Sentinels leave the idle class where that is allowed, and while there is no work.
+        // A sentinel may be in the idle class: it leaves that class only where this is allowed and while there is no
+        // work.
         const bool good = is == own || (name.ends_with(":S") && is.sched == SCHED_IDLE);
         if (!good)
             found += name + " has class " + std::to_string(is.sched) + ", nice " + std::to_string(is.nice) + "; ";
@@ -204,18 +205,18 @@ void all_threads_are_the_process_s_own() {
         w.flush();
         CHECK(own);
     }
-    cmwq::delayed_work late{[] {}}; // on the thread of the CPU
+    cmwq::delayed_work late{[] {}}; // runs on the bottom-half thread of the CPU
     bh.queue_after_on(cpu, std::chrono::milliseconds{1}, late);
     bh.drain();
     std::string found;
-    const bool all = eventually([&] { return (found = misfits()).empty(); }); // once all have begun
+    const bool all = eventually([&] { return (found = misfits()).empty(); }); // true when all have started
     INFO(found);
     CHECK(all);
 }
 
 } // namespace
 
-TEST_CASE("attrs: threads have the class and nice value of the process whatever thread makes runtime and queue") {
+TEST_CASE("attrs: threads have the class and nice value of the process and not of the thread that makes the runtime") {
     const auto be = [](int sched) {
         return [sched](id_t) {
             sched_param p{};
@@ -282,7 +283,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs exactly if both are in one pod of the scope", "",
+TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs if and only if both are in one pod of the scope", "",
                         keyed_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("pack:2 numa:1 l3:2 core:4 pu:2")}; // 32 CPUs
@@ -325,11 +326,11 @@ TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a C
     for (const auto& [why, cpus, from, by] :
          {one{"of its core", {0, 2, 5, 9, 16}, 4, 5}, one{"of its cache", {0, 9, 14, 16}, 3, 0},
           one{"of its node", {0, 16, 24}, 12, 0}, one{"of its node", {0, 8, 31}, 16, 31},
-          one{"of those that there are", {31}, 0, 31}}) {
+          one{"the only one", {31}, 0, 31}}) {
         CAPTURE(why, cpus.to_string(), from);
         CHECK(serving(cpus, from) == by);
     }
-    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // all of whose CPUs exist
+    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // it uses each CPU of the machine
     CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
 }
 
@@ -347,19 +348,20 @@ TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods ar
     }
     CHECK(pools.size() == 8);
     CHECK(pools == own);
-    // Also if the numbers of the callers do not differ in the lowest digit.
+    // This also holds if all callers have odd CPU numbers.
     cmwq::workqueue<P> even{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}))};
     std::set<std::string> served;
     for (const unsigned cpu : {1u, 3u, 5u, 7u}) served.insert(seen_on(even, cpu, this_pool));
     CHECK(served.size() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs elsewhere go to several CPUs of the node",
-                        "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "attrs: items queued for a node from several CPUs of another node go to several CPUs of the node", "",
+    parallel_policies) {
     using P = TestType;
     const cpuset mine = cpus_of_this_task();
     const unsigned highest = *std::ranges::max_element(mine);
-    if (highest > 63) return; // would take long to make
+    if (highest > 63) return; // the machine would take long to make
     cmwq::runtime rt{simulated("numa:2 core:" + std::to_string(highest + 1) + " pu:1")};
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
     std::set<std::string> pools;
@@ -376,11 +378,11 @@ TEMPLATE_LIST_TEST_CASE("attrs: items for a node that come from several CPUs els
     CHECK(pools.size() == mine.size());
 }
 
-#if CMWQ_SYNC != 1 // with faults, workers wake for no reason and take items of others
+#if CMWQ_SYNC != 1 // injected faults wake workers, which take items that are meant for others
 namespace {
 
-/// An item that waits in a blocking_region until it may end, and ends on a CPU that the test chooses: its thread stays
-/// there.
+/// An item that waits in a blocking_region until the test releases it. It ends on a CPU that the test chooses, and its
+/// thread stays on that CPU.
 struct leaves_for {
     unsigned cpu;
     std::binary_semaphore entered{0}, leave{0};
@@ -408,7 +410,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
     const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
     cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
     const auto repatriated = [&] { return rt.stats().repatriated; };
-    // Two workers whose threads have to wake up elsewhere.
+    // Leaves two idle workers, whose threads are on the CPU `away`.
     const auto send_away = [&] {
         leaves_for one{away}, two{away};
         for (leaves_for* i : {&one, &two}) {
@@ -418,7 +420,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
         const auto& pools = cmwq_test::shared_pools_of(rt);
-        CHECK(eventually([&] { // no worker has just looked for the next item
+        CHECK(eventually([&] { // no worker looks for another item any more
             std::size_t nr_busy = 0;
             for (std::size_t i = 0; i < pools.size(); ++i) {
                 const auto now = pools.at(i).summary();
@@ -427,7 +429,8 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
             return nr_busy == 0;
         }));
     };
-    // The scheduler may move it away again before it looks, and under other load a third worker may run the item.
+    // The attempt is repeated: the scheduler may move the worker away again before the item records its CPU, and under
+    // other load a third worker may run the item.
     CHECK(eventually([&] {
         send_away();
         const std::uint64_t before = repatriated();
@@ -436,10 +439,10 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         q.post_on(home, std::ref(one));
         q.flush();
         return one.started_on == home && repatriated() == before + 1 &&
-               one.might_run_on == rt.unbound_cpus(); // it may leave again
+               one.might_run_on == rt.unbound_cpus(); // its thread may leave the pod again
     }));
-    // While a worker is on the only CPU of the pod, the next worker stays where it is. It comes when that worker has
-    // blocked, if the library can see this.
+    // While a worker occupies the only CPU of the pod, the next worker stays outside. It returns when the first worker
+    // has blocked, if the pool detects blocked workers.
     send_away();
     const std::uint64_t before = repatriated();
     leaves_for first{home}, second{home};
@@ -459,7 +462,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
 }
 #endif
 
-TEMPLATE_LIST_TEST_CASE("attrs: the default scope is the scope of the runtime also after that changes", "",
+TEMPLATE_LIST_TEST_CASE("attrs: a queue of the default scope uses the current default scope of the runtime", "",
                         parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
@@ -486,7 +489,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: the default scope is the scope of the runtime al
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: an item that still runs for one pod runs there again and not in another pod", "",
+TEMPLATE_LIST_TEST_CASE("attrs: an item that is queued from another pod while it runs runs again in its first pod", "",
                         parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
@@ -507,7 +510,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: an item that still runs for one pod runs there a
     entered.acquire();
     const std::string first = pool;
     CHECK(q.queue_on(15, w) == queue_status::queued);
-    const std::string second = seen_on(q, 15, this_pool); // queued behind it, and runs: w does not wait there
+    const std::string second = seen_on(q, 15, this_pool); // queued behind w and runs, so w does not wait there
     CHECK(second != first);
     CHECK(w.pending());
     CHECK(runs == 1);
@@ -516,7 +519,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: an item that still runs for one pod runs there a
     CHECK(runs == 2);
     CHECK(overlaps == 0);
     CHECK(pool == first);
-    CHECK(q.queue_on(15, w) == queue_status::queued); // idle now: the CPU counts
+    CHECK(q.queue_on(15, w) == queue_status::queued); // w is idle now, so the CPU decides
     w.flush();
     CHECK(pool == second);
 }
@@ -588,17 +591,18 @@ TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothin
     CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
     CHECK(seen_on(q, 5, this_pool) == before);
     rt.set_unbound_cpus({5, 4000});
-    CHECK(rt.unbound_cpus() == cpuset{5}); // it uses those of them that it has
+    CHECK(rt.unbound_cpus() == cpuset{5}); // it uses the CPUs of the set that it has
     CHECK(seen_on(q, 5, this_pool) == before);
     CHECK(seen_on(q, 0, this_pool) == before);
-    CHECK_THROWS_AS(q.apply(attrs{}.cpus({0})), std::invalid_argument); // not now
+    CHECK_THROWS_AS(q.apply(attrs{}.cpus({0})), std::invalid_argument); // CPU 0 is not allowed now
     CHECK(q.attributes() == given);
     rt.set_unbound_cpus(cpuset::range(0, 8));
     q.apply(attrs{}.cpus({0}));
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: a queue that loses all of its CPUs uses the others; it reports that and returns later",
-                        "", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "attrs: a queue that loses all its CPUs uses other CPUs until it has its own again; this is reported once", "",
+    keyed_policies) {
     using P = TestType;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -639,7 +643,7 @@ TEST_CASE("attrs: set_unbound_cpus() also moves the threads of the runtime") {
     const auto none_keeps_to = [&](const cpuset& cpus) {
         return std::ranges::none_of(names, [&](const char* name) { return keep_to(name, cpus); });
     };
-    // The watchdog looks at the queue, which is at its limit, and so it has its thread.
+    // The queue is at its limit, so the watchdog checks it and has its thread.
     CHECK(eventually([&] { return events.count(kind::saturated) == 1; }));
     CHECK(eventually([&] { return all_keep_to(first); }));
     rt.set_unbound_cpus(second);
@@ -653,7 +657,7 @@ TEST_CASE("attrs: set_unbound_cpus() also moves the threads of the runtime") {
 
 namespace {
 
-// For the rest of the life of the process, which has one thread so far.
+// Permanent, and for the whole process: it has only one thread so far.
 void give_up_the_right_to_priorities() {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_NICE, &none);
@@ -665,7 +669,7 @@ void give_up_the_right_to_priorities() {
     ::syscall(SYS_capset, &header, data);
 }
 
-// Runs this program again in a child, with one hidden test case.
+// Runs one hidden test case of this program in a child.
 int run_hidden(const char* test_case) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -683,12 +687,12 @@ void expect_refusal(const attrs& a, int refused_error) {
     cmwq::runtime rt{{.on_event = events.listener()}};
     cmwq::workqueue<P> q{rt, with<P>(a)};
     CHECK(q.attributes() == a);
-    CHECK(seen(q, nice_of_this_task) == 0); // and it runs
+    CHECK(seen(q, nice_of_this_task) == 0); // and the item runs
     CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
     CHECK(eventually([&] { return events.count(kind::priority_refused) == 1; }));
     CHECK(events.last(kind::priority_refused).error == refused_error);
     CHECK(contains(events.last(kind::priority_refused).message, "refused"));
-    // Later on a live queue, with CPUs that are permitted: the CPUs take effect nevertheless.
+    // The same for apply() on a live queue. The CPUs of the attributes take effect although the priority is refused.
     cmwq::workqueue<P> later{rt, "later"};
     attrs b = a;
     b.cpus({first_cpu()});
@@ -703,7 +707,7 @@ void expect_refusal(const attrs& a, int refused_error) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("hidden: the process has no right to raise priorities", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
     expect_refusal<TestType>(attrs{}.nice(-20), EACCES);
     expect_refusal<TestType>(attrs{}.nice(-1), EACCES);
@@ -711,10 +715,10 @@ TEMPLATE_LIST_TEST_CASE("hidden: without the right to priorities", "[.]", keyed_
 }
 
 TEST_CASE("attrs: a refused priority is reported once; the items run and the other attributes take effect") {
-    CHECK(run_hidden("hidden: without the right to priorities*") == 0);
+    CHECK(run_hidden("hidden: the process has no right to raise priorities*") == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
+TEMPLATE_LIST_TEST_CASE("hidden: a thread keeps its high nice value", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
     std::thread t([] {
         REQUIRE(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0);
@@ -727,8 +731,8 @@ TEMPLATE_LIST_TEST_CASE("hidden: nice for good", "[.]", keyed_policies) {
     t.join();
 }
 
-TEST_CASE("attrs: the runtime reports once that the system refuses the priority of the process") {
-    if (priority_of_task(::getpid()).nice == 0) CHECK(run_hidden("hidden: nice for good*") == 0);
+TEST_CASE("attrs: if the system refuses the priority of the process the runtime reports it once") {
+    if (priority_of_task(::getpid()).nice == 0) CHECK(run_hidden("hidden: a thread keeps its high nice value*") == 0);
 }
 
 TEST_CASE("attrs: two attrs are equal if all of their values are equal") {

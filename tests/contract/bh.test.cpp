@@ -44,7 +44,7 @@ unsigned cpu_b() {
     return cpus.contains(second) ? second : cpu_a();
 }
 
-/// Computes until `done`, as a bottom half has to that waits for another thread.
+/// Computes until `done()`: a bottom half that waits for another thread must not block.
 template <class F>
 void spin_until(F done) {
     const auto end = std::chrono::steady_clock::now() + 20s;
@@ -113,7 +113,7 @@ TEST_CASE("bh: the item has run on the calling thread before queue() returns") {
     CHECK(posted == 3);
 }
 
-TEST_CASE("bh: the item knows itself and its queue; afterwards the caller knows its own again") {
+TEST_CASE("bh: this_work returns the bottom half and its queue; afterwards it returns those of the caller again") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<> events{"events"};
     cmwq::work_base* seen = nullptr;
@@ -133,7 +133,7 @@ TEST_CASE("bh: the item knows itself and its queue; afterwards the caller knows 
     CHECK_FALSE(pending);
     CHECK(cmwq::this_work::current() == nullptr);
 
-    // From inside of a bound item: its worker acts as the bottom half for that time.
+    // The same inside of a bound item: its worker runs the bottom half in the meantime.
     seen = nullptr;
     cmwq::work_base* after = nullptr;
     cmwq::workqueue_base* queue_after = nullptr;
@@ -145,7 +145,7 @@ TEST_CASE("bh: the item knows itself and its queue; afterwards the caller knows 
         q.queue(bottom);
         after = cmwq::this_work::current();
         queue_after = cmwq::this_work::queue();
-        const cmwq::blocking_region allowed; // here, again
+        const cmwq::blocking_region allowed; // because the bottom half has ended
     }};
     events.queue(outer);
     outer.flush();
@@ -182,14 +182,14 @@ TEST_CASE("bh: a chain of 10000 items does not grow the stack and runs in order"
     for (int i = 0; i < length; ++i) {
         items.push_back(std::make_unique<item>([&, i] {
             const auto depth = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-            // The rest of the chain is beyond the budget, so it has another stack, which is checked separately.
+            // The rest of the chain exceeds the budget and runs on another thread, whose stack is checked separately.
             if (i == 0) first_thread = std::this_thread::get_id();
             if (i == 0) first_depth = depth;
             if (std::this_thread::get_id() != first_thread) {
                 lowest = std::min(lowest, depth);
                 highest = std::max(highest, depth);
             } else if (depth != first_depth) {
-                order.push_back(-1); // deeper, or less deep
+                order.push_back(-1); // the depth of the stack has changed
             }
             order.push_back(i);
             if (i + 1 < length) q.queue(*items[static_cast<std::size_t>(i) + 1]);
@@ -202,7 +202,7 @@ TEST_CASE("bh: a chain of 10000 items does not grow the stack and runs in order"
     CHECK(highest == lowest);
 }
 
-TEST_CASE("bh: an item of high priority runs before normal ones right after the item that queues it") {
+TEST_CASE("bh: an item of high priority runs before normal items and directly after the item that queues it") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> normal{"normal"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
@@ -223,7 +223,7 @@ TEST_CASE("bh: an item of high priority runs before normal ones right after the 
     CHECK(order == "1h2");
 
     order.clear();
-    from_high = true; // an item of `high` raises a normal one: run by the same thread, after it
+    from_high = true; // an item of `high` queues a normal item: the same thread runs that afterwards
     high.queue(h);
     CHECK(order == "h3");
 
@@ -242,7 +242,7 @@ TEST_CASE("bh: several threads run one item at a time for each CPU and priority"
     const unsigned cpu = cpu_a();
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
     std::atomic<int> inside{0}, overlaps{0};
-    std::uint64_t runs = 0; // plain on purpose
+    std::uint64_t runs = 0; // not atomic on purpose: one item runs at a time
     const auto body = [&] {
         if (inside.fetch_add(1) != 0) ++overlaps;
         ++runs;
@@ -265,7 +265,7 @@ TEST_CASE("bh: several threads run one item at a time for each CPU and priority"
     CHECK(runs == q.stats().completed + other.stats().completed);
 }
 
-TEST_CASE("bh: queue() returns at once while another thread drains the context and that thread runs the item") {
+TEST_CASE("bh: while another thread drains the context queue() returns at once and that thread runs the item") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);
     cmwq::workqueue<cmwq::bh> q{"q"};
@@ -320,9 +320,10 @@ TEST_CASE("bh: an item for another CPU runs on that CPU") {
 
 // --- the budget ------------------------------------------------------------------------------------------------------
 
-// These repeat the attempt: a thread without a CPU for two milliseconds, or a clock that jumps, ends any budget.
+// These tests repeat their attempt, because a budget ends early if the thread has no CPU for two milliseconds or if the
+// clock jumps.
 
-TEST_CASE("bh: after ten rounds the thread of the CPU runs the rest") {
+TEST_CASE("bh: after ten rounds the bottom-half thread of the CPU runs the remaining items") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::atomic<int> here_runs{0}, there_runs{0};
@@ -342,7 +343,7 @@ TEST_CASE("bh: after ten rounds the thread of the CPU runs the rest") {
     }));
 }
 
-TEST_CASE("bh: a round is the list that was pending at its beginning so a long list is not a chain") {
+TEST_CASE("bh: a round is the list of items that are pending at its beginning so a long list is one round") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     const auto self = std::this_thread::get_id();
@@ -362,7 +363,7 @@ TEST_CASE("bh: a round is the list that was pending at its beginning so a long l
     }));
 }
 
-TEST_CASE("bh: an item of high priority that queues itself again and again lets the normal items run") {
+TEST_CASE("bh: an item of high priority that always queues itself again does not block the normal items") {
     std::atomic<bool> leave{false};
     std::atomic<int> turns{0};
     cmwq::workqueue<cmwq::bh> fast{{.name = "fast", .priority = cmwq::priority::high}};
@@ -373,12 +374,12 @@ TEST_CASE("bh: an item of high priority that queues itself again and again lets 
         if (!leave) fast.queue(*self);
     }};
     self = &polling;
-    std::thread starter([&] { // beyond its budget the thread of the CPU goes on
+    std::thread starter([&] { // after its budget the bottom-half thread of the CPU continues
         const pinned here(cpu_a());
         fast.queue(polling);
     });
     starter.join();
-    // From this thread, which is on another CPU or does not drain: only the thread of CPU A may run these.
+    // This thread is on another CPU or does not drain: only the bottom-half thread of CPU A may run these items.
     std::atomic<int> ran{0};
     item first{[&] { ++ran; }}, second{[&] { ++ran; }};
     cmwq::delayed_work later{[&] { ++ran; }};
@@ -390,12 +391,12 @@ TEST_CASE("bh: an item of high priority that queues itself again and again lets 
     }
     CHECK(eventually([&] { return ran == 3; }));
     const int before = turns;
-    CHECK(eventually([&] { return turns > before; })); // and has its own budget
+    CHECK(eventually([&] { return turns > before; })); // and it continues with its own budget
     leave = true;
     fast.drain();
 }
 
-TEST_CASE("bh: after two milliseconds the thread of the CPU runs the rest") {
+TEST_CASE("bh: after two milliseconds the bottom-half thread of the CPU runs the remaining items") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::atomic<int> here_runs{0}, there_runs{0};
@@ -417,7 +418,7 @@ TEST_CASE("bh: after two milliseconds the thread of the CPU runs the rest") {
         }
         q.flush();
         CHECK(here_runs + there_runs == 4);
-        return here_runs == 2; // counted from the end of the first
+        return here_runs == 2; // the time counts from the end of the first item
     }));
 }
 
@@ -452,7 +453,7 @@ TEST_CASE("bh_disable_guard: the end of the outermost guard runs all held items 
     CHECK(order == "hab");
     CHECK_FALSE(elsewhere);
 
-    // No item is queued and none runs; a cancelled item does not run.
+    // If the only held item is cancelled, no item runs at the end of the guard.
     order.clear();
     {
         const cmwq::bh_disable_guard hold;
@@ -504,7 +505,7 @@ TEST_CASE("bh_disable_guard: a wait inside of a guard does not wait for the end 
         q.queue(w);
         w.flush();
         CHECK(runs == 1);
-        CHECK(where != me); // this thread runs no item while it has the guard
+        CHECK(where != me); // this thread runs no item while it holds the guard
         q.queue(w);
         q.flush();
         CHECK(runs == 2);
@@ -529,7 +530,7 @@ TEST_CASE("bh_disable_guard: a wait inside of a guard does not wait for the end 
     CHECK(runs == 5);
 }
 
-TEST_CASE("bh_disable_guard: contexts beyond the capacity of a guard go to their threads and no item is lost") {
+TEST_CASE("bh_disable_guard: items beyond the capacity of a guard run on bottom-half threads; no item is lost") {
     const pinned here(cpu_a());
     std::atomic<int> runs{0};
     std::vector<std::unique_ptr<cmwq::runtime>> runtimes;
@@ -548,7 +549,7 @@ TEST_CASE("bh_disable_guard: contexts beyond the capacity of a guard go to their
     CHECK(runs == 12);
 }
 
-TEST_CASE("bh_disable_guard: queue and runtime may be gone when the guard ends") {
+TEST_CASE("bh_disable_guard: the queue and the runtime may be destroyed before the guard ends") {
     int runs = 0;
     item w{[&] { ++runs; }};
     const cmwq::bh_disable_guard hold;
@@ -564,7 +565,7 @@ TEST_CASE("bh_disable_guard: queue and runtime may be gone when the guard ends")
 
 // --- timers, waiting, cancelling -------------------------------------------------------------------------------------
 
-TEST_CASE("bh: a delayed item runs at its time on the thread of its CPU") {
+TEST_CASE("bh: a delayed item runs at its time on the bottom-half thread of its CPU") {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
@@ -591,7 +592,7 @@ TEST_CASE("bh: a delayed item runs at its time on the thread of its CPU") {
     CHECK(name.find(":B") != std::string::npos);
 
     CHECK(q.queue_after(1h, d) == queue_status::queued);
-    CHECK(d.flush()); // brought forward, also if it has run before flush() could look
+    CHECK(d.flush()); // runs the item at once; true also if the run ends before flush() looks for it
     CHECK(runs == 2);
     q.queue_after(1h, d);
     CHECK(d.cancel());
@@ -610,7 +611,7 @@ TEST_CASE("bh: flush and cancel_sync wait for a run on another thread; cancel do
         held h(q, cpu);
         q.queue(w);
         CHECK(h.work().busy());
-        CHECK_FALSE(h.work().cancel()); // it runs: there is no instance to cancel
+        CHECK_FALSE(h.work().cancel()); // it runs, so there is no instance to cancel
         CHECK(w.cancel());
         CHECK(runs == 0);
         q.queue(w);
@@ -653,14 +654,14 @@ TEST_CASE("bh: an item may destroy itself and the item that it interrupts") {
     q.queue(**self);
     CHECK(runs == 1);
 
-    // The bottom half is run by a worker in the middle of a bound item, and destroys that one.
+    // A worker runs the bottom half in the middle of a bound item. The bottom half destroys that item.
     std::optional<item> outer;
     std::binary_semaphore done{0};
     item inner{[&] { outer.reset(); }};
     outer.emplace([&q, &inner, &runs, &done] {
         auto& i = inner;
         auto& r = runs;
-        auto& d = done; // the closure is gone after the next call
+        auto& d = done; // the next call destroys this closure
         q.queue(i);
         ++r;
         d.release();
@@ -700,7 +701,7 @@ TEST_CASE("bh: drain and destruction run the pending items and reject new items 
 
 // --- exceptions and errors -------------------------------------------------------------------------------------------
 
-TEST_CASE("bh: the handler gets an exception and the queue goes on") {
+TEST_CASE("bh: the handler gets the exception of an item and the queue continues") {
     std::string what;
     cmwq::workqueue<cmwq::bh> q{{.name = "q", .on_exception = [&](std::exception_ptr e) {
                                      try {
@@ -748,7 +749,7 @@ TEST_CASE("bh: a call that waits is refused inside of an item and nothing change
     CHECK(other.queue(idle) == queue_status::queued); // not disabled
     CHECK(other_runs == 2);
 
-    // A wait for itself is a deadlock, as everywhere.
+    // As on all queues, a wait of an item for itself is a deadlock.
     codes.clear();
     item* self = nullptr;
     item own{[&] {
@@ -778,7 +779,7 @@ TEST_CASE("bh: an item may destroy an empty queue") {
     CHECK(empty_bh == nullptr);
 }
 
-TEST_CASE("bh: a thread that cannot be made is reported and made later; no item is lost") {
+TEST_CASE("bh: a failure to make a thread is reported once and retried; no item is lost") {
     cmwq_test::fake_threads threads;
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
@@ -793,7 +794,7 @@ TEST_CASE("bh: a thread that cannot be made is reported and made later; no item 
     CHECK(eventually([&] { return events.count(cmwq::event::kind::no_thread) == 1; }));
     CHECK(runs == 0);
     {
-        const pinned there(b); // a thread that queues on that CPU runs the items of that CPU
+        const pinned there(b); // a thread that queues on its own CPU runs the items of that CPU
         q.queue(v);
     }
     CHECK(runs == 2);
@@ -815,7 +816,7 @@ TEST_CASE("bh: an unannotated blocking item is reported once in builds with asse
     std::thread t([&] {
         for (int i = 0; i < 2; ++i) {
             ask.acquire();
-            static_cast<void>(eventually([&] { return me.blocked(); })); // it is asleep, waiting for the answer
+            static_cast<void>(eventually([&] { return me.blocked(); })); // the item sleeps until the answer
             answer.release();
         }
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that block: whether the guard, the sentinel or the monitor notices it, the next item starts.
+// Items that block: the next item starts if the guard, the sentinel or the monitor detects this.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "event_log.hpp"
@@ -31,7 +31,7 @@ using kind = cmwq::event::kind;
 
 namespace {
 
-// `depth` items on one CPU, each waiting for the one queued behind it.
+// Queues `depth` items on one CPU. Each item waits for the item behind it.
 int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind kind = cmwq::will_block) {
     cmwq::workqueue<> q{rt, "chain"};
     const unsigned cpu = *rt.cpus().begin();
@@ -55,7 +55,7 @@ int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind ki
 
 } // namespace
 
-TEST_CASE("blocking: the sentinel replaces unannotated blocking items and without it the monitor does") {
+TEST_CASE("blocking: the sentinel finds unannotated blocking items; without a sentinel the monitor finds them") {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
     CHECK(chain_of_waiters(rt, 30, false) == 30);
@@ -65,7 +65,7 @@ TEST_CASE("blocking: the sentinel replaces unannotated blocking items and withou
     else CHECK((s.blocks_by_sentinel == 0 && s.blocks_by_monitor > 0));
 }
 
-TEST_CASE("blocking: annotated blocking items are replaced at once without a sentinel") {
+TEST_CASE("blocking: an annotated blocking item lets the next item start at once without a sentinel") {
     cmwq::runtime rt{{.sentinel = false}};
     CHECK(chain_of_waiters(rt, 30, true) == 30);
     CHECK(rt.stats().blocks_by_guard > 0);
@@ -103,23 +103,23 @@ TEST_CASE("blocking: nested guards count as one; an inner will_block upgrades an
     const bool upgrade = outer == cmwq::may_block && inner == cmwq::will_block;
     CHECK((nested.begins == 1 && nested.ends == 1 && nested.kind == outer));
     CHECK(nested.upgrades == (upgrade ? 1 : 0));
-    // Outside of a worker nothing happens.
+    // Outside of a worker a region has no effect.
     const cmwq::blocking_region nobody{outer};
     CHECK(cmwq::blocking([] { return 7; }) == 7);
     int x = 0;
     CHECK(&cmwq::blocking(cmwq::may_block, [&]() -> int& { return x; }) == &x);
 }
 
-TEST_CASE("blocking: a may_block region counts after the threshold or at once if that is zero") {
+TEST_CASE("blocking: a may_block region counts as blocked after the threshold or at once if the threshold is zero") {
     const auto threshold = GENERATE(std::chrono::nanoseconds{0}, std::chrono::nanoseconds{2ms});
     cmwq::runtime rt{{.may_block_threshold = threshold, .sentinel = false}};
     CHECK(chain_of_waiters(rt, 10, true, cmwq::may_block) == 10);
-    // Otherwise another thread has counted it, not the begin of the region.
+    // With a threshold another thread counts the block, and not the beginning of the region.
     if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
 }
 
 TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice") {
-    const cmwq_test::without_naps here; // a nap is a block
+    const cmwq_test::without_naps here; // a nap counts as a block
     cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -133,8 +133,8 @@ TEST_CASE("blocking: one worker is runnable at a time while no item blocks and t
         });
     }
     q.flush();
-    // Once in a while a detector may consider a worker blocked that only waits for a lock. That leads to one spare too
-    // many for one item, not to a pool full of them.
+    // Sometimes a detector may consider a worker blocked that only waits for a lock. This leads to one additional spare
+    // worker for one item, but not to many.
     CHECK(most <= 2);
     CHECK(rt.stats().threads <= 4);
 }
@@ -149,7 +149,7 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
     CHECK(chain_of_waiters(rt, 30, false) == 30);
     CHECK(pool.limit() > 1);
     std::atomic<bool> stop{false};
-    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks, never runs dry
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks and never ends
     for (int i = 0; i < 4; ++i) {
         stream.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
             const auto end = std::chrono::steady_clock::now() + 20us;
@@ -163,10 +163,10 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
     q.drain();
 }
 
-TEST_CASE("blocking: an item that came while no worker was runnable is not forgotten later") {
+TEST_CASE("blocking: an item queued during a blocking_region starts even if the region ends before it is taken") {
     // An item in a blocking_region causes another worker to be woken for the next item. The item leaves the region
-    // before that worker looks, so it counts as running again, and the other worker goes back to sleep. Then the item
-    // blocks unannotated.
+    // before that worker looks for work, so it counts as running again, and the other worker sleeps again. Then the
+    // item blocks unannotated.
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
@@ -185,7 +185,7 @@ TEST_CASE("blocking: an item that came while no worker was runnable is not forgo
         inside.acquire();
         q.post_on(cpu, [&] { child.release(); });
         leave = true;
-        q.flush(); // hangs if the child is forgotten
+        q.flush(); // hangs if the child is lost
     }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items")
     stop = true;
 }
 
-TEST_CASE("blocking: a thread that cannot be made is reported once and made later; the items run") {
+TEST_CASE("blocking: a failure to make a thread is reported once and retried; the items run") {
     fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
@@ -215,16 +215,16 @@ TEST_CASE("blocking: a thread that cannot be made is reported once and made late
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> runs{0};
 
-    threads.refuse(); // not even the first worker
+    threads.refuse(); // also the first worker
     for (int i = 0; i < 5; ++i) q.post_on(cpu, [&] { ++runs; });
     CHECK(eventually([&] { return events.count(kind::no_thread) == 1; }));
     CHECK(events.last(kind::no_thread).error == EAGAIN);
     CHECK(events.count(kind::no_thread, "cannot make a thread") == 1);
     CHECK(runs == 0);
     threads.allow();
-    CHECK(eventually([&] { return runs == 5; })); // made up for without another request
+    CHECK(eventually([&] { return runs == 5; })); // the thread is made without another request
 
-    // There are workers, but no new one can be made: a blocked item waits until one can be made.
+    // There are workers, but no new worker can be made: the last item waits behind blocked items until one can be made.
     threads.refuse();
     const int before = threads.refused();
     std::binary_semaphore go{0};
@@ -243,7 +243,7 @@ TEST_CASE("blocking: a thread that cannot be made is reported once and made late
     CHECK(events.count(kind::no_thread) <= 1);
 }
 
-TEST_CASE("blocking: without a service thread there is no runtime") {
+TEST_CASE("blocking: the constructor of a runtime throws if no service thread can be made") {
     fake_threads threads;
     threads.refuse();
     CHECK_THROWS_AS(cmwq::runtime({.threads = &threads}), std::system_error);

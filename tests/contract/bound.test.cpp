@@ -25,7 +25,7 @@
 using cmwq::queue_status;
 using namespace cmwq_test;
 
-TEST_CASE("bound: an item that still runs on one CPU runs there again and not on another CPU") {
+TEST_CASE("bound: an item that is queued on another CPU while it runs runs again on its first CPU") {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return; // not visible with one CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
@@ -43,7 +43,7 @@ TEST_CASE("bound: an item that still runs on one CPU runs there again and not on
     REQUIRE(q.queue_on(first, w) == queue_status::queued);
     entered.acquire();
     REQUIRE(q.queue_on(second, w) == queue_status::queued);
-    // An item queued behind it on the other CPU runs at once: so w does not wait there.
+    // An item that is queued behind w on the other CPU runs at once, so w does not wait there.
     cmwq::work other{[] {}};
     q.queue_on(second, other);
     other.flush();
@@ -53,7 +53,7 @@ TEST_CASE("bound: an item that still runs on one CPU runs there again and not on
     w.flush();
     CHECK(runs == 2);
     CHECK(last_cpu == first);
-    REQUIRE(q.queue_on(second, w) == queue_status::queued); // idle now, so the CPU decides
+    REQUIRE(q.queue_on(second, w) == queue_status::queued); // w is idle now, so the CPU decides
     w.flush();
     CHECK(last_cpu == second);
 }
@@ -92,7 +92,7 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the o
                 --inside;
             });
         }
-        // The limit is full: an item of another queue runs, these do not.
+        // The queue is at its limit: an item of another queue runs, but these items do not.
         cmwq::workqueue<> other{"other"};
         cmwq::work probe{[] {}};
         other.queue_on(cpu, probe);
@@ -102,8 +102,8 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the o
     q.flush();
     CHECK(most <= 3);
     REQUIRE(order.size() == 50);
-    // An item that records its number while lower ones are missing is one of three active items: two are missing at
-    // most.
+    // If an item records its number before items with lower numbers, these are active as well. At most three items are
+    // active, so at most two lower numbers are missing.
     int too_early = 0;
     for (int i = 0; i < 50; ++i) too_early += order[static_cast<std::size_t>(i)] > i + 2 ? 1 : 0;
     CHECK(too_early == 0);
@@ -125,7 +125,7 @@ TEST_CASE("bound: max_active counts for each CPU separately") {
     }
 }
 
-TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU; queue_on() is rejected") {
+TEST_CASE("bound: a CPU outside of the runtime is replaced by another CPU in queue() and rejected by queue_on()") {
     cmwq::runtime one{{.cpus = {first_cpu()}}};
     cmwq::workqueue<> narrow{one, "narrow"};
     cmwq::work w{[] {}};
@@ -134,7 +134,7 @@ TEST_CASE("bound: on a CPU outside of the runtime queue() uses another CPU; queu
         CHECK(narrow.queue_on(cpu, w) == (known ? queue_status::queued : queue_status::rejected));
         w.flush();
     }
-    CHECK(narrow.queue(w) == queue_status::queued); // from whatever CPU this thread is on
+    CHECK(narrow.queue(w) == queue_status::queued); // from any CPU that this thread is on
     w.flush();
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("bound: priorities have separate pools; a refused priority falls back 
     cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
     std::atomic<int> runs{0};
     gate<cmwq::bound> g;
-    g.hold(normal); // the normal pool's worker, not the others
+    g.hold(normal); // occupies the worker of the normal pool only
     for (int i = 0; i < 10; ++i) {
         high.post_on(first_cpu(), [&] { ++runs; });
         fifo.post_on(first_cpu(), [&] { ++runs; });
@@ -181,7 +181,7 @@ std::string suffix(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("bound: the threads of each priority have its nice value and class and letter") {
+TEST_CASE("bound: the threads of each priority have its nice value and class and a letter in their names") {
     event_log events;
     const auto refused = [&] { return events.count(cmwq::event::kind::priority_refused); };
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -195,17 +195,17 @@ TEST_CASE("bound: the threads of each priority have its nice value and class and
     CHECK(high.name.starts_with(pool + ":"));
     CHECK(suffix(high.name) == "H");
     if (refused() == 0) CHECK(high == thread_kind{-20, SCHED_OTHER, high.name});
-    else std::puts("not looked at: nice -20 is not permitted here");
+    else std::puts("not checked: nice -20 is not permitted here");
 
     const int before = refused();
     const thread_kind fifo = kind_of_worker(rt, cmwq::priority::fifo);
     CHECK(fifo.name.starts_with(pool + ":"));
     CHECK(suffix(fifo.name) == "F");
     if (refused() == before && before == 0) CHECK(fifo.sched == SCHED_FIFO);
-    else std::puts("not looked at: SCHED_FIFO is not permitted here");
+    else std::puts("not checked: SCHED_FIFO is not permitted here");
 }
 
-TEST_CASE("bound: the threads of shared pools have no letter whatever their attributes are") {
+TEST_CASE("bound: the threads of shared pools have no letter in their names for any attributes") {
     cmwq::runtime rt;
     for (const auto& a : {cmwq::attrs{}.nice(-20), cmwq::attrs{}.scheduling(cmwq::scheduling::fifo)}) {
         cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = a}};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that wait for each other: they are found and named, and not confused with items that only wait for long.
+// Items that wait for each other: they are found and named, and are not confused with items that only wait for a long
+// time.
 //
-// These tests were seen to find: check and registration in two steps; a flush that covers younger colors; nodes left
-// behind by a wait that was refused; instances behind a run of their item that count as runnable; a limit that one
-// stuck run fills, and one that a freeze fills; no look after the second; a report for a cancel_sync() of an item of a
-// queue with a rescuer.
+// Each of these errors has made one of these tests fail: check and registration of a wait are two steps; a flush
+// covers younger colors; a refused wait leaves nodes behind; an instance behind a run of its item counts as runnable; a
+// single stuck run, or a freeze, counts as a full limit; there is no check after the second one; a cancel_sync() of an
+// item of a queue with a rescuer is reported.
 #include "catch.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
@@ -36,7 +37,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// A runtime, and what it has reported of one kind.
+/// A runtime, and its reports of one kind.
 class watched_runtime {
 public:
     explicit watched_runtime(cmwq::event::kind what = cmwq::event::kind::deadlock, cmwq::runtime_options o = {})
@@ -70,7 +71,7 @@ std::string address(const cmwq::work_base& w) {
     return text;
 }
 
-/// The message of a call that would wait for itself; empty: the call was not refused.
+/// Returns the message of a call that is refused because it would wait for itself. Empty: the call was not refused.
 std::string refusal_of(const std::function<void()>& call) {
     try {
         call();
@@ -101,7 +102,7 @@ struct ring {
 
 // --- cycles of runs: refused -----------------------------------------------------------------------------------------
 
-TEST_CASE("deadlock: if the items of two queues flush the other queue the second flush is refused each time") {
+TEST_CASE("deadlock: if an item of each of two queues flushes the other queue the second flush is always refused") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
     for (int round = 0; round < 200; ++round) {
@@ -117,7 +118,7 @@ TEST_CASE("deadlock: if the items of two queues flush the other queue the second
         REQUIRE(has(text, "cmwq: deadlock: item "));
         REQUIRE(has(text, address(a)));
         REQUIRE(has(text, address(b)));
-        // It leads back to the first.
+        // The text ends with the queue with which it begins.
         REQUIRE(count_of(text, "queue \"left\"") + count_of(text, "queue \"right\"") == 3);
         REQUIRE(has(text, " would wait in flush() for queue "));
         REQUIRE(has(text, ", whose item "));
@@ -126,7 +127,7 @@ TEST_CASE("deadlock: if the items of two queues flush the other queue the second
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: a ring of three queues of three policies and two runtimes is found") {
+TEST_CASE("deadlock: a cycle of waits over three queues of three policies and two runtimes is found") {
     watched_runtime w, other;
     cmwq::workqueue<> one{w.rt, "one"};
     cmwq::workqueue<cmwq::elastic> two{other.rt, "two"};
@@ -148,7 +149,7 @@ TEST_CASE("deadlock: a ring of three queues of three policies and two runtimes i
         CHECK(n != 0);
         named += n;
     }
-    CHECK(named == 4); // it leads back to the first
+    CHECK(named == 4); // the text ends with the queue with which it begins
     CHECK(has(r.refusals[0], " in drain() for queue \"three\""));
     cmwq::work after{[] {}};
     CHECK(three.queue(after) == cmwq::queue_status::queued); // a drain that was refused has ended
@@ -194,7 +195,7 @@ TEST_CASE("deadlock: two items that cancel and disable each other are found; the
     CHECK_THROWS_AS(b->enable(), std::logic_error);
 }
 
-TEST_CASE("deadlock: after a refused wait both items go on and may repeat it") {
+TEST_CASE("deadlock: after a refused wait both items continue and may repeat the wait") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore go{0};
@@ -223,12 +224,12 @@ TEST_CASE("deadlock: after a refused wait both items go on and may repeat it") {
     CHECK(has(refusals.back(), "which runs on queue \"q\" and waits in flush() for item " + address(a)));
 }
 
-TEST_CASE("deadlock: the destructor of an item is part of the graph") {
+TEST_CASE("deadlock: the wait in the destructor of an item is part of the graph of waits") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
     std::binary_semaphore begun{0}, doomed_runs{0};
     std::counting_semaphore<> go{0};
-    // An item destroys another one that is about to wait for it; the flush of the second is refused.
+    // One item destroys another item, which then flushes the first. This flush is refused.
     std::optional<item> doomed, destroyer;
     std::atomic<bool> refused{false};
     doomed.emplace([&] {
@@ -245,7 +246,7 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
     REQUIRE(eventually([&] { return has(w.rt.dump(), " waits in ~work() for item "); }));
     go.release();
     other.flush();
-    CHECK(refused); // the other way round it is the flush that comes second, and may throw
+    CHECK(refused); // the flush comes second, and unlike the destructor it may throw
     CHECK(w.count() == 0);
 }
 
@@ -253,7 +254,8 @@ TEST_CASE("deadlock: the destructor of an item is part of the graph") {
 
 namespace {
 
-/// An item that is pending behind items that wait for it: this is reported, named, and resolved from outside.
+/// An item is pending behind items that wait for it. Checks that this is reported with all names, and that a cancel
+/// from outside ends it.
 template <class Queue>
 void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     item pending{[] {}};
@@ -273,14 +275,14 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     const auto before = std::chrono::steady_clock::now();
     go.release(limit);
     REQUIRE(eventually([&] { return w.count() != 0; }));
-    CHECK(std::chrono::steady_clock::now() - before < 10s); // long before a watchdog would be due
+    CHECK(std::chrono::steady_clock::now() - before < 10s); // long before a watchdog would report
     const std::string text = w.messages()[0];
     INFO(text);
     for (const auto& a : active) CHECK(has(text, address(*a) + " "));
     CHECK(count_of(text, " of queue \"full\" waits in flush() for item " + address(pending)) == limit);
     CHECK(count_of(text, ", which is pending behind max_active " + std::to_string(limit) + " of queue \"full\"") ==
           limit);
-    CHECK(pending.cancel()); // the items that wait for it go on
+    CHECK(pending.cancel()); // the items that wait for it continue
     q.flush();
     CHECK(w.count() == 1);
 }
@@ -307,14 +309,14 @@ TEST_CASE("deadlock: a bound queue is reported if all its items wait for one tha
     check_saturated(w, q, 3);
 }
 
-TEST_CASE("deadlock: a flush of a full queue by the item for which the items of that queue wait is reported") {
+TEST_CASE("deadlock: an item that flushes a full queue whose running items wait for that item is reported") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> full{w.rt, "full"};
     cmwq::workqueue<> other{w.rt, "other"};
     std::binary_semaphore begun{0}, go{0};
     item pending{[] {}};
     std::optional<item> outer;
-    // Runs on `full`, and waits for `outer`, which waits for an item that is pending behind it only.
+    // Runs on `full`, and waits for `outer`, which waits for an item that is pending behind `first` only.
     item first{[&] {
         begun.release();
         go.acquire();
@@ -360,7 +362,7 @@ TEST_CASE(
     other.flush();
 }
 
-TEST_CASE("deadlock: a limit that is lowered below the number of waiting items is noticed later") {
+TEST_CASE("deadlock: a deadlock that is complete only after the limit was lowered and a run ended is reported later") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     std::binary_semaphore begun{0}, queued{0}, holds{0}, go{0};
@@ -378,10 +380,10 @@ TEST_CASE("deadlock: a limit that is lowered below the number of waiting items i
     holds.acquire();
     q.queue(waits);
     begun.acquire();
-    q.set_max_active(1); // active items stay
+    q.set_max_active(1); // active items stay active
     q.queue(pending);
     queued.release();
-    // Not stuck while `holder` runs. Afterwards no thread registers a wait any more, so only a later look finds it.
+    // This is no deadlock while `holder` runs. After that no thread registers a wait, so only a later check finds it.
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(pending)); }));
     const auto since = std::chrono::steady_clock::now();
     CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
@@ -394,7 +396,7 @@ TEST_CASE("deadlock: a limit that is lowered below the number of waiting items i
 
 // --- no delays -------------------------------------------------------------------------------------------------------
 
-// Earlier the service thread did all of this, and each look at each wait visited every pending item.
+// In an earlier version the service thread made all these checks, and each check of a wait visited every pending item.
 TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
@@ -410,7 +412,7 @@ TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of item
     begun.acquire();
     for (int i = 0; i < nr_waits; ++i) q.post([&] { full.flush(); });
     REQUIRE(eventually([&] { return count_of(w.rt.dump(), " waits in flush() for queue \"full\"") == nr_waits; }));
-    for (int i = 0; i < nr_pending; ++i) full.post([] {}); // younger than the waits: none of them waits for these
+    for (int i = 0; i < nr_pending; ++i) full.post([] {}); // queued after the waits began, so no wait covers them
     cmwq::delayed_work timer{[&] { fired.release(); }};
     const auto since = std::chrono::steady_clock::now();
     for (int i = 0; i < nr_timers; ++i) {
@@ -436,14 +438,14 @@ TEST_CASE("deadlock: no alarm for an item that flushes a queue in which a later 
         go.acquire();
     }};
     item flusher{[&] { q.flush(); }};
-    item later{[&] { flusher.flush(); }}; // queued after the flush has begun, so that does not cover it
+    item later{[&] { flusher.flush(); }}; // queued after the flush has begun, so the flush does not cover it
     q.queue(earlier);
     begun.acquire();
     other.queue(flusher);
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for queue \"q\""); }));
     q.queue(later);
     REQUIRE(eventually([&] { return has(w.rt.dump(), "waits in flush() for item " + address(flusher)); }));
-    // Three looks at both of them, and none finds anything: the waits have lasted for longer.
+    // The waits last longer than three checks, and no check finds a deadlock.
     const auto since = std::chrono::steady_clock::now();
     CHECK(eventually([&] { return std::chrono::steady_clock::now() - since > 400ms; }));
     CHECK(w.count() == 0);
@@ -453,14 +455,14 @@ TEST_CASE("deadlock: no alarm for an item that flushes a queue in which a later 
     CHECK(w.count() == 0);
 }
 
-TEST_CASE("deadlock: no alarm for a long wait that ends and none for a queue that is full for long") {
+TEST_CASE("deadlock: no alarm for a long wait that ends or for a queue that is full for a long time") {
     watched_runtime w;
     cmwq::workqueue<cmwq::ordered> q{w.rt, "q"};
     cmwq::workqueue<> other{w.rt, "other"};
     std::binary_semaphore begun{0}, go{0};
     item slow{[&] {
         begun.release();
-        go.acquire(); // unknown to the library: another thread is going to end it
+        go.acquire(); // the library does not know that another thread ends this wait
     }};
     item pending{[] {}};
     item waits{[&] { pending.flush(); }}, waits_for_that{[&] { waits.flush(); }};
@@ -486,7 +488,7 @@ TEST_CASE("deadlock: no alarm for an item that waits for a frozen queue because 
     item waits{[&] { pending.flush(); }}, waits_inside{[&] {
         begun.release();
         go.acquire();
-        pending.flush(); // there is room for both
+        pending.flush(); // the limit has room for both items
     }};
     frozen.queue(waits_inside);
     begun.acquire();
@@ -504,8 +506,8 @@ TEST_CASE("deadlock: no alarm for an item that waits for a frozen queue because 
 }
 
 TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from several threads") {
-    // An item of level n queues and awaits items of lower levels only, in one of several ways. Each level has queues of
-    // its own, so that a flush waits for lower levels, too.
+    // An item of level n queues items of lower levels and waits for them, in one of several ways. Each level has queues
+    // of its own, so that a flush, too, waits for lower levels.
     watched_runtime w;
     constexpr unsigned nr_levels = 5, nr_threads = 4;
     constexpr int total = 10'000;
@@ -525,7 +527,7 @@ TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from
     std::function<void(unsigned)> nest = [&](unsigned n) {
         std::mt19937_64 random(seed + stream.fetch_add(1));
         const auto pick = [&](unsigned k) { return static_cast<unsigned>(random() % k); };
-        if (n == 0) { // now and then the waits for it last for two looks and more
+        if (n == 0) { // sometimes the waits for it last for two checks or more
             if (pick(400) != 0) return;
             const auto since = std::chrono::steady_clock::now();
             static_cast<void>(eventually([&] { return std::chrono::steady_clock::now() - since > 250ms; }));
@@ -591,7 +593,7 @@ TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue withou
             has(text, "queue \"reclaim\", which has a rescuer, waits in flush() for queue \"plain\", which has none"));
         go.release();
         reclaim.flush();
-        reclaim.queue(waits); // once for each queue
+        reclaim.queue(waits); // no second report for this queue
         reclaim.flush();
         CHECK(w.count() == 1);
     }
@@ -617,7 +619,7 @@ TEST_CASE("flush dependency: a wait of an item with a rescuer for a queue withou
         reclaim.flush();
         CHECK(w.count() == 0);
     }
-    SECTION("no report among queues with rescuers; none from a queue without a rescuer") {
+    SECTION("no report for a wait between queues with rescuers or by an item of a queue without a rescuer") {
         cmwq::workqueue<> second{w.rt, {.name = "second", .rescuer = true}};
         item waits{[&] { second.flush(); }}, from_plain{[&] { reclaim.flush(); }};
         second.queue(held);
@@ -654,7 +656,7 @@ TEST_CASE("destroyed while queued: the event is reported to a listener in builds
         second = address(armed);
     }
     {
-        item cancelled{[] {}}; // by the program: no report
+        item cancelled{[] {}}; // no report: the program cancels it first
         q.queue(cancelled);
         cancelled.cancel();
     }
@@ -672,7 +674,7 @@ TEST_CASE("destroyed while queued: the event is reported to a listener in builds
     CHECK(has(w.messages()[1], "queued on queue \"jobs\" (armed, for CPU "));
 }
 
-TEST_CASE("dump: the text contains each wait and what it waits for") {
+TEST_CASE("dump: the text contains each waiting item and the queue for which it waits") {
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};

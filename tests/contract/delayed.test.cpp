@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The promises of delayed items on every queue, on a clock that stands still.
+// The promises of delayed items on every queue. The clock moves only when the test advances it.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
@@ -93,7 +93,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(order == std::vector<int>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time whatever the state of the item is", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time for an idle item and for a pending item", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.modify(50ms, d) == queue_status::queued);   // idle
@@ -113,14 +113,14 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time whatever the state of t
     d.enable();
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: modify takes an item from the list of another queue", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: modify takes a pending item from another queue", "", every_policy) {
     world<TestType> w;
     cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
     gate<TestType> g;
     g.hold(one, cpu);
     cmwq::delayed_work d{[&] { ++w.runs; }};
-    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the limit
+    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits at the limit
     CHECK(w.q.modify(10ms, d) == queue_status::modified);
     g.open();
     one.flush();
@@ -156,7 +156,7 @@ public:
 private:
     cmwq::detail::thread_probe probe_;
     std::atomic<bool> ready_{false}, done_{false};
-    std::thread thread_; // last: it uses the others
+    std::thread thread_; // last: it uses the other members
 };
 
 } // namespace
@@ -169,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of
     gate<TestType> g;
     g.hold(one, cpu);
     cmwq::delayed_work d{[&] { ++w.runs; }};
-    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the one that runs
+    CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the running item
     caller item_flush([&] { d.flush(); });
     caller queue_flush([&] { one.flush(); });
     CHECK(item_flush.waits());
@@ -179,12 +179,12 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of
     CHECK(w.runs == 0);
     CHECK(d.pending());
     g.open();
-    CHECK(queue_flush.returns()); // it has waited for the other item, and waits for no timer
+    CHECK(queue_flush.returns()); // it has waited for the item of the gate, and waits for no timer
     CHECK(w.runs == 0);
     CHECK(d.pending());
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush brings it forward", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush runs the item at once", "", every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
     w.q.queue_after(10ms, d);
@@ -206,7 +206,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush brings it f
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "delayed: an armed timer belongs to its queue: flush leaves it; drain and the destructor run it now", "",
+    "delayed: flush of a queue ignores its armed timers; drain and the destructor run their items at once", "",
     every_policy) {
     world<TestType> w;
     cmwq::delayed_work d{[&] { ++w.runs; }};
@@ -224,7 +224,8 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(w.after(2h) == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: an item that arms itself again does not keep a drain from ending", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("delayed: a drain ends although an item tries to arm its own timer again and again", "",
+                        every_policy) {
     world<TestType> w;
     std::atomic<int> rejected{0};
     cmwq::delayed_work<std::function<void()>> beat{[&] {
@@ -250,7 +251,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: the destructor of a delayed item removes its t
 }
 
 TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every_policy) {
-    const without_clock_jumps here; // this measures with a clock that does not
+    const without_clock_jumps here; // this test measures with a clock that does not jump
     cmwq::workqueue<TestType> q{"q"};
     std::binary_semaphore ran{0};
     cmwq::delayed_work d{[&] { ran.release(); }};
@@ -280,7 +281,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeou
     q.flush();
     clock.advance(29s);
     CHECK(rt.stats().threads >= many);
-    // The last worker to finish may have gone idle a moment after the flush, so time passes for it as well.
+    // The last worker may become idle a moment after the flush, so time must pass again for it.
     int rounds = 0;
     while (rt.stats().threads > 2 && ++rounds < 1000) clock.advance(30s);
     CHECK(rt.stats().threads == 2);
@@ -292,8 +293,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeou
 
 namespace {
 
-/// A machine in which each CPU is a pod, with two CPUs that exist. On a simulated machine the library binds no thread,
-/// so an item can choose where it ends: in the pod of `inside` or elsewhere.
+/// A simulated machine in which each CPU is a pod. Two of the CPUs exist. On a simulated machine the library binds no
+/// thread, so an item can choose the CPU on which it ends: in the pod of `inside` or elsewhere.
 struct two_pods {
     explicit two_pods(std::chrono::nanoseconds idle_timeout) {
         const cmwq::cpuset mine = cpus_of_this_task();
@@ -311,7 +312,7 @@ struct two_pods {
 
     cmwq::testing::manual_clock clock;
     unsigned inside = 0, outside = 0;
-    std::optional<cmwq::runtime> rt; // none: there is one CPU only
+    std::optional<cmwq::runtime> rt; // empty if there is only one CPU
 };
 
 /// An item that waits until the test chooses the CPU on which it ends.
@@ -332,7 +333,7 @@ struct held_item {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout wherever the workers became idle", "",
+TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout inside and outside of the pod", "",
                         parallel_policies) {
     two_pods m(30s);
     if (!m.rt) return;
@@ -347,7 +348,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout whe
     for (held_item& i : items) i.leave.release();
     q.flush();
     CHECK(m.rt->stats().threads >= many);
-    // Meanwhile each side has a worker that went idle last.
+    // In each round one worker inside and one worker outside become idle last.
     int rounds = 0;
     while (m.rt->stats().threads > 8 && ++rounds < 50) {
         m.clock.advance(20s);
@@ -359,8 +360,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout whe
     CHECK(m.rt->stats().threads <= 8);
 }
 
-#if CMWQ_SYNC != 1 // with faults, workers wake for no reason and take any item
-TEST_CASE("delayed: idle workers are woken last in first out and those in the pod before those elsewhere") {
+#if CMWQ_SYNC != 1 // injected faults wake workers, which take any item
+TEST_CASE("delayed: the last idle worker is woken first; workers in the pod are woken before those elsewhere") {
     two_pods m(30s);
     if (!m.rt) return;
     cmwq::workqueue<cmwq::unbound> q{*m.rt, "q"};
@@ -376,7 +377,7 @@ TEST_CASE("delayed: idle workers are woken last in first out and those in the po
         q.post_on(m.inside, std::ref(i));
         i.entered.acquire();
     }
-    CHECK(eventually([&] { return nr_idle() == 1; })); // the spare one, which has run nothing
+    CHECK(eventually([&] { return nr_idle() == 1; })); // the spare worker, which has run no item
     std::vector<std::thread::id> inside, outside;
     for (held_item& i : first) {
         const bool here = inside.size() == outside.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The text of a runtime about itself: every queue with its pools, every pool with its threads.
+// The dump of a runtime: a text that contains every queue with its pools, and every pool with its threads.
 #include "catch.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -39,7 +39,7 @@ TEST_CASE("dump: the text contains all pods and pools; for each queue also its p
     const std::string text = rt.dump();
     INFO(text);
     CHECK(text.starts_with(describe(machine, cmwq::affinity_scope::cache)));
-    // Queues: one column for each CPU. Those of a pod share a pool, and no pool serves two attribute sets.
+    // Queues: one column for each CPU. The CPUs of a pod share a pool, and no pool serves two attribute sets.
     CHECK(has(line_of(text, "events "), "percpu"));
     CHECK(has(line_of(text, "fast "), "bh"));
     const std::string of_bulk = line_of(text, "bulk "), of_pool = line_of(text, "pool "),
@@ -50,14 +50,14 @@ TEST_CASE("dump: the text contains all pods and pools; for each queue also its p
     CHECK(of_bulk.ends_with(" 20  20  21  21")); // four CPUs have five pools each
     CHECK(of_pool.ends_with(" 22  22  23  23"));
     CHECK(of_journal.ends_with(" 24  24  24  24"));
-    // Pools: those that have threads, and the shared ones.
+    // Pools: the pools that have threads, and all shared pools.
     CHECK(has(line_of(text, "pool[00] "), "cpu=  0"));
     CHECK(line_of(text, "pool[05] ").empty());
     CHECK(has(line_of(text, "pool[20] "), "ref=  1 nice=  5 idle/workers="));
     CHECK(has(line_of(text, "pool[20] "), "cpus=0000000f pod_cpus=00000003"));
     CHECK(has(line_of(text, "pool[21] "), "idle/workers=  0/  0 cpus=0000000f pod_cpus=0000000c"));
     CHECK(has(line_of(text, "pool[23] "), "cpus=0000000c elastic"));
-    // Limits: half of six for each node, and all of it for pools that span nodes, of which this queue has none.
+    // Limits: half of six for each node, and six for pools that span nodes. This queue has no such pool.
     const std::string limits = text.substr(text.find("Unbound WQ -> active"));
     CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  6"));
 }
@@ -72,8 +72,8 @@ TEST_CASE("dump: the mask of unbound CPUs is the current mask of the runtime") {
     INFO(text);
     CHECK(line_of(text, "wq_unbound_cpumask=") == "wq_unbound_cpumask=0000000c");
     CHECK(text.starts_with(describe(machine, cmwq::cpuset{2, 3}, cmwq::affinity_scope::default_)));
-    CHECK(has(text, "nr_pods  4")); // the pods are still those of the machine
-    // Callers on CPUs that it does not use have one of its pools each.
+    CHECK(has(text, "nr_pods  4")); // the pods of the machine stay the same
+    // Each caller on a CPU that the queue does not use gets one of the pools of the queue.
     const std::string row = line_of(text, "q "), of_its_cpus = row.substr(row.size() - 8);
     CHECK(row.ends_with(of_its_cpus + of_its_cpus));
 }
@@ -90,7 +90,7 @@ TEST_CASE("dump: two queues of equal attributes count as two users of a pool") {
     CHECK_FALSE(has(one, "ref=  2"));
 }
 
-TEST_CASE("dump: a power_efficient queue is bound as a rule and elastic if the runtime saves power") {
+TEST_CASE("dump: a power_efficient queue is elastic if the runtime saves power and bound otherwise") {
     cmwq::runtime frugal{{.power_efficient = true}}, fast;
     const auto make = [](cmwq::runtime& rt, bool option) {
         return std::make_unique<cmwq::workqueue<>>(
@@ -107,7 +107,7 @@ TEST_CASE("dump: a power_efficient queue is bound as a rule and elastic if the r
     }
 }
 
-TEST_CASE("dump: scheduling classes have their names") {
+TEST_CASE("dump: the text contains the scheduling class of a pool") {
     cmwq::runtime rt{{.machine = cmwq::topology::synthetic("numa:1 l3:1 core:1 pu:1")}};
     cmwq::workqueue<cmwq::unbound> batch{
         rt, {.name = "batch", .attrs = cmwq::attrs{}.nice(3).scheduling(cmwq::scheduling::batch)}};

@@ -37,7 +37,7 @@ cmwq::options<cmwq::elastic> with(attrs a) {
     return o;
 }
 
-/// Items that end only after all of them have started.
+/// Runs items that end only after all of them have started.
 int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool announced) {
     std::atomic<int> arrived{0}, done{0};
     std::counting_semaphore<> all_there{0};
@@ -57,7 +57,7 @@ int mutual_waiters(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n, bool 
     return done;
 }
 
-/// The largest number of items that run at once in a stream of `n` items that only compute.
+/// Returns the largest number of items that run at once, of `n` items that only compute.
 int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
     std::atomic<int> inside{0}, most{0};
     for (int i = 0; i < n; ++i) {
@@ -75,7 +75,7 @@ int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
 
 } // namespace
 
-TEST_CASE("elastic: unannotated items that wait for each other are replaced until all have started") {
+TEST_CASE("elastic: while unannotated items wait for each other more items start until all have started") {
     const int n = GENERATE(8, 200);
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -89,7 +89,7 @@ TEST_CASE("elastic: unannotated items that wait for each other are replaced unti
     if (!sentinel) CHECK(s.blocks_by_sentinel == 0);
 }
 
-TEST_CASE("elastic: annotated blocking items are replaced at once") {
+TEST_CASE("elastic: an annotated blocking item lets the next item start at once") {
     const int n = GENERATE(8, 200);
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<cmwq::elastic> q{rt, with({})};
@@ -97,7 +97,7 @@ TEST_CASE("elastic: annotated blocking items are replaced at once") {
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("elastic: blocked items are also replaced on a simulated machine with wider pods") {
+TEST_CASE("elastic: blocked items let the next items start also on a simulated machine with wider pods") {
     cmwq::runtime rt{two_nodes()};
     for (const bool announced : {false, true}) {
         cmwq::workqueue<cmwq::elastic> q{rt, with(attrs{}.affinity(affinity_scope::cache))};
@@ -105,10 +105,10 @@ TEST_CASE("elastic: blocked items are also replaced on a simulated machine with 
     }
 }
 
-// On a busy machine a detector may consider an item blocked that waits for a lock; the pool corrects that later. So one
-// run of many without such an error suffices.
+// On a busy machine a detector may consider an item blocked that only waits for a lock. The pool corrects that later.
+// Therefore the test repeats the attempt until one run has no such error.
 TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares") {
-    const without_naps here; // a nap is a block
+    const without_naps here; // a nap counts as a block
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
         cmwq::runtime rt{{.overdue_after = 0ns}};
@@ -140,7 +140,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
     CHECK(rt.stats().threads > many);
     std::atomic<int> inside{0}, most{0};
     std::atomic<bool> stop{false};
-    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks, never runs dry
+    std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks and never ends
     for (int i = 0; i < 4 * width + 20; ++i) {
         stream.push_back(std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
             const int now = ++inside;
@@ -152,7 +152,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
         }));
     }
     for (const auto& w : stream) q.queue_on(cpu, *w);
-    leave.release(many); // they come back while there is always something to do
+    leave.release(many); // these items continue while others are always pending
     CHECK(eventually([&] { return cmwq_test::shared_pools_of(rt).at(0).as_managed()->limit() == width; }));
     CHECK(eventually([&] {
         most = 0;
@@ -165,8 +165,8 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
 
 namespace {
 
-/// Items as of open connections: each computes for a moment and pauses for a shorter one, again and again, so no
-/// detector finds it blocked or computing for long.
+/// Items that behave like open connections: each item computes for a moment and pauses for a shorter moment, again and
+/// again. No detector considers such an item blocked or computing for a long time.
 class connections {
 public:
     void add(cmwq::workqueue_base& q, unsigned cpu, int n) {
@@ -200,7 +200,7 @@ private:
 
 } // namespace
 
-// With and without the detectors of blocked items.
+// The test runs with and without the sentinel.
 TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items from starting", "", cmwq::bound,
                    cmwq::elastic) {
     const bool sentinel = GENERATE(true, false);
@@ -238,14 +238,14 @@ TEMPLATE_TEST_CASE("elastic: items that only compute let other items start besid
     q.flush();
 }
 
-TEST_CASE("elastic: an item that computes for long is noticed also if no item waits behind it") {
+TEST_CASE("elastic: an item that computes for a long time is detected even if no item waits behind it") {
     cmwq::runtime rt;
     const unsigned first = *rt.cpus().begin();
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<bool> stop{false};
     std::binary_semaphore computing{0};
     q.post_on(first, [&] {
-        q.post_on(first, [] {}); // waits behind this one until it is a hog, which takes two looks at least
+        q.post_on(first, [] {}); // waits until this item counts as a hog, after two checks at least
         computing.release();
         while (!stop) stress::burn(10'000);
     });
@@ -265,7 +265,7 @@ TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     const unsigned cpu = *rt.cpus().begin();
     const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu);
     cmwq::workqueue<cmwq::elastic> q{rt, with(by_cpu)};
-    // The first computes until the second has run: only a thread on another CPU can run that.
+    // The first item computes until the second item has run. Only a thread on another CPU can run the second item.
     std::atomic<bool> second{false}, started{false};
     q.post_on(cpu, [&] {
         started = true;

@@ -38,7 +38,7 @@ struct original : std::runtime_error {
 
 // Data that the terminate handler of a child checks.
 std::atomic<bool> unwound{false};
-void* return_address = nullptr; // of the function that throws: on the stack as long as that is
+void* return_address = nullptr; // of the function that throws; on the stack as long as that function
 
 struct notices_unwinding {
     ~notices_unwinding() { unwound = true; }
@@ -58,10 +58,10 @@ struct notices_unwinding {
 [[noreturn]] void look_around() {
     findings f;
     void* frames[100];
-    backtrace(frames, 1); // loads the libraries that it needs
+    backtrace(frames, 1); // the first call loads libraries
     const int n = backtrace(frames, static_cast<int>(std::size(frames)));
     f.expect(1, !unwound, "destructors have run");
-    f.expect(2, std::find(frames, frames + n, return_address) != frames + n, "the throw site has left the stack");
+    f.expect(2, std::find(frames, frames + n, return_address) != frames + n, "the throw site is not on the stack");
     try {
         std::rethrow_exception(std::current_exception());
     } catch (const original& e) {
@@ -74,7 +74,7 @@ struct notices_unwinding {
 
 } // namespace
 
-// Of bottom halves it is only promised that the program ends: tests/death/bh_throws.cpp.
+// For bottom halves the only promise is that the program ends: tests/death/bh_throws.cpp.
 TEMPLATE_LIST_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound",
                         "", threaded_policies) {
     using P = TestType;
@@ -106,7 +106,7 @@ TEST_CASE("exceptions: an unhandled exception on a rescuer ends the program wher
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("exceptions: an exception that is rethrown ends the program where that happens") {
+TEST_CASE("exceptions: an exception that is rethrown ends the program where it is rethrown") {
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         cmwq::workqueue<> q{"q"};
@@ -130,7 +130,7 @@ TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same except
                         "", every_policy) {
     using P = TestType;
     unwound = false;
-    int originals = 0, in_its_run = 0; // plain: one after the other
+    int originals = 0, in_its_run = 0; // not atomic: one run follows the other
     std::thread::id thrown_by, handled_by;
     cmwq::options<P> o;
     cmwq::workqueue<P>* queue = nullptr;
@@ -158,13 +158,13 @@ TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same except
     CHECK(originals == 3);
     CHECK(in_its_run == 3);
     CHECK(thrown_by == handled_by);
-    CHECK_THROWS_AS(q.async([]() -> int { throw original(); }).get(), original); // that is the future's
+    CHECK_THROWS_AS(q.async([]() -> int { throw original(); }).get(), original); // the future gets it, not the handler
     CHECK(originals == 3);
 }
 
 namespace {
 
-/// Stays inside until the test releases it, and counts its concurrent runs.
+/// A work function that runs until the test releases it, and counts its concurrent runs.
 struct visit {
     std::atomic<int> inside{0}, most{0}, runs{0};
     std::counting_semaphore<> entered{0}, leave{0};
@@ -179,7 +179,8 @@ struct visit {
     }
 };
 
-/// An item of the size of a closure of post() that captures one reference, so that it gets the memory of the last one.
+/// Makes an item of the size of a closure of post() that captures one reference. So it gets the memory of the last such
+/// closure.
 auto* new_item(visit& v, visit& same) {
     return new cmwq::work{[&v, &same] { &v == &same ? v() : void(); }};
 }
@@ -187,9 +188,10 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 
 } // namespace
 
-// While the handler runs its address belongs to no item: a new item may have it, run beside it, and be waited for.
+// While the handler runs, the address of the closure belongs to no item. A new item may have that address and may run
+// beside the handler, and other threads may wait for it.
 TEMPLATE_LIST_TEST_CASE(
-    "exceptions: a closure that has thrown is gone in the handler; its address does not count as its run", "",
+    "exceptions: a closure that throws is destroyed before its handler runs; a new item may have its address", "",
     crowded_policies) {
     using P = TestType;
     visit v, handler;
@@ -198,7 +200,7 @@ TEMPLATE_LIST_TEST_CASE(
     cmwq::work_base* seen_in_handler = nullptr;
     cmwq::options<P> o;
     o.on_exception = [&](const std::exception_ptr&) {
-        item.reset(new_item(v, v)); // by the thread that has just given it back
+        item.reset(new_item(v, v)); // on the thread that has just freed the closure
         seen_in_handler = cmwq::this_work::current();
         handler();
     };
@@ -209,7 +211,7 @@ TEMPLATE_LIST_TEST_CASE(
     });
     handler.entered.acquire();
     CHECK(seen_in_handler == nullptr);
-    if (item.get() != address) WARN("this allocator did not give the address again");
+    if (item.get() != address) WARN("this allocator did not return the same address again");
     CHECK(q.queue(*item) == cmwq::queue_status::queued);
     v.entered.acquire(); // beside the handler
     CHECK(q.queue(*item) == cmwq::queue_status::queued);
@@ -222,8 +224,8 @@ TEMPLATE_LIST_TEST_CASE(
         item->cancel_sync();
         ended = v.inside == 0;
     });
-    CHECK(eventually([&] { return !item->pending(); })); // cancelled: one run is left to wait for
-    handler.leave.release();                             // its end is not the end of the item
+    CHECK(eventually([&] { return !item->pending(); })); // cancelled; one run is left to wait for
+    handler.leave.release();                             // the end of the handler is not the end of the item
     CHECK(eventually([&] { return q.stats().completed == 2; }));
     v.leave.release(2);
     waiting.join();

@@ -34,7 +34,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts unti
     using P = TestType;
     freezable_world<P> w(1);
     gate<P> g;
-    std::vector<int> order; // plain: one at a time
+    std::vector<int> order; // not atomic: one item runs at a time
     const auto queue_ten = [&](int first) {
         for (int i = first; i < first + 10; ++i) w.q.post_on(w.cpu, [&order, i] { order.push_back(i); });
     };
@@ -43,7 +43,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts unti
     CHECK_FALSE(w.rt.frozen());
     w.rt.freeze();
     queue_ten(10);
-    CHECK_FALSE(w.rt.frozen()); // it still runs
+    CHECK_FALSE(w.rt.frozen()); // the item of the gate still runs
     CHECK_FALSE(w.rt.wait_frozen_for(1ms));
     g.open();
     CHECK(w.rt.wait_frozen());
@@ -63,7 +63,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts unti
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: active items finish whether they have started or are next in line", "",
+TEMPLATE_LIST_TEST_CASE("freeze: active items finish even if they have not started before the freeze", "",
                         limited_policies) {
     using P = TestType;
     freezable_world<P> w(4);
@@ -73,7 +73,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: active items finish whether they have started o
     for (int i = 0; i < 6; ++i) {
         w.q.post_on(w.cpu, [&] {
             entered.release();
-            while (!go) std::this_thread::yield(); // computes, so on a managed pool the others wait behind it
+            while (!go) std::this_thread::yield(); // computes: on a managed pool the next items wait
             ++ran;
         });
     }
@@ -91,12 +91,12 @@ TEMPLATE_LIST_TEST_CASE("freeze: active items finish whether they have started o
     CHECK(ran == 6);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw counts", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw ends the freeze", "", threaded_policies) {
     freezable_world<TestType> w;
     std::atomic<int> runs{0};
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
     for (int i = 0; i < 3; ++i) w.rt.freeze();
-    CHECK(w.rt.frozen()); // nothing runs, so it returns at once
+    CHECK(w.rt.frozen()); // no item runs, so the freeze is complete at once
     w.q.post([&] { ++runs; });
     for (int i = 0; i < 2; ++i) {
         w.rt.thaw();
@@ -109,12 +109,12 @@ TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw counts", "", thr
     w.q.flush();
     CHECK(runs == 1);
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
-    w.rt.freeze(); // that has changed nothing
+    w.rt.freeze(); // the refused thaw has changed nothing
     CHECK(w.rt.frozen());
     w.rt.thaw();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: other queues go on; so do bottom halves and other runtimes", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: other queues and bottom halves and other runtimes continue", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     freezable_world<P> elsewhere;
@@ -147,7 +147,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made during a freeze begins fro
     CHECK(runs == 1);
 }
 
-// --- waiting for it --------------------------------------------------------------------------------------------------
+// --- waiting for a freeze --------------------------------------------------------------------------------------------
 
 TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen returns false without a freeze and after a thaw", "", threaded_policies) {
     using P = TestType;
@@ -198,12 +198,13 @@ TEMPLATE_LIST_TEST_CASE("freeze: any number of threads may wait and each sets it
 
 // --- guards ----------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: a guard waits and nests; it thaws also if an exception leaves its block", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "freeze: a guard waits for the freeze and nests; it also thaws if an exception leaves its block", "",
+    threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
     item counts{[] {}};
-    int territory = 0; // plain: it belongs to the items, or to the holder of the guard
+    int territory = 0; // not atomic: the items use it, or the holder of the guard
     for (int i = 0; i < 100; ++i) w.q.post_on(w.cpu, [&] { w.q.queue_on(w.cpu, counts); });
     try {
         const cmwq::freeze_guard outer{w.rt};
@@ -251,8 +252,8 @@ TEMPLATE_LIST_TEST_CASE(
     w.let_start();
     CHECK(refused == 3);
     CHECK(again == 1);
-    CHECK(freezes.pending()); // its second run
-    w.rt.thaw();              // it freezes once more
+    CHECK(freezes.pending()); // the second instance
+    w.rt.thaw();              // the second run freezes again
     CHECK(eventually([&] { return again == 2 && w.rt.frozen(); }));
     w.rt.thaw();
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // refused guards leave nothing behind
@@ -271,7 +272,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue or of another runtime 
         frozen += w.rt.frozen() ? 1 : 0;
     };
     w.other.post(freezes);
-    elsewhere.q.post(freezes); // freezable, but not by this runtime
+    elsewhere.q.post(freezes); // a freezable queue of another runtime
     g.open();
     w.other.flush();
     elsewhere.q.flush();
@@ -297,10 +298,10 @@ TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
 }
 
-// --- all at once -----------------------------------------------------------------------------------------------------
+// --- many threads ----------------------------------------------------------------------------------------------------
 
 TEMPLATE_LIST_TEST_CASE(
-    "freeze: several threads queue and several freeze; no item runs in a freeze and all run in the end", "",
+    "freeze: several threads queue and several freeze; no item runs during a freeze and all items run later", "",
     threaded_policies) {
     using P = TestType;
     freezable_world<P> w(3);

@@ -30,7 +30,7 @@ public:
     void transfer(std::size_t n) {
         const std::lock_guard g(lock_);
         accounts_[n % accounts_.size()] -= 7;
-        std::this_thread::yield(); // an item that is cut off here leaves a wrong sum and a locked lock
+        std::this_thread::yield(); // a fork() at this point leaves a wrong sum and a locked lock in the child
         accounts_[(n * n + 1) % accounts_.size()] += 7;
         ++transfers_;
     }
@@ -70,11 +70,11 @@ TEMPLATE_LIST_TEST_CASE(
         const int done = shared.transfers();
         const outcome o = in_child([&] {
             findings f;
-            f.expect(1, shared.sound(), "locked, or half-done");
+            f.expect(1, shared.sound(), "locked, or a transfer is incomplete");
             f.expect(2, shared.transfers() == done, "not the data of the parent");
-            f.expect(4, w.rt.frozen() && w.rt.wait_frozen(), "the parent's runtime stands still here");
-            still.reset(); // thaws nothing here
-            // The child does what the items of the parent had not done yet.
+            f.expect(4, w.rt.frozen() && w.rt.wait_frozen(), "the parent's runtime is not frozen in the child");
+            still.reset(); // thaws nothing in the child
+            // The child makes the transfers that the items of the parent have not made yet.
             for (auto& item : items) {
                 if (item->cancel()) shared.transfer(1);
             }
@@ -94,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE(
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on with its own queues", "",
+TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard can use queues of its own", "",
                         threaded_policies) {
     using P = TestType;
     bank shared;
@@ -104,15 +104,15 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard goes on wit
     const int done = shared.transfers();
     const outcome o = in_child([&] {
         findings f;
-        f.expect(1, w.q.post([] {}) == queue_status::rejected, "the parent's queue accepts");
-        w.q.flush(); // the freeze does not hold it up
+        f.expect(1, w.q.post([] {}) == queue_status::rejected, "the parent's queue accepts an item");
+        w.q.flush(); // does not wait for the thaw
         w.q.drain();
-        f.expect(1, w.q.shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops");
-        cmwq::workqueue<P> fresh{freezable<P>()}; // not frozen: another runtime
+        f.expect(1, w.q.shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops an item");
+        cmwq::workqueue<P> fresh{freezable<P>()}; // not frozen: it is in another runtime
         f.expect(2, !cmwq::runtime::global().frozen(), "the child's runtime is frozen");
         for (std::size_t i = 0; i < 100; ++i) fresh.post([&shared, i] { shared.transfer(i); });
         fresh.flush();
-        f.expect(4, shared.transfers() == done + 100 && shared.sound(), "the child's items");
+        f.expect(4, shared.transfers() == done + 100 && shared.sound(), "not every item of the child has run");
         {
             const cmwq::freeze_guard own{cmwq::runtime::global()};
             fresh.post([&shared] { shared.transfer(1); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Operations on items and queues in a freeze: cancelling works, waits last until the thaw, settings take effect
-// afterwards.
+// Operations on items and queues in a freeze: items can be cancelled, waits last until the thaw, settings take effect
+// after the thaw.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
@@ -37,23 +37,23 @@ using timed_item = cmwq::delayed_work<std::function<void()>>;
 TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then waits for the thaw", "",
                         threaded_policies) {
     freezable_world<TestType> w;
-    std::vector<int> order; // timers of one CPU; plain: they are awaited one after the other
+    std::vector<int> order; // timers of one CPU; not atomic: the test waits for one after the other
     timed_item early{[&] { order.push_back(1); }}, late{[&] { order.push_back(2); }};
     w.q.queue_after_on(w.cpu, 10ms, early);
     w.rt.freeze();
-    CHECK(w.q.queue_after_on(w.cpu, 1h, late) == queue_status::queued); // queueing goes on
+    CHECK(w.q.queue_after_on(w.cpu, 1h, late) == queue_status::queued); // a freeze does not reject items
     w.clock.advance(10ms);
     w.let_start();
     CHECK(order.empty());
     CHECK(early.pending());
-    CHECK(w.rt.frozen()); // it does not count as active
+    CHECK(w.rt.frozen()); // the item does not count as active
     w.rt.thaw();
     early.flush();
     CHECK(order == std::vector{1});
-    CHECK(late.pending()); // at its time and not earlier
+    CHECK(late.pending()); // its time has not come yet
     w.rt.freeze();
     w.clock.advance(2h);
-    CHECK(w.q.modify(1h, late) == queue_status::modified); // back among the timers
+    CHECK(w.q.modify(1h, late) == queue_status::modified); // it is an armed timer again
     w.rt.thaw();
     w.let_start();
     CHECK(order == std::vector{1});
@@ -81,7 +81,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item that waits for the thaw can be cancelle
     CHECK(w.q.queue(stays) == queue_status::already_pending);
     disabled.enable();
     disabled_sync.enable();
-    CHECK(w.other.queue(cancelled_sync) == queue_status::queued); // elsewhere it may run
+    CHECK(w.other.queue(cancelled_sync) == queue_status::queued); // it may run on another queue
     cancelled_sync.flush();
     CHECK(wrong == 1);
     w.rt.thaw();
@@ -94,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item that waits for the thaw can be cancelle
 TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the thaw", "", threaded_policies) {
     using P = TestType;
     freezable_world<P> w;
-    cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait, which the dump shows
+    cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait; the dump shows these waits
     auto goes = std::make_unique<cmwq::workqueue<P>>(w.rt, freezable<P>(P::default_max_active, "goes"));
     item pending{[] {}};
     std::atomic<int> runs{0}, done{0};
@@ -119,7 +119,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the
     CHECK(done == 0);
     CHECK(runs == 0);
     CHECK(w.rt.frozen());
-    CHECK(w.q.post([] {}) == queue_status::rejected); // it drains
+    CHECK(w.q.post([] {}) == queue_status::rejected); // the queue drains
     w.rt.thaw();
     aside.flush();
     CHECK(done == 4);
@@ -133,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue in which no item wait
     freezable_world<P> w;
     std::atomic<int> runs{0};
     w.q.post([&] { ++runs; });
-    const cmwq::freeze_guard still{w.rt}; // it has finished, or it waits
+    const cmwq::freeze_guard still{w.rt}; // the item has finished, or it waits for the thaw
     item never{[] {}};
     CHECK_FALSE(never.flush());
     cmwq::workqueue<P> empty{w.rt, freezable<P>()};
@@ -154,12 +154,12 @@ TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw
     w.rt.freeze();
     w.q.post_on(w.cpu, [&] { ++runs; });
     w.q.queue_after(1h, armed);
-    w.q.queue(g.item); // once more, behind its own run
+    w.q.queue(g.item); // queued again, behind its own run
     std::size_t dropped = 0;
     std::thread shuts([&] { dropped = w.q.shutdown(cmwq::cancel_pending); });
     CHECK(eventually([&] { return !armed.pending() && !g.item.pending(); }));
     g.open();
-    shuts.join(); // frozen still
+    shuts.join(); // during the freeze
     CHECK(dropped == 4);
     CHECK(w.rt.frozen());
     w.rt.thaw();
@@ -169,7 +169,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw
     CHECK(w.q.post([] {}) == queue_status::rejected);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze counts after the thaw", "", limited_policies) {
+TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze takes effect after the thaw", "",
+                        limited_policies) {
     freezable_world<TestType> w(1);
     w.rt.freeze();
     std::counting_semaphore<> entered{0}, leave{0};
@@ -195,9 +196,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze counts afte
 TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
     using P = TestType;
     freezable_world<P> w(1);
-    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // in the new pools
+    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // uses the new pools
     std::atomic<int> started{0};
-    std::vector<int> order; // one at a time, because the pools take turns
+    std::vector<int> order; // not atomic: one item at a time, because the pools take turns
     std::atomic<int> nr{0};
     const auto queue_five = [&] {
         for (int i = 0; i < 5; ++i) {
@@ -230,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change d
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer goes on after the thaw", "",
+TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer continues after the thaw", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -250,7 +251,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer
     CHECK(s.rt.wait_frozen());
     other.post(count);
     other.flush();
-    CHECK(rescued == 1); // of the other queue
+    CHECK(rescued == 1); // the item of the other queue
     CHECK(q.stats().started == 1);
     s.rt.thaw();
     q.flush();

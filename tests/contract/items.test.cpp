@@ -32,7 +32,7 @@ public:
 
 private:
     void run() {
-        q_.queue(item_); // pending as well: the destructor cancels that instance
+        q_.queue(item_); // pending again: the destructor cancels that instance
         std::atomic<int>& e = ends_;
         delete this;
         ++e;
@@ -47,8 +47,9 @@ bool is_deadlock(const std::system_error& e) { return e.code() == std::errc::res
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("items: an item runs once for each time it was made pending and calls in between are one run",
-                        "", every_policy) {
+TEMPLATE_LIST_TEST_CASE(
+    "items: an item runs once for each time it becomes pending; calls while it is pending add no run", "",
+    every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
     cmwq::workqueue<P> other{"other"};
@@ -59,7 +60,7 @@ TEMPLATE_LIST_TEST_CASE("items: an item runs once for each time it was made pend
     g.hold(one, cpu);
     CHECK(one.queue_on(cpu, w) == queue_status::queued); // beyond the limit of 1: cannot start yet
     CHECK(one.queue_on(cpu, w) == queue_status::already_pending);
-    CHECK(other.queue(w) == queue_status::already_pending); // on whatever queue
+    CHECK(other.queue(w) == queue_status::already_pending); // also on another queue
     CHECK(w.pending());
     CHECK(w.busy());
     CHECK(runs == 0);
@@ -121,7 +122,7 @@ TEMPLATE_LIST_TEST_CASE("items: flush waits for the instance that was queued las
     cmwq::workqueue<P> q{"q"};
     gate<P> g;
     CHECK_FALSE(g.item.flush()); // never queued
-    // Whether the flush is early enough to see it run is a race; in one of the attempts it is.
+    // The flush may begin too late to see the item run. In one of the attempts it begins in time.
     bool waited = false;
     int round = 0;
     CHECK(eventually([&] {
@@ -185,7 +186,7 @@ TEMPLATE_LIST_TEST_CASE("items: a cancelled instance ends the flushes that wait 
         one.queue_on(first_cpu(), w);
         std::thread waiter([&] { w.flush(); });
         CHECK(w.cancel());
-        waiter.join(); // whether it came before or after the cancel
+        waiter.join(); // the flush may begin before or after the cancel
     }
     g.open();
 }
@@ -204,7 +205,7 @@ TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending no
     });
     // While it waits, no thread can queue the item.
     CHECK(eventually([&] { return q.queue(g.item) == queue_status::disabled; }));
-    CHECK(eventually([&] { return !g.item.pending(); })); // cancelled: otherwise it would run as soon as the gate opens
+    CHECK(eventually([&] { return !g.item.pending(); })); // cancelled; otherwise it would run when the gate opens
     CHECK_FALSE(returned);
     g.open();
     canceller.join();
@@ -256,7 +257,7 @@ TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance; en
     CHECK(w.enable());
 }
 
-TEMPLATE_LIST_TEST_CASE("items: enable without disable throws and changes nothing also if an instance is pending", "",
+TEMPLATE_LIST_TEST_CASE("items: enable without disable throws and changes nothing even if an instance is pending", "",
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
@@ -307,7 +308,7 @@ TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not
     q.queue(w);
     w.flush();
     CHECK(thrown == 5);
-    CHECK(q.queue(w) == queue_status::queued); // neither disabled nor draining
+    CHECK(q.queue(w) == queue_status::queued); // not disabled, and the queue does not drain
     w.flush();
     CHECK(thrown == 10);
 }
@@ -324,7 +325,7 @@ TEMPLATE_LIST_TEST_CASE("items: an item may destroy itself in its function", "",
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "items: a new item at the address of an item that has destroyed itself does not wait for that run", "",
+    "items: a new item at the address of an item that has destroyed itself does not wait for the old run", "",
     every_policy) {
     using P = TestType;
     using item = cmwq::work<std::function<void()>>;
@@ -338,7 +339,7 @@ TEMPLATE_LIST_TEST_CASE(
             gone.release();
             wait_in_item<P>(leave);
         };
-        auto keep = std::make_unique<std::function<void()>>(rest); // the closure itself goes with the item
+        auto keep = std::make_unique<std::function<void()>>(rest); // the closure is destroyed with the item
         first->~item();
         (*keep)();
     }};
@@ -349,11 +350,11 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_FALSE(second->busy());
     CHECK(q.queue_on(first_cpu(), *second) == queue_status::queued);
     if constexpr (runs_one_at_a_time<P>) {
-        // Its turn comes after the function of the first. A call that cancels it need not wait for that.
+        // The second item runs after the function of the first. A call that cancels it need not wait for that function.
         CHECK(second->cancel_sync());
         CHECK(runs == 0);
     } else {
-        second->flush(); // runs beside the function of the first
+        second->flush(); // it runs beside the function of the first
         CHECK(runs == 1);
     }
     second->~item();
@@ -390,10 +391,10 @@ TEMPLATE_LIST_TEST_CASE("items: the destructor of an item cancels it and waits f
     CHECK(runs == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: the run sees data written before queue(); model tests search the races of losing calls",
-                        "", every_policy) {
+// The model tests search the races of calls that find the item pending already.
+TEMPLATE_LIST_TEST_CASE("items: the run sees data that was written before queue()", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
-    int mailbox = 0; // plain: the item's order makes it visible
+    int mailbox = 0; // not atomic: queue() and flush() order the accesses
     std::atomic<int> seen{0};
     cmwq::work w{[&] { seen = mailbox; }};
     int wrong = 0;
@@ -408,7 +409,7 @@ TEMPLATE_LIST_TEST_CASE("items: the run sees data written before queue(); model 
     CHECK(wrong == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: this_work knows the item and the queue only inside of a run", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("items: this_work returns the item and the queue only during a run", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     CHECK(cmwq::this_work::current() == nullptr);
     CHECK(cmwq::this_work::queue() == nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The limits of queues that are not bound: max_active counts for the whole machine and is divided between its NUMA
-// nodes, and each node gets min_active at least. On a simulated machine of two nodes with two caches of four CPUs each.
+// nodes, and each node gets min_active at least. The machine is simulated: two nodes with two caches of four CPUs each.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -43,7 +43,7 @@ cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(a
     return o;
 }
 
-/// Items that stay until the test releases them.
+/// Items that run until the test releases them.
 template <class P>
 class crowd {
 public:
@@ -80,7 +80,7 @@ private:
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items_;
 };
 
-/// When it returns, the pools of those CPUs have looked at all items that were queued before.
+/// Returns after the pools of these attributes have accepted all items that were queued before.
 template <class P>
 void look_at_all(cmwq::runtime& rt, const attrs& a) {
     cmwq::options<P> o;
@@ -100,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each n
     for (unsigned cpu = 0; cpu < cpus_of_node; ++cpu) first.add(cpu, 3);
     CHECK(first.grows_to(4));
     look_at_all<TestType>(rt, q.attributes());
-    CHECK(first.inside() == 4); // the other half of the limit is the other node's
+    CHECK(first.inside() == 4); // the other node has the other half of the limit
     for (unsigned cpu = cpus_of_node; cpu < nr_cpus; ++cpu) second.add(cpu, 3);
     CHECK(second.grows_to(4));
     look_at_all<TestType>(rt, q.attributes());
@@ -117,7 +117,7 @@ TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each n
 TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share that is rounded up and never zero", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 CPUs and 2
+    const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 and 2 CPUs
     cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
     crowd<TestType> first(q), second(q);
     first.add(0, 10);
@@ -127,7 +127,7 @@ TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share tha
     look_at_all<TestType>(rt, a);
     CHECK(first.inside() == 5);
     CHECK(second.inside() == 2);
-    q.set_max_active(1); // 0.8 and 0.2
+    q.set_max_active(1); // shares of 0.8 and 0.2
     first.let_go(4);
     second.let_go(1);
     CHECK(eventually([&] { return q.stats().completed == 5; }));
@@ -168,7 +168,7 @@ TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is
     CHECK(given.min_active() == 12);
     given.set_max_active(5);
     CHECK(given.min_active() == 5);
-    given.set_max_active(100); // which does not change it back
+    given.set_max_active(100); // does not raise min_active again
     CHECK(given.min_active() == 5);
     given.set_min_active(100);
     CHECK(given.min_active() == 100);
@@ -223,7 +223,7 @@ TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every po
     second.let_go(14);
     CHECK(eventually([&] { return q.stats().completed == 28; }));
     look_at_all<TestType>(rt, q.attributes());
-    CHECK(q.stats().started == 32); // two on each node are left, so none has begun
+    CHECK(q.stats().started == 32); // two items run on each node, so no other item has started
     first.let_go();
     CHECK(eventually([&] { return q.stats().started == 33; }));
     first.let_go(17);
@@ -280,7 +280,7 @@ TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becom
     crowd<TestType> holder(q);
     holder.add(0);
     CHECK(holder.grows_to(1));
-    std::vector<int> order; // plain: one at a time
+    std::vector<int> order; // not atomic: one item runs at a time
     constexpr int many = 50;
     for (const unsigned cpu : {1u, 6u}) {
         for (int i = 0; i < many; ++i) q.post_on(cpu, [&order, cpu] { order.push_back(cpu < 4 ? 1 : -1); });
@@ -336,8 +336,9 @@ TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled o
     CHECK(runs == 11);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a slot is not lost if the item of its new pool is cancelled at that moment", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "limits: a slot is not lost if it goes to a pool whose waiting item is cancelled at that moment", "",
+    parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
     std::atomic<int> started{0}, go{0}, runs{0};
@@ -351,9 +352,9 @@ TEMPLATE_LIST_TEST_CASE("limits: a slot is not lost if the item of its new pool 
     bool all_done = true;
     for (int round = 1; round <= 5000 && all_done; ++round) {
         q.queue_on(0, first);
-        all_done = eventually([&] { return started == round; }); // fails if the only slot is gone
+        all_done = eventually([&] { return started == round; }); // fails if the only slot is lost
         q.queue_on(5, second);
-        if (r.one_in(2)) static_cast<void>(q.stats()); // sees the second one accepted, or not
+        if (r.one_in(2)) static_cast<void>(q.stats()); // sometimes changes the timing
         go = round;
         stress::burn(r.below(300));
         if (second.cancel()) ++cancelled;
@@ -373,7 +374,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     cmwq::workqueue<P> q{rt, limits<P>(8, 1, by_cache)};
     stress::complaints complaints;
 
-    // The largest number of active items. It is raised before a change that allows more, and lowered after a change
+    // The allowed number of active items. It is raised before a change that allows more. It is lowered after a change
     // that allows less, when all items that were queued before that change have run.
     std::atomic<unsigned> allowed{8}, allowed_on_node{4};
     std::atomic<unsigned> inside{0}, inside_node[2] = {};
@@ -416,7 +417,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
                 switch (r.below(8)) {
                 case 0: note(home == 2 ? q.queue(*i.work) : q.queue_on(cpu, *i.work)); break;
                 case 1:
-                    // Only a hint: items that must stay on their node do not use it.
+                    // The node is only a hint, so items that must stay on their node do not use this call.
                     note(home == 2 ? q.queue_on_node(static_cast<unsigned>(r.below(2)), *i.work)
                                    : q.queue_on(cpu, *i.work));
                     break;
@@ -453,7 +454,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
         }
         max = new_max, min = new_min;
         const unsigned on_node = spans ? max : share(), all = spans ? max : 2 * share();
-        // While pools are exchanged, the items that still run in the old ones come on top.
+        // While pools are replaced, the items that still run in the old pools count in addition.
         allowed = before + all;
         allowed_on_node = before_on_node + on_node;
         if (wanted != nullptr) {
@@ -467,7 +468,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
         }
         allowed = all;
         allowed_on_node = on_node;
-        for (int i = 0; i < 10; ++i) q.flush(); // let it run within these for a while
+        for (int i = 0; i < 10; ++i) q.flush(); // the load runs with these limits for a while
         ++rounds;
     }
     stop = true;
@@ -510,7 +511,7 @@ TEMPLATE_LIST_TEST_CASE(
         CHECK(where([&] { return q.queue_on_node(0, w); }) == first);
         CHECK(where([&] { return q.queue_on_node(1, w); }) == second);
     }
-    // A node on which the queue has no CPU: it cannot follow the hint.
+    // The queue has no CPU on node 1 now, so it cannot follow the hint.
     q.apply(attrs{}.cpus(cpuset::range(0, 8)));
     CHECK(q.queue_on_node(1, w) == queue_status::queued);
     w.flush();

@@ -20,8 +20,8 @@
 
 namespace cmwq_test {
 
-/// Runs in a child, in which nothing else starts a thread. After `tighten()` the system makes no further thread, after
-/// `lift()` it does again. Returns the exit status of the child: a bit for each kind of failure.
+/// Runs in a child, in which no other code starts a thread. After `tighten()` the system makes no further thread; after
+/// `lift()` it makes threads again. Returns the exit status of the child: a bit for each kind of failure.
 template <class P, class Tighten, class Lift>
 int check_without_threads(Tighten tighten, Lift lift) {
     using kind = cmwq::event::kind;
@@ -57,28 +57,28 @@ int check_without_threads(Tighten tighten, Lift lift) {
     }
     helped.flush();
     f.expect(2, runs == many, "not all items have run");
-    f.expect(2, rescued == many, "not all on the rescuer");
+    f.expect(2, rescued == many, "not all items have run on the rescuer");
     f.expect(4, rt.stats().threads == 0 && rt.stats().peak_threads == 0, "there is a worker");
-    f.expect(4, plain_runs == 0, "an item without rescuer has run");
-    // By the manager thread, which may be later than the rescuer.
+    f.expect(4, plain_runs == 0, "an item of a queue without a rescuer has run");
+    // The manager thread makes the report, possibly later than the runs on the rescuer.
     f.expect(8, eventually([&] { return events.count(kind::no_thread) != 0; }), "the refusal is not reported");
     f.expect(8, events.count(kind::no_thread) == 1, "the refusal is reported too often");
     f.expect(8, events.last(kind::no_thread).error == EAGAIN, "it is reported with another error");
     lift();
     plain.flush();
-    f.expect(16, plain_runs == many / 10, "not all items without rescuer have run");
-    f.expect(16, rt.stats().threads > 0, "without a worker");
+    f.expect(16, plain_runs == many / 10, "not all items of the queue without a rescuer have run");
+    f.expect(16, rt.stats().threads > 0, "there is no worker");
     helped.post([&] { ++runs; });
     helped.flush();
-    f.expect(32, runs == many + 1, "it does not go on");
+    f.expect(32, runs == many + 1, "the queue does not continue");
     return f.wrong();
 }
 
-/// The body's result in the child if it cannot prepare the process, for want of a right.
+/// The result of the body in the child if the process lacks a right that the preparation needs.
 inline constexpr int not_permitted = 64;
 
-/// Runs the body in a child, for at most 60 s, and checks that it returns zero. If it returns `not_permitted`, says why
-/// the case is skipped.
+/// Runs the body in a child, for at most 60 s, and checks that it returns zero. If it returns `not_permitted`, prints
+/// the reason why the case is skipped.
 template <class Body>
 void check_in_child_or_skip(Body body, const char* why_skipped) {
     const outcome o = in_child(body, 60);

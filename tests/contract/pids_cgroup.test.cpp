@@ -26,7 +26,7 @@ std::string content_of(const fs::path& file) {
     return text;
 }
 
-/// A cgroup of its own below one that has the controller; `why_not` says why there is none.
+/// A new cgroup below a cgroup that has the controller. `why_not`: the reason if there is none.
 class pids_cgroup {
 public:
     pids_cgroup() {
@@ -37,8 +37,8 @@ public:
             const bool v2 =
                 type == "cgroup2" && content_of(at + "/cgroup.controllers").find("pids") != std::string::npos;
             if (!v1 && !v2) continue;
-            // A cgroup of version 2 hands its controllers down. The root of a cgroup namespace without them is of no
-            // use.
+            // A cgroup of version 2 must pass its controllers on to its children. The root of a cgroup namespace that
+            // has no controllers cannot be used.
             if (v2) write_to(at + "/cgroup.subtree_control", "+pids");
             const fs::path mine = fs::path(at) / ("cmwq_test_" + std::to_string(::getpid()));
             std::error_code failed;
@@ -49,7 +49,7 @@ public:
             }
             path_ = mine;
             if (fs::exists(mine / "pids.max")) return;
-            why_not = at + " does not hand pids down";
+            why_not = at + " does not pass the controller pids on";
             remove();
         }
         if (why_not.empty()) why_not = "no cgroup with the controller pids is mounted";
@@ -68,7 +68,7 @@ public:
 private:
     void remove() {
         if (path_.empty()) return;
-        // The last process may be listed for a moment after it has been waited for.
+        // The last process may be listed for a moment after the wait for it.
         static_cast<void>(cmwq_test::eventually([this] { return ::rmdir(path_.c_str()) == 0; }));
         path_.clear();
     }

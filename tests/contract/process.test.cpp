@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Events of the whole process: fork(), an exception without a handler, a runtime that ends before its queues. Each case
-// is a forked child whose exit status says what it saw.
+// runs in a forked child, whose exit status contains its findings.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -75,7 +75,7 @@ TEMPLATE_LIST_TEST_CASE(
         int answer = 0;
         cmwq::work w{[&] { answer = 42; }};
         expect(16, fresh.queue(w) == queue_status::queued && (w.flush(), answer == 42));
-        expect(32, fresh.queue(idle) == queue_status::queued); // an idle item of the parent is an item
+        expect(32, fresh.queue(idle) == queue_status::queued); // an idle item of the parent can be used
         idle.flush();
         expect(64, &cmwq::system_wq() != system && cmwq::system_wq().queue(w) == queue_status::queued);
         w.flush();
@@ -83,7 +83,7 @@ TEMPLATE_LIST_TEST_CASE(
         expect(128, fresh.queue_after(1h, armed) == queue_status::queued && armed.cancel() && !armed.pending() &&
                         fresh.queue(armed) == queue_status::queued);
         armed.flush();
-        // The parent's runtime takes queues, and they accept nothing.
+        // New queues of the parent's runtime can be made, but they accept no item.
         cmwq::workqueue<P> late{parent_runtime, "late"};
         expect(128, late.queue(idle) == queue_status::rejected && parent_runtime.stats().threads == 0);
         return wrong;
@@ -91,7 +91,7 @@ TEMPLATE_LIST_TEST_CASE(
     INFO(o.stderr_text);
     CHECK(o.exited_with(0));
 
-    g.open(); // the parent goes on as before
+    g.open(); // the parent continues as before
     running.flush();
     CHECK(q.queue(idle) == queue_status::queued);
     idle.flush();
@@ -100,7 +100,7 @@ TEMPLATE_LIST_TEST_CASE(
 
 TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
     using P = TestType;
-    const outcome o = in_child([] { // a child of its own, which owns the objects
+    const outcome o = in_child([] { // a separate child, which owns the objects
         auto* rt = new cmwq::runtime;
         auto* q = new cmwq::workqueue<P>(*rt, "parent");
         std::binary_semaphore entered{0};
@@ -133,7 +133,7 @@ TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it
 
 namespace {
 
-/// The global runtime of a child with that environment. The parent has used its own one.
+/// Runs `body` in a child in which CMWQ has that value. The parent has used its own global runtime before.
 template <class F>
 outcome with_environment(const char* text, F body) {
     static_cast<void>(cmwq::runtime::global());
@@ -169,10 +169,10 @@ TEST_CASE("process: the global runtime has the options set before its first use;
     const outcome o = with_environment(nullptr, [](findings& f) {
         const unsigned cpu = *runtime{}.cpus().begin();
         runtime::configure_global({.default_scope = affinity_scope::smt});
-        f.expect(1, !refusal([] { runtime::configure_global({.cache_shard_size = 0}); }).empty(), "accepted");
-        f.expect(1, !refusal([] { runtime::configure_global({.watchdog = -1ns}); }).empty(), "accepted");
+        f.expect(1, !refusal([] { runtime::configure_global({.cache_shard_size = 0}); }).empty(), "not refused");
+        f.expect(1, !refusal([] { runtime::configure_global({.watchdog = -1ns}); }).empty(), "not refused");
         runtime::configure_global({.cpus = {cpu}, .default_scope = affinity_scope::numa, .power_efficient = true});
-        f.expect(2, runtime{}.default_scope() == cmwq::default_affinity_scope, "not for runtimes of one's own");
+        f.expect(2, runtime{}.default_scope() == cmwq::default_affinity_scope, "the options apply to another runtime");
         f.expect(4, runtime::global().default_scope() == affinity_scope::numa, "scope");
         f.expect(4, runtime::global().cpus() == cmwq::cpuset{cpu}, "CPUs");
         bool too_late = false;
@@ -182,7 +182,7 @@ TEST_CASE("process: the global runtime has the options set before its first use;
         } catch (const std::logic_error& e) {
             too_late = std::string(e.what()).find("configure_global()") != std::string::npos;
         }
-        f.expect(8, too_late, "too late");
+        f.expect(8, too_late, "a late call is not refused");
         f.expect(8, runtime::global().default_scope() == affinity_scope::numa, "scope, afterwards");
         for (cmwq::system_workqueue* q :
              {&cmwq::system_power_efficient_wq(), &cmwq::system_freezable_power_efficient_wq(), &cmwq::system_wq()}) {
@@ -190,9 +190,9 @@ TEST_CASE("process: the global runtime has the options set before its first use;
             cmwq::work look{[&] { pool = this_pool(); }};
             q->queue(look);
             look.flush();
-            f.expect(16, pool.starts_with("cmwq/u") == (q != &cmwq::system_wq()), pool.c_str()); // elastic, or not
+            f.expect(16, pool.starts_with("cmwq/u") == (q != &cmwq::system_wq()), pool.c_str()); // elastic or bound
         }
-        const outcome child = in_child([] { // which has the options of its parent until it sets its own
+        const outcome child = in_child([] { // it has the options of its parent until it sets its own
             const bool inherited = runtime::global().default_scope() == affinity_scope::numa;
             const outcome grandchild = in_child([] {
                 runtime::configure_global({.default_scope = affinity_scope::cpu});
@@ -221,7 +221,7 @@ TEST_CASE("process: CMWQ overrides the options of the program for the global run
     CHECK(with_environment("", [](findings&) { static_cast<void>(runtime::global()); }).exited_with(0));
 }
 
-TEST_CASE("process: with a wrong text in CMWQ a first use throws and makes nothing; the next use tries again") {
+TEST_CASE("process: if the variable CMWQ is invalid the first use throws and makes nothing; the next use tries again") {
     const outcome o = with_environment("default_scope=numa,wachdog=10s", [](findings& f) {
         const auto good = [](const std::string& what) {
             return what.find("CMWQ") != std::string::npos && what.find("'wachdog=10s'") != std::string::npos &&
@@ -240,14 +240,14 @@ TEST_CASE("process: with a wrong text in CMWQ a first use throws and makes nothi
         const std::string what = refusal([] { static_cast<void>(runtime::global()); });
         f.expect(16, what.find("CPUs 60000") != std::string::npos && what.find("'cpus=60000'") != std::string::npos,
                  what.c_str());
-        runtime::configure_global({.default_scope = affinity_scope::smt}); // it has not been made yet
+        runtime::configure_global({.default_scope = affinity_scope::smt}); // there is no global runtime yet
         ::unsetenv("CMWQ");
         f.expect(32, runtime::global().default_scope() == affinity_scope::smt, "afterwards");
         std::atomic<bool> ran{false};
         cmwq::work w{[&] { ran = true; }};
         cmwq::system_wq().queue(w);
         w.flush();
-        f.expect(64, ran, "a queue");
+        f.expect(64, ran, "the item has not run");
     });
     INFO(o.stderr_text);
     CHECK(o.exited_with(0));
@@ -261,7 +261,7 @@ TEST_CASE("hidden: with rights of another user", "[.]") {
 
 TEST_CASE("process: a program that runs with the rights of another user ignores CMWQ") {
     if (::geteuid() != 0) {
-        std::puts("not looked at: only root can make such a program");
+        std::puts("not checked: only root can make such a program");
         return;
     }
     const temporary_folder folder;
@@ -276,7 +276,7 @@ TEST_CASE("process: a program that runs with the rights of another user ignores 
         return 5;
     });
     INFO(o.stderr_text);
-    if (o.exited_with(3)) std::puts("not looked at: this file system gives no such rights");
+    if (o.exited_with(3)) std::puts("not checked: this file system gives no such rights");
     else CHECK(o.exited_with(0));
 }
 
@@ -305,7 +305,7 @@ TEST_CASE("process: a runtime destroyed before its queue terminates the program 
     CHECK(o.stderr_text.find("\"forgotten\"") != std::string::npos);
 }
 
-TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and its threads give theirs back") {
+TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and its threads close theirs") {
     const auto nr_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                              std::filesystem::directory_iterator());
@@ -326,17 +326,17 @@ TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and it
         {
             cmwq::workqueue<cmwq::elastic> q{rt, "elastic"};
             on_each_cpu(q);
-            f.expect(2, nr_descriptors() > before, "none is kept");
-            f.expect(4, nr_descriptors() <= before + 16, "elastic: too many");
+            f.expect(2, nr_descriptors() > before, "no descriptor is kept open");
+            f.expect(4, nr_descriptors() <= before + 16, "the elastic queue keeps too many open");
         }
-        f.expect(8, eventually([&] { return nr_descriptors() == before; }), "not given back");
+        f.expect(8, eventually([&] { return nr_descriptors() == before; }), "not all descriptors are closed");
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
         cmwq::workqueue<cmwq::elastic> again{rt, "again"};
         on_each_cpu(bound);
         on_each_cpu(high);
         on_each_cpu(again);
-        f.expect(16, nr_descriptors() <= before + 16, "all: too many");
+        f.expect(16, nr_descriptors() <= before + 16, "all queues together keep too many open");
         for (int i = 0; i < 200; ++i)
             f.expect(32, ::open("/dev/null", O_RDONLY) >= 0, "the program cannot open a file");
         return f.wrong();
@@ -345,7 +345,7 @@ TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and it
     CHECK(o.exited_with(0));
 }
 
-TEST_CASE("process: the program may exit while items run and are pending") {
+TEST_CASE("process: the program may exit while some items run and others are pending") {
     const outcome o = in_child([] {
         static cmwq::workqueue<>* const q = new cmwq::workqueue<>("immortal");
         static std::binary_semaphore entered{0}, never{0};

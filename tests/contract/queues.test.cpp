@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The promises of every queue: limits, order, flush, drain, its destructor.
+// The promises of every queue: limits, order, flush, drain, destruction.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -28,7 +28,7 @@ using namespace cmwq_test;
 
 namespace {
 
-// While it lives, an item of the queue runs.
+// An item of the queue runs during the lifetime of this object.
 template <class P>
 class occupied {
 public:
@@ -62,23 +62,23 @@ TEMPLATE_LIST_TEST_CASE("queues: items queued on a CPU run in queueing order if 
                         every_policy) {
     using P = TestType;
     cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    std::vector<int> order; // plain: one at a time
+    std::vector<int> order; // not atomic: one item runs at a time
     for (int i = 0; i < 1000; ++i) one.post_on(first_cpu(), [&order, i] { order.push_back(i); });
     one.flush();
     REQUIRE(order.size() == 1000);
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-// Two queues of each policy on one CPU: they share a pool.
+// The two queues have the same policy and use one CPU, so they share a pool.
 TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
                         threaded_policies) {
     using P = TestType;
     const unsigned limit = GENERATE(1u, 16u);
     // In a pool that runs several items, the worker that has taken the item may lose its CPU, or be delayed by a fault,
-    // while other workers go on.
+    // while other workers continue.
     constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
     constexpr int meanwhile = one_by_one ? 0 : 2000;
-    // Nor does an item start here beside one that is overdue, or keeps its CPU for long, or seems to be blocked.
+    // These settings exclude that an item starts beside one that is overdue, or is a CPU hog, or seems to be blocked.
     const cmwq_test::without_naps no_naps;
     const cmwq_test::without_clock_jumps no_jumps;
     cmwq::runtime rt{{.cpus = {first_cpu()}, .cpu_hog_threshold = {}, .overdue_after = {}}};
@@ -96,7 +96,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue b
     CHECK(eventually([&] { return started > 0; }));
     cmwq::work last{[] {}};
     busy.queue(last);
-    CHECK(last.cancel()); // it was found, so all items queued before it wait for the limit by now
+    CHECK(last.cancel()); // the pool has accepted it, so all items queued before wait at the limit now
     int seen = 0;
     cmwq::work item{[&] { seen = started; }};
     other.queue(item);
@@ -131,7 +131,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(inside == 3);
     q.set_max_active(2);
     CHECK(inside == 3);
-    leave.release(); // two are left, so none starts
+    leave.release(); // two items are left, so no other item starts
     CHECK(eventually([&] { return q.stats().completed == 1; }));
     CHECK(q.stats().started == 3);
     leave.release(4);
@@ -156,8 +156,7 @@ TEMPLATE_LIST_TEST_CASE("queues: an impossible max_active is refused by the call
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: a limit that belongs to the promise of the policy cannot be changed", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: a limit that is fixed by the policy cannot be changed", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
     cmwq::workqueue_base& base = q;
@@ -190,7 +189,7 @@ TEMPLATE_LIST_TEST_CASE("queues: a constructor that fails leaves the exception h
     CHECK(counted.use_count() == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name and without one it has the name of its policy", "",
+TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name; a queue without a name has the name of its policy", "",
                         every_policy) {
     const std::string name(200, 'n');
     cmwq::workqueue<TestType> q{name};
@@ -199,8 +198,8 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name and without one it
     CHECK(nameless.name() == TestType::name);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: flush covers all items queued before including waiting ones on every CPU", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: flush covers all items that were queued before on every CPU including waiting items",
+                        "", every_policy) {
     cmwq::workqueue<TestType> q{at_most<TestType>(2, "q")};
     const int expected = 20 * static_cast<int>(cmwq::runtime::global().cpus().size());
     for (int round = 0; round < 20; ++round) {
@@ -222,13 +221,14 @@ TEMPLATE_LIST_TEST_CASE("queues: flush does not wait for items that are queued l
         if (!stop) q.queue(self);
     }};
     q.queue(self);
-    for (int i = 0; i < 100; ++i) q.flush(); // would never return if it did
+    for (int i = 0; i < 100; ++i) q.flush(); // would never return if it waited for later items
     stop = true;
     q.drain();
     CHECK(runs > 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: more threads may flush at once than there are colors", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: the number of threads that flush at once may exceed the number of colors", "",
+                        every_policy) {
     cmwq::workqueue<TestType> q{at_most<TestType>(4, "q")};
     std::atomic<int> failures{0};
     std::vector<std::thread> flushers;
@@ -273,14 +273,14 @@ TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other
         accepted += s == queue_status::queued ? 1 : 0;
         return s == queue_status::rejected;
     }));
-    CHECK(q.post([&] { ++foreign; }) == queue_status::rejected); // and its closure is gone
+    CHECK(q.post([&] { ++foreign; }) == queue_status::rejected); // and its closure is destroyed
     leave.release();
     drainer.join();
     CHECK(chained == 10);
     CHECK(refused == 0);
-    CHECK(foreign <= accepted); // some calls before the drain were one run
+    CHECK(foreign <= accepted); // several calls before the drain may have led to one run
     CHECK_FALSE(stranger.pending());
-    CHECK(q.queue(stranger) == queue_status::queued); // open again
+    CHECK(q.queue(stranger) == queue_status::queued); // after the drain it accepts items again
     q.flush();
 }
 
@@ -322,7 +322,7 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run an
         destroyed = true;
     });
     cmwq::work w{[] {}};
-    // Its item still runs, so the queue exists.
+    // An item of the queue still runs, so the queue still exists.
     CHECK(eventually([&] { return alive.queue(w) == queue_status::rejected; }));
     CHECK_FALSE(destroyed);
     CHECK(other.queue(w) != queue_status::rejected); // the item can be used as before
@@ -379,7 +379,7 @@ TEMPLATE_LIST_TEST_CASE("queues: async on a queue that rejects returns a future 
     drainer.join();
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and the worker goes on", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and the worker continues", "", every_policy) {
     std::atomic<int> caught{0}, ran{0};
     cmwq::options<TestType> o;
     o.on_exception = [&](std::exception_ptr e) {
@@ -465,7 +465,7 @@ TEST_CASE("queues: queue() from a CPU outside of the runtime runs the item on a 
     CHECK(elsewhere == 0);
 }
 
-TEST_CASE("queues: an item never runs twice at once; not even if its pool with many ended workers is exchanged") {
+TEST_CASE("queues: an item never runs twice at once even if a pool whose workers have mostly ended is replaced") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds{1}}};
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 200}};
     std::atomic<unsigned> inside{0};

@@ -33,7 +33,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// Queues items until a worker runs one: then there are workers.
+/// Queues items until a worker runs one of them. Returns whether that happens.
 template <class P>
 bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
     return eventually([&] {
@@ -47,7 +47,7 @@ bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker though some of them block", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker although some of them block", "",
                         threaded_policies) {
     using P = TestType;
     constexpr int many = 1000, nr_blocking = 20;
@@ -57,7 +57,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker 
 
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> on_rescuer{0}, inside{0}, crowded{0};
-    std::vector<std::vector<int>> order(s.cpus.size()); // written by one thread, or this finds out
+    std::vector<std::vector<int>> order(s.cpus.size()); // not atomic: one thread writes
     std::vector<std::unique_ptr<item>> items;
     for (int i = 0; i < many; ++i) {
         items.push_back(std::make_unique<item>([&, i] {
@@ -98,8 +98,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker 
     CHECK(s.events.count(kind::thread_limit) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue up to the length of a thread name", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "rescue: the name of the rescuer contains the name of its queue up to the length of a thread name", "",
+    threaded_policies) {
     using P = TestType;
     for (const auto& [queue, thread] :
          {std::pair{"disk", "cmwq/R:disk"}, {"12345678", "cmwq/R:12345678"}, {"a longer name", "cmwq/R:a longer"}}) {
@@ -114,8 +115,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: the thread has the name of its queue up to the 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the idle or running rescuer keeps to the CPUs of its queue; also after a change", "",
-                        keyed_policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "rescue: the idle or running rescuer stays on the CPUs of its queue; also after a change of these CPUs", "",
+    keyed_policies) {
     using P = TestType;
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
@@ -127,7 +129,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the idle or running rescuer keeps to the CPUs o
             return threads.size() == 1 && threads[0].second == cpus;
         });
     };
-    const auto rescued_on = [&] { // the pools are new ones, without a thread
+    const auto rescued_on = [&] { // the pools are new and have no thread
         cmwq::cpuset cpus;
         bool on_rescuer = false;
         item w{[&] {
@@ -154,7 +156,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the idle or running rescuer keeps to the CPUs o
     CHECK(rescued_on() == first);
 }
 
-TEST_CASE("rescue: the rescuer of a bound queue is bound to the CPU whose items it runs and then to none") {
+TEST_CASE("rescue: the rescuer of a bound queue is bound to a CPU only while it runs the items of that CPU") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     std::unique_ptr<cmwq::workqueue<>> q;
@@ -181,8 +183,9 @@ TEST_CASE("rescue: the rescuer of a bound queue is bound to the CPU whose items 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: all items of an ordered queue run in order on whatever CPU they were queued", "",
-                        std::tuple<cmwq::ordered>) {
+TEMPLATE_LIST_TEST_CASE(
+    "rescue: all items of an ordered queue run in order although they were queued on different CPUs", "",
+    std::tuple<cmwq::ordered>) {
     scarce_runtime s;
     cmwq::workqueue<TestType> q{s.rt, with_rescuer<TestType>()};
     s.threads.refuse();
@@ -190,7 +193,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: all items of an ordered queue run in order on w
     for (int i = 0; i < 300; ++i) {
         q.post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&order, i, &s] {
             order.push_back(i);
-            if (i == 100) s.threads.allow(); // rescuer and workers take turns from here on
+            if (i == 100) s.threads.allow(); // from here on the rescuer and workers alternate
             if (i == 200) s.threads.refuse();
         });
     }
@@ -199,7 +202,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: all items of an ordered queue run in order on w
     for (int i = 0; i < 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and goes on later", "",
+TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and continues later", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -217,7 +220,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
     }
     with.flush();
     CHECK(other == 100);
-    CHECK(plain == 0); // although they were first
+    CHECK(plain == 0); // although these items were queued first
     CHECK(without.stats().started == 0);
     CHECK(s.events.count(kind::no_thread) == 1);
     s.threads.allow();
@@ -256,8 +259,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no ot
     stays.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back and comes when they are blocked", "",
-                        threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available again and returns when they are blocked",
+                        "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
@@ -294,13 +297,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer leaves when workers are back and co
         for (unsigned i = 0; i < all; ++i) entered.acquire();
         if (held == static_cast<int>(all)) {
             const auto third = run(100);
-            // Unless one more worker was just being made, which then runs them.
+            // If one more worker is just being made, that worker runs them.
             CHECK(eventually([&] { return third() == 100 || s.rt.stats().threads > all; }));
         }
         leave.release(all);
         q.flush();
         CHECK(held > 0);
-        CHECK(s.events.count(kind::rescued) == 1); // it is reported once
+        CHECK(s.events.count(kind::rescued) == 1); // only one report
     }
 }
 
@@ -333,7 +336,7 @@ TEST_CASE("rescue: endless items in one pool do not keep the rescuer from anothe
     running.acquire();
     q.queue_on(s.cpus[1], other);
     CHECK(eventually([&] { return other_ran.load(); }));
-    other_ran = true; // for the end of a failed test
+    other_ran = true; // ends the endless items of a failed test
     q.flush();
     CHECK(!endless.busy());
 }
@@ -344,7 +347,7 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
     s.threads.refuse();
     constexpr int many = 200;
-    std::vector<int> places; // one thread writes
+    std::vector<int> places; // not atomic: only the rescuer writes
     std::counting_semaphore<> entered{0}, leave{0};
     // The rescuer stays in one pool until the other pool has called it.
     for (int c = 0; c < 2; ++c) {
@@ -360,13 +363,13 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
         }
     }
     leave.release();
-    entered.acquire(); // the first pool had to be left for this, or was done
+    entered.acquire(); // the rescuer has left the first pool, or has run all its items
     const auto before = places.size();
     leave.release();
     q.flush();
     REQUIRE(places.size() == 2 * many);
     CHECK(s.rt.stats().items_rescued == 2 * many + 2);
-    // The first stay may be longer, until the other pool has called. After that they take turns.
+    // The first stay may be longer, until the other pool calls the rescuer. After that the pools take turns.
     int longest = 0, stay = 0, left_of[2] = {many, many};
     for (std::size_t i = 0; i < places.size(); ++i) {
         stay = i > before && places[i] == places[i - 1] ? stay + 1 : 1;
@@ -376,8 +379,9 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     CHECK(longest <= 16);
 }
 
-// The manager thread tries again within a millisecond or so, unless it gets no CPU: therefore there are several attempts.
-TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
+// The manager thread tries again after about a millisecond, unless it gets no CPU. Therefore the test has several
+// attempts.
+TEST_CASE("rescue: a short refusal of threads calls no rescuer; also if the rescuer was called before") {
     const bool rescued_before = GENERATE(false, true);
     bool patient = false;
     for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
@@ -395,19 +399,19 @@ TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
         };
         if (rescued_before) {
             threads.refuse();
-            hold(); // on the rescuer
+            hold(); // runs on the rescuer
             threads.allow();
-            hold(); // on a worker, which has caused a second one to be made
+            hold(); // runs on a worker, which causes a second worker to be made
             leave.release(2);
             q.flush();
             threads.refuse(2);
             hold();
-            hold(); // on the second one; the first refusal: there is no spare
+            hold(); // runs on the second worker; its spare is the first refusal
         } else {
             threads.refuse(1);
         }
         const std::uint64_t before = rt.stats().items_rescued;
-        hold(); // refused once
+        hold(); // its thread is refused once
         patient = rt.stats().items_rescued == before && threads.refusals_left() == 0;
         leave.release(3);
         q.flush();
@@ -417,14 +421,14 @@ TEST_CASE("rescue: a short refusal calls no rescuer the first time or later") {
 
 namespace {
 
-/// Timers of 1 ms, one after the other, on a pool that has its workers.
+/// Timers of 1 ms, one after the other, on a pool that already has its workers.
 class beat {
 public:
     explicit beat(cmwq::runtime& rt) : q_(rt, {.name = "beat", .priority = cmwq::priority::high}) {
         q_.post_on(first_cpu(), [] {});
         q_.flush();
     }
-    /// Whether `n` of them fire.
+    /// Returns whether `n` timers fire.
     bool goes_on(int n = 5) {
         nr_ = 0;
         for (int i = 0; i < n; ++i) {
@@ -442,7 +446,7 @@ private:
 
 } // namespace
 
-// The kernel has its rescuers for this case: the start of a thread does not fail but takes long.
+// The rescuers of the kernel exist for this case: the start of a thread does not fail but takes a long time.
 TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
                         threaded_policies) {
     using P = TestType;
@@ -459,7 +463,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the s
     std::atomic<int> rescued{0};
     const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };
     for (int i = 0; i < 10; ++i) first.post_on(first_cpu(), count);
-    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // and no other thread can make threads
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // the only thread that makes threads is stalled
     for (int i = 0; i < 10; ++i) second.post(count);
     CHECK(timers.goes_on());
     CHECK(eventually([&] { return rescued == 20; }));
@@ -484,7 +488,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a worker whose spare takes seconds to start del
     threads.stall();
     std::counting_semaphore<> leave{0};
     std::atomic<int> entered{0}, rescued{0};
-    for (int i = 0; i < 3; ++i) { // one for each worker that there may be, and one for the rescuer
+    for (int i = 0; i < 3; ++i) { // one for each possible worker, and one for the rescuer
         q.post_on(first_cpu(), [&] {
             ++entered;
             rescued += cmwq::this_work::on_rescuer() ? 1 : 0;

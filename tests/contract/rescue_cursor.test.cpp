@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rescuer finds the items of its queue among many others without a new look at those for each item. The test counts
-// steps instead of measuring time: in this program the step from one item of a list to the next counts itself.
+// A rescuer finds the items of its queue among many others and does not search the others again for each item. The test
+// counts steps instead of time: in this program the function that goes to the next item of a list counts its calls.
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 
 #include <atomic>
@@ -55,7 +55,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer looks once at the items of other qu
         foreign.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, wide(cmwq::options<P>{.name = "foreign"})));
     }
     s.threads.refuse();
-    gate<P> stays; // the list fills up behind it
+    gate<P> stays; // the list grows behind its item
     stays.hold(with, s.cpus[0]);
     std::atomic<int> own{0}, others{0};
     for (int i = 0; i < nr_foreign; ++i) {
@@ -63,20 +63,20 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer looks once at the items of other qu
     }
     cmwq::work last{[] {}};
     foreign.back()->queue_on(s.cpus[0], last);
-    gate<P> found; // the first of its own
+    gate<P> found; // the first item of the queue with a rescuer
     with.queue_on(s.cpus[0], found.item);
     for (int i = 0; i < nr_own; ++i) with.post_on(s.cpus[0], [&] { ++own; });
     const std::uint64_t before = nr_steps;
     stays.open();
     CHECK(eventually([&] { return found.runs == 1; }));
-    CHECK(last.cancel()); // the item up to which it has looked
+    CHECK(last.cancel()); // the last item that the rescuer has searched
     found.open();
     with.flush();
     const std::uint64_t steps = nr_steps - before;
     CHECK(own == nr_own);
     CHECK(others == 0);
     CAPTURE(steps);
-    CHECK(steps >= nr_foreign); // it counts
+    CHECK(steps >= nr_foreign); // the count works
     CHECK(steps < 3 * nr_foreign / 2);
     s.threads.allow();
     for (const auto& q : foreign) q->drain();
@@ -84,7 +84,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer looks once at the items of other qu
 }
 
 TEST_CASE("rescue: removal of an item in front does not hide another item") {
-    // The rescuer remembers an item as the end of its look; that item is cancelled, and the one before it, too.
+    // The rescuer remembers the item at which its search has ended. That item and the one before it are cancelled.
     using item = cmwq::work<std::function<void()>>;
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()}, other{s.rt, "other"};
@@ -99,7 +99,7 @@ TEST_CASE("rescue: removal of an item in front does not hide another item") {
     for (std::size_t i = 10; i < 20; ++i) other.queue_on(s.cpus[0], *foreign[i]);
     with.queue_on(s.cpus[0], third.item);
     first.open();
-    CHECK(eventually([&] { return second.runs == 1; })); // it has looked at the first ten
+    CHECK(eventually([&] { return second.runs == 1; })); // the rescuer has searched the first ten items
     CHECK(foreign[9]->cancel());
     CHECK(foreign[8]->cancel());
     with.post_on(s.cpus[0], [&] { ++own; });

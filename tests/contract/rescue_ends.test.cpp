@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers that cannot be made, rescuers that are no longer needed when they come, and those of the parent in a forked
-// child.
+// Rescuers that cannot be made, rescuers that are no longer needed when they start, and rescuers of the parent in a
+// forked child.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -42,7 +42,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and
     using P = TestType;
     scarce_runtime s;
     {
-        cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // the topology is loaded, pools are known
+        cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // loads the topology and makes pools
     }
     const auto tasks = cmwq_test::nr_tasks();
     const std::string before = s.rt.dump();
@@ -64,7 +64,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and
     CHECK(eventually([&] { return s.rt.dump() == before; }));
     s.threads.allow();
     cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
-    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // it has its rescuer from the start
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // the queue has its rescuer from the start
 }
 
 TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
@@ -108,7 +108,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     std::atomic<int> by_prompt{0}, by_late{0};
     cmwq::work first{[&] { by_prompt += cmwq::this_work::on_rescuer() ? 1 : 0; }};
     cmwq::work second{[&] { by_late += cmwq::this_work::on_rescuer() ? 1 : 0; }};
-    // Both rescuers are called at once, or the pool asks for the second one at the next look.
+    // Both rescuers are called at once, or the pool calls the second one at its next check.
     late->queue_on(cpu, second);
     prompt.queue_on(cpu, first);
     first.flush();
@@ -120,29 +120,30 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     first.flush();
     CHECK(by_late == 0);
     if constexpr (has_attributes<P>) {
-        // Its part of the old pool is replaced and has drained, and stays: the rescuer is going to look at it.
+        // The part of `late` in the old pool is replaced and has drained. It stays, because the rescuer still has to
+        // visit it.
         late->apply(cmwq::attrs{}.nice(5));
         cmwq::options<P> o;
         o.attrs.nice(6);
         cmwq::workqueue<P>{rt, std::move(o)}.flush();
-        // The runtime has freed all it may free.
+        // The other queue's pool is freed, so the runtime has freed everything that it may free.
         CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
     cmwq::detail::thread_probe me;
     me.open_own(true);
     std::thread lets_go([&] {
-        int asleep = 0; // it waits for its rescuer
+        int asleep = 0; // the destructor waits for the rescuer
         static_cast<void>(eventually([&] { return (asleep = me.blocked() ? asleep + 1 : 0) == 20; }));
         threads.release_body();
     });
     late.reset();
     lets_go.join();
     CHECK(rt.stats().items_rescued == static_cast<std::uint64_t>(by_prompt));
-    CHECK(events.count(cmwq::event::kind::rescued) == 1); // the late one has rescued nothing
+    CHECK(events.count(cmwq::event::kind::rescued) == 1); // the rescuer of `late` has rescued nothing
     CHECK(events.last(cmwq::event::kind::rescued).message.find("\"prompt\"") != std::string::npos);
 }
 
-// Some rounds; tests/stress/rescue.test.cpp has many, together with other operations.
+// A few rounds; tests/stress/rescue.test.cpp has many rounds, together with other operations.
 TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "",
                         threaded_policies) {
     using P = TestType;
@@ -168,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers ar
 
 #if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
 
-TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers and the queues of the parent are dead",
+TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers; the queues of the parent reject items",
                         "", threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -181,15 +182,15 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers an
     const outcome o = in_child([&] {
         findings f;
         cmwq::work w{[] {}};
-        f.expect(1, q->queue(w) == queue_status::rejected, "the parent's queue accepts");
-        f.expect(1, idle.cancel(), "it was pending in the parent");
+        f.expect(1, q->queue(w) == queue_status::rejected, "the parent's queue accepts an item");
+        f.expect(1, idle.cancel(), "an item that was pending in the parent cannot be cancelled");
         q->flush();
-        f.expect(2, q->shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops");
+        f.expect(2, q->shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops an item");
         q.reset();
         {
             cmwq::workqueue<P> late{s.rt, with_rescuer<P>()}; // on the parent's runtime: no thread, nothing to wait for
-            f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts");
-            f.expect(4, cmwq_test::nr_tasks() == 1, "it has a thread");
+            f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts an item");
+            f.expect(4, cmwq_test::nr_tasks() == 1, "that queue has a thread");
         }
         scarce_runtime own;
         std::atomic<int> rescued{0};
@@ -197,7 +198,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers an
         own.threads.refuse();
         for (int i = 0; i < 100; ++i) fresh.post([&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; });
         fresh.flush();
-        f.expect(8, rescued == 100, "the child's rescuer did not run everything");
+        f.expect(8, rescued == 100, "the child's rescuer did not run all items");
         return f.wrong();
     });
     INFO(o.stderr_text);
@@ -223,7 +224,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_
             std::atomic<int> runs{0};
             fresh.post([&] { ++runs; });
             fresh.flush();
-            f.expect(2, runs == 1, "the child's queue does not run");
+            f.expect(2, runs == 1, "the item of the child's queue has not run");
             ::_exit(f.wrong());
         }
         int one = 0;

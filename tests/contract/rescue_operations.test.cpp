@@ -31,7 +31,7 @@ namespace {
 
 using item = cmwq::work<std::function<void()>>;
 
-/// The rescuer stays in an item of the queue until the test releases that item.
+/// A queue whose rescuer runs an item until the test releases that item.
 template <class P>
 struct rescue_in_progress : scarce_runtime {
     rescue_in_progress() {
@@ -132,7 +132,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for the items that the res
     CHECK(s.rt.stats().items_rescued == s.rt.stats().items_completed);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: exceptions go to on_exception and results go to futures", "", threaded_policies) {
+TEMPLATE_LIST_TEST_CASE("rescue: exceptions of items on the rescuer go to on_exception and results go to futures", "",
+                        threaded_policies) {
     using P = TestType;
     scarce_runtime s;
     std::atomic<int> caught{0};
@@ -197,7 +198,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect while the rescuer r
     }
     q.set_max_active(4);
     s.threads.allow();
-    CHECK(eventually([&] { return runs == 50; })); // beside the one that stays
+    CHECK(eventually([&] { return runs == 50; })); // beside the item that stays
     CHECK(on_rescuer == 0);
     q.set_max_active(1);
     stays.open();
@@ -211,7 +212,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that w
     std::atomic<int> runs{0};
     for (int i = 0; i < 50; ++i) s.q->post_on(s.cpus[0], [&] { ++runs; });
     item again{[] {}};
-    s.q->queue(s.stays.item); // it waits for its own run, on the rescuer
+    s.q->queue(s.stays.item); // pending behind its own run on the rescuer
     std::thread opens([&] {
         static_cast<void>(eventually([&] { return s.q->queue(again) == queue_status::rejected; }));
         static_cast<void>(eventually([&] { return !s.stays.item.pending(); }));
@@ -223,7 +224,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that w
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never runs twice at once", "",
+TEMPLATE_LIST_TEST_CASE("rescue: an item that queues itself and that other threads queue never runs twice at once", "",
                         threaded_policies) {
     using P = TestType;
     scarce_runtime s;
@@ -240,7 +241,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never r
             ++runs;
             on_rescuer += cmwq::this_work::on_rescuer() ? 1 : 0;
             const int n = --left;
-            if (n == 200) s.threads.allow(); // half of the time with workers, and with rescuers that are just leaving
+            if (n == 200) s.threads.allow(); // from here to 100 there are workers, and the rescuer may stop
             if (n == 100) s.threads.refuse();
             if (n > 0) queue_it(w);
         });
@@ -261,7 +262,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that it and other threads queue never r
 }
 
 TEST_CASE("rescue: an item of another queue that is queued while the rescuer runs it runs there again") {
-    // That an item never runs twice at once matters more than the rescuer: no other thread could run it.
+    // The rescuer runs this item although the queue of the item has no rescuer: on another thread the item would run
+    // twice at once.
     scarce_runtime s;
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
     cmwq::workqueue<> without{s.rt, "plain"};
@@ -269,7 +271,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     gate<cmwq::bound> stays;
     stays.hold(with, s.cpus[0]);
     CHECK(without.queue_on(s.cpus[0], stays.item) == queue_status::queued);
-    s.threads.allow(); // workers come, and leave it to the rescuer
+    s.threads.allow(); // workers start, and leave the item to the rescuer
     item probe{[] {}};
     without.queue_on(s.cpus[0], probe);
     probe.flush();
@@ -292,7 +294,7 @@ TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs aft
     item probe{[] {}};
     q.queue_on(s.cpus[1], stays.item);
     q.queue_on(s.cpus[1], probe);
-    probe.flush(); // there are workers on that CPU, and on the other one as soon as they are needed
+    probe.flush(); // that CPU has workers, and the other one will have them when it needs them
     q.queue_on(s.cpus[0], probe);
     probe.flush();
     CHECK(stays.runs == 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// No step of a rescue allocates. This is a program of its own because it has its own operator new, which can fail.
+// No step of a rescue allocates. This is a separate program because it has its own operator new, which can fail.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -40,7 +40,7 @@ bool cmwq_test::allocation_fails() noexcept { return refuses() ? ++refused, true
 using namespace cmwq_test;
 using kind = cmwq::event::kind;
 
-// Once with threads refused; once with threads but without memory for the record of a worker.
+// The test runs once without further threads, and once with threads but without memory for the record of a worker.
 TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without any memory", "", threaded_policies) {
     using P = TestType;
     const bool threads_refused = GENERATE(true, false);
@@ -106,7 +106,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: the constructor of a queue with a rescuer leave
     const std::string before = rt.dump();
     std::optional<cmwq::workqueue<P>> q;
     int failures = 0;
-    // Fails at the first allocation, then at the second, ...: no attempt may leave anything behind.
+    // The first allocation fails in the first attempt, the second one in the second attempt, and so on. No attempt may
+    // leave anything behind.
     for (int n = 0; !q.has_value(); ++n) {
         REQUIRE(n < 1000);
         cmwq::options<P> o = with_rescuer<P>();

@@ -34,7 +34,7 @@ namespace {
 using item = cmwq::work<std::function<void()>>;
 using timed_item = cmwq::delayed_work<std::function<void()>>;
 
-/// A queue of which one item runs, so that later items wait behind it. Time stands still.
+/// A queue with one running item, so that later items wait behind it. The clock stands still.
 template <class P>
 struct held_queue {
     held_queue() { g.hold(q, cpu); }
@@ -46,7 +46,7 @@ struct held_queue {
     cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
     gate<P> g;
 
-    /// Shuts it down, and releases the item when everything has been dropped.
+    /// Shuts the queue down, and releases the item when all other items have been dropped.
     std::size_t shut_down() {
         timed_item last{[] {}};
         q.queue_after(1h, last);
@@ -80,7 +80,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and c
     CHECK(cancelled.cancel());
     CHECK(items[3]->cancel());
     CHECK(items[4]->disable());
-    CHECK(s.q.queue(s.g.item) == queue_status::queued); // once more, behind its own run
+    CHECK(s.q.queue(s.g.item) == queue_status::queued); // again, behind its own run
     CHECK(s.shut_down() == 18 + 20 + 1 + 1);
     CHECK(runs == 0);
     CHECK(s.g.runs == 1);
@@ -100,7 +100,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and c
     CHECK(runs == 21);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the count is exact whatever was done to the items before", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the number of dropped items is exact after any earlier operations on the items", "",
+                        every_policy) {
     using P = TestType;
     for (unsigned round = 0; round < 10; ++round) {
         stress::random r(round);
@@ -166,14 +167,15 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a ru
     held_queue<P> s;
     s.q.set_max_active(4);
     CHECK(s.q.queue_on(s.cpu, s.g.item) == queue_status::queued);
-    s.q.async([] {}).get(); // starts after it, so a worker has found that it runs
+    s.q.async([] {}).get(); // starts after that instance, so a worker has found the item running
     CHECK(s.g.item.pending());
     CHECK(s.shut_down() == 1);
     CHECK_FALSE(s.g.item.busy());
     CHECK(s.g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that they hold", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed together with the objects that they own", "",
+                        every_policy) {
     using P = TestType;
     held_queue<P> s;
     const auto token = std::make_shared<int>(0);
@@ -199,8 +201,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed with all that 
     if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: after the call everything is rejected forever; also from items of the queue", "",
-                        every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: after the call the queue rejects all items forever; also from items of the queue",
+                        "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
     cmwq::workqueue<P> q{rt, "q"};
@@ -225,10 +227,10 @@ TEMPLATE_LIST_TEST_CASE("shutdown: after the call everything is rejected forever
     });
     item foreign{[&] { ++chained; }};
     CHECK(eventually([&] { return q.queue(foreign) == queue_status::rejected; }));
-    CHECK_FALSE(done); // it waits for running items
+    CHECK_FALSE(done); // shutdown() waits for running items
     leave.release();
     shuts.join();
-    chained = 0; // some of the calls before it
+    chained = 0; // forget the items that ran before the shutdown
     CHECK(refused == 3);
     CHECK_FALSE(foreign.busy());
     q.drain(); // the queue stays closed
@@ -378,7 +380,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves ar
             auto* r = new request(alive);
             requests.insert(r);
             REQUIRE(s.q.queue_on(s.cpu, *r) == queue_status::queued);
-            if (owners) REQUIRE(s.q.queue_on(s.cpu, r->second) == queue_status::queued); // pending when its owner goes
+            if (owners) REQUIRE(s.q.queue_on(s.cpu, r->second) == queue_status::queued); // pending when its owner ends
             s.q.post_on(s.cpu, [&closures] { ++closures; });
         }
         item stays{[] {}};
@@ -391,16 +393,16 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves ar
         bool opened = false;
         const std::size_t dropped = s.q.shutdown(cancel_pending, [&](cmwq::work_base& w) {
             if (std::this_thread::get_id() != me || w.pending()) ++wrong;
-            if (!opened) s.g.open(); // nothing starts although the limit is free
+            if (!opened) s.g.open(); // no item starts although the limit has room
             opened = true;
             if (&w == &stays) {
                 wrong += s.other.queue(w) == queue_status::queued ? 0 : 1;
                 ++others;
             } else if (&w == &armed || &w == &armed_too) {
-                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // no owner gets that one
+                wrong += (&w == &armed ? armed_too : armed).cancel() ? 0 : 1; // cancelled: it is not handed over
                 ++others;
             } else if (requests.erase(&w) == 1) {
-                delete static_cast<request*>(&w); // and with it the other item, which is pending
+                delete static_cast<request*>(&w); // also destroys its second item, which is pending
             } else {
                 ++wrong;
             }
@@ -417,7 +419,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves ar
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown when all is done", "", every_policy) {
+TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown after the shutdown is complete", "",
+                        every_policy) {
     using P = TestType;
     held_queue<P> s;
     std::vector<std::unique_ptr<item>> items;
@@ -429,9 +432,9 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown
     try {
         s.q.shutdown(cancel_pending, [&](cmwq::work_base&) {
             s.g.open();
-            throw ++calls; // each time
+            throw ++calls; // each call throws
         });
-        FAIL("nothing came out");
+        FAIL("shutdown() has thrown nothing");
     } catch (const int& first) {
         CHECK(first == 1);
     }
@@ -442,7 +445,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown
     CHECK(s.q.queue(*items[0]) == queue_status::rejected);
 }
 
-// The wait that would close the cycle comes after the dropping.
+// shutdown() drops the items before the wait that would close the cycle.
 TEST_CASE("shutdown: a call from an item for which the queue waits is an error but the queue is shut down") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -469,7 +472,7 @@ TEST_CASE("shutdown: a call from an item for which the queue waits is an error b
     CHECK(refused);
     CHECK_FALSE(dropped.pending());
     CHECK(q.queue(dropped) == queue_status::rejected);
-    CHECK(q.shutdown(cancel_pending) == 0); // waits for the run
+    CHECK(q.shutdown(cancel_pending) == 0); // waits for the running item
     CHECK_FALSE(waits.busy());
     CHECK(ran == 0);
 }
@@ -519,7 +522,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads h
                     if (late && last != queue_status::rejected) ++too_late;
                 }
                 accepted += mine;
-                // The items end when the count has been taken and all have run: no thread counts the cancelled ones.
+                // The items are destroyed only after shutdown() has counted and all accepted items have run: if the
+                // destructor cancels an item, the item is not counted.
                 static_cast<void>(eventually([&] { return shut.load(); }));
                 q.flush();
             });

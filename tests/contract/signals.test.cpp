@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Signals: those of the program are handled by threads of the program, and an item gets the signals of its own faults.
-// tests/fault/signals.test.cpp has the storm of signals and the interrupted waits.
+// Signals: threads of the program handle the signals of the program, and an item gets the signals of its own faults.
+// tests/fault/signals.test.cpp tests many signals at once, and waits that signals interrupt.
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
@@ -63,7 +63,7 @@ struct everything {
         elastic.post(f);
         ordered.post(f);
         for (const unsigned cpu : s.rt.cpus())
-            fast.post_on(cpu, f); // but one of them on another CPU, thus on its thread
+            fast.post_on(cpu, f); // on every other CPU the bottom-half thread runs it
         urgent.flush();
         unbound.flush();
         elastic.flush();
@@ -74,7 +74,7 @@ struct everything {
 
 } // namespace
 
-TEST_CASE("signals: each kind of thread lets in the signals of its own faults and no others") {
+TEST_CASE("signals: each kind of thread unblocks the signals of its own faults and no other signals") {
     everything all;
     all.on_each([] {});
     const auto bit = [](int s) { return std::uint64_t{1} << (s - 1); };
@@ -89,7 +89,7 @@ TEST_CASE("signals: each kind of thread lets in the signals of its own faults an
         return good;
     };
     std::set<std::string> kinds;
-    // While it makes a thread, the C library blocks all of them for a moment: therefore not at once.
+    // The C library blocks all signals for a moment while it makes a thread. Therefore the check is repeated.
     CHECK(eventually([&] {
         bool good = true;
         for_each_library_thread([&](const std::string& name, std::uint64_t blocked) {
@@ -105,7 +105,7 @@ TEST_CASE("signals: each kind of thread lets in the signals of its own faults an
     CHECK(kinds.size() >= 3);
 }
 
-#if !defined(__SANITIZE_THREAD__) // delivers signals late
+#if !defined(__SANITIZE_THREAD__) // ThreadSanitizer delivers signals late
 
 namespace {
 
@@ -133,7 +133,7 @@ TEST_CASE("signals: threads of the program handle the signals of the process; th
         }
         f.expect(1, nr_handled > 0, "not handled");
         f.expect(2, nr_elsewhere == 0, "handled by a thread of the library");
-        // If no thread of the program accepts it, it stays pending, although the library has a dozen threads.
+        // A signal that all threads of the program block stays pending, although the library has a dozen threads.
         sigset_t usr2, pending;
         ::sigemptyset(&usr2);
         ::sigaddset(&usr2, SIGUSR2);
@@ -144,7 +144,7 @@ TEST_CASE("signals: threads of the program handle the signals of the process; th
         ::sigpending(&pending);
         f.expect(4, nr_handled == before && ::sigismember(&pending, SIGUSR2) == 1, "a thread has accepted it");
         ::pthread_sigmask(SIG_UNBLOCK, &usr2, nullptr);
-        f.expect(8, nr_handled == before + 1 && nr_elsewhere == 0, "not handled when it was let in");
+        f.expect(8, nr_handled == before + 1 && nr_elsewhere == 0, "not handled when it was unblocked");
         return f.wrong();
     });
     INFO(o.stderr_text);

@@ -53,12 +53,12 @@ TEST_CASE("system queues: a first user bound to one CPU or with a nice value doe
         const long nice = nice_of_this_task();
         std::thread t([&] {
             static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{*all.begin()}));
-            // This value may be lower than the process could restore.
+            // The process may not be permitted to raise this priority again.
             const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0;
             f.expect(1, lowered && runs_its_items(cmwq::system_unbound_wq), "runs no items");
         });
         t.join();
-        f.expect(2, cmwq::runtime::global().cpus() == all, "the runtime has not all CPUs");
+        f.expect(2, cmwq::runtime::global().cpus() == all, "the runtime does not have all CPUs");
         const auto on_it = [&](cmwq::system_workqueue& q, auto look) {
             decltype(look()) seen{};
             cmwq::work w{[&] { seen = look(); }};

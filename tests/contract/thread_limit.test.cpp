@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime_options::max_threads: there are never more workers, no item is lost, and only some threads count. And the end
-// of workers whose threads run code of the program at their end.
+// runtime_options::max_threads: the number of workers never exceeds it, no item is lost, and some threads do not count.
+// Also the end of workers whose threads run code of the program at their end.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
@@ -94,14 +94,14 @@ TEST_CASE("thread limit: attempts become rare while no thread can be made; the f
         entered.release();
         leave.acquire();
     });
-    entered.acquire(); // on the spare worker, and there is none for the next item
+    entered.acquire(); // runs on the spare worker; there is no worker for the next item
     q.post_on(*rt.cpus().begin(), [&] { ran = true; });
     REQUIRE(eventually([&] { return nr_attempts() == 12; }));
     CHECK_FALSE(ran);
     CHECK(attempts[11] - attempts[10] >= 90ms);
     CHECK(attempts[10] - attempts[9] >= 90ms);
     refuse = false;
-    CHECK(eventually([&] { return ran.load(); })); // no item was queued or ended in between
+    CHECK(eventually([&] { return ran.load(); })); // no item was queued and none has ended in between
     leave.release(2);
     q.flush();
 }
@@ -149,7 +149,7 @@ TEMPLATE_LIST_TEST_CASE("thread limit: one worker is enough for the pools of all
 TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the idle worker of another pool", "", keyed_policies) {
     cmwq::runtime rt{{.max_threads = 2}};
     cmwq::workqueue<TestType> q{rt, "q"}, nice{rt, "nice"};
-    nice.apply(cmwq::attrs{}.nice(1)); // another pool
+    nice.apply(cmwq::attrs{}.nice(1)); // uses another pool
     std::atomic<int> runs{0};
     for (int round = 1; round <= 20; ++round) {
         cmwq::workqueue<TestType>& next = round % 2 == 0 ? q : nice;
@@ -164,7 +164,7 @@ TEST_CASE("thread limit: the threads of bottom halves do not count") {
     cmwq::runtime rt{{.max_threads = 1}};
     std::atomic<int> ran{0};
     cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
-    // All but the one for this CPU, or all if this thread moves, run in threads of their own.
+    // Bottom-half threads run all items except the one for this CPU, or all items if this thread moves.
     for (int n = 1; n <= 2; ++n) {
         for (const unsigned cpu : rt.cpus()) fast.post_on(cpu, [&] { ++ran; });
     }
@@ -191,7 +191,7 @@ struct last_act {
 };
 thread_local last_act at_the_end;
 
-/// `n` workers at once, each of which does `what` when its thread ends.
+/// Makes `n` workers run at once. Each of them calls `what` when its thread ends.
 void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<void()>& what) {
     std::latch all(n);
     for (int i = 0; i < n; ++i) {
@@ -212,7 +212,7 @@ TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that h
     const auto come_to = [&](int n) {
         const bool all = eventually([&] { return ended >= n; });
         CHECK(all);
-        if (!all) std::abort(); // it would wait forever
+        if (!all) std::abort(); // the destructors would wait forever
     };
     {
         cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -222,9 +222,9 @@ TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that h
             late.flush();
             ++ended;
         });
-        come_to(4); // it keeps two that are idle
+        come_to(4); // the pool keeps two idle workers
     }
-    come_to(6); // and no pool needs those
+    come_to(6); // the pool has no queue, so these two end as well
     CHECK(ran == ended);
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("threads: no call waits for the slow workers of a destroyed queue") {
             if (!in_time) std::abort();
             cmwq::workqueue<cmwq::unbound> next{rt, {.name = "next", .attrs = cmwq::attrs{}.nice(i)}};
             next.post([&] { fired = false; });
-            next.flush(); // a pool that has had no worker
+            next.flush(); // its pool has had no worker before
             CHECK_FALSE(fired);
         }
         CHECK(ended == 0);
@@ -289,8 +289,8 @@ bool may_leave_idle_class() {
 
 } // namespace
 
-// A thread in the idle class would have to get a CPU before the process could end.
-TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves it where that is allowed") {
+// The process can end only after each of its threads has had a CPU, for which a thread in the idle class may wait long.
+TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves that class where this is allowed") {
     if (!may_leave_idle_class()) return;
     const auto all_are = [](int wanted) {
         const std::vector<int> classes = classes_of_sentinels();

@@ -49,7 +49,7 @@ TEST_CASE("watchdog: a pool without workers is reported with its waiting items")
     cmwq::workqueue<cmwq::unbound> q{rt, "forlorn"};
     threads.refuse();
     q.post([] {});
-    REQUIRE(eventually([&] { return heard.count(kind::stalled) >= 2; })); // and again, while it lasts
+    REQUIRE(eventually([&] { return heard.count(kind::stalled) >= 2; })); // repeated while the stall lasts
     const std::string text = heard.first(kind::stalled).message;
     CHECK_THAT(text, Catch::Contains("1 items wait") && Catch::Contains("\"forlorn\"") &&
                          Catch::Contains("could not be made"));
@@ -57,7 +57,7 @@ TEST_CASE("watchdog: a pool without workers is reported with its waiting items")
     q.flush();
 }
 
-TEST_CASE("watchdog: the report contains what the workers of a stalled pool do and in which system call") {
+TEST_CASE("watchdog: the report of a stalled pool contains the activity and the system call of its workers") {
     event_log heard;
     fake_threads threads;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener(), .threads = &threads}};
@@ -70,11 +70,11 @@ TEST_CASE("watchdog: the report contains what the workers of a stalled pool do a
         leave.acquire();
     });
     entered.acquire();
-    // The spare of the first worker takes the second item, and there is none for the third.
+    // The spare of the first worker takes the second item, and there is no worker for the third.
     std::binary_semaphore leave_too{0};
     q.post_on(first_cpu(), [&] { leave_too.acquire(); });
     q.post_on(first_cpu(), [] {});
-    const auto told = [&] { // not at the first time if the item has not got as far as its wait
+    const auto told = [&] { // the first report may come before the item waits
         const std::string text = heard.last(kind::stalled).message;
         return text.find("waits for the test") != std::string::npos && text.find("waits in futex") != std::string::npos;
     };
@@ -91,7 +91,7 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
     gate<cmwq::bh> computes;
-    computes.hold(q); // a thread that queues behind it leaves the item where it is
+    computes.hold(q); // a thread that queues an item behind it does not run that item
     std::atomic<bool> ran{false};
     cmwq::work waits{[&] { ran = true; }};
     q.queue_on(first_cpu(), waits);
@@ -183,8 +183,8 @@ TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named o
     CHECK(heard.count(kind::saturated) == 1);
 }
 
-TEST_CASE("watchdog: an item that keeps its CPU stops counting; it is reported at the threshold and its doubles") {
-    const without_naps here; // a nap is a block: the waiting item would run before the hog is found
+TEST_CASE("watchdog: an item that keeps its CPU stops counting; the reports come at the threshold and its doubles") {
+    const without_naps here; // a nap counts as a block: the waiting item would run before the hog is found
     struct row {
         unsigned threshold;
         int told;
@@ -199,13 +199,13 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting; it is reported a
     cmwq::runtime rt{std::move(o)};
     cmwq::workqueue<> q{rt, "greedy"};
     cmwq::work hog{[] {
-        // As long as it takes: until an item that waits behind it on this CPU has run.
+        // Computes until an item that waits behind it on this CPU has run.
         std::atomic<bool> other{false};
         cmwq::this_work::queue()->post_on(first_cpu(), [&] { other = true; });
         while (!other) burn_cpu(1ms);
     }};
     int runs = 0;
-    for (; rt.stats().cpu_hogs < 9 && runs < 30; ++runs) { // it may block in post_on(), and be replaced for that
+    for (; rt.stats().cpu_hogs < 9 && runs < 30; ++runs) { // a run that blocks in post_on() may not become a hog
         q.queue_on(first_cpu(), hog);
         hog.flush();
     }
