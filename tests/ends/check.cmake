@@ -1,5 +1,5 @@
-# Runs PROGRAM, which has to end as the first two lines of SOURCE say.
-# (Messages are indented because CMake would wrap them otherwise.)
+# Runs PROGRAM, whose exit code and output must match the first two lines of SOURCE. (Messages are indented because
+# CMake would wrap them otherwise.)
 file(STRINGS ${SOURCE} lines LIMIT_COUNT 2)
 list(GET lines 0 first)
 list(GET lines 1 second)

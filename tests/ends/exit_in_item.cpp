@@ -11,7 +11,7 @@
 namespace {
 
 std::atomic<int> runs{0};
-struct report { // made before the queue: destroyed after it
+struct report { // made before the queue, so destroyed after it
     ~report() { std::printf("the static queue has run %d\n", runs.load()); }
 } at_the_end;
 cmwq::workqueue<> queue{"static"};

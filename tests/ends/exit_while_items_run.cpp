@@ -1,7 +1,7 @@
 // exits: 3
 // says: gone, flushed
 // exit() while items of the global runtime run, queue each other, block, and wait for their timers. Objects that are
-// never destroyed can be used to the end, also by the destructor of a static object.
+// never destroyed can be used until the end, even by the destructor of a static object.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct user {
     }
 } last;
 
-// Never destroyed, as the runtime: they are used while static objects go.
+// Never destroyed, like the global runtime: items use these members while static objects are destroyed.
 struct traffic {
     std::atomic<int> runs{0};
     std::counting_semaphore<> never{0};

@@ -1,7 +1,7 @@
 // exits: 0
 // says: every child could go on
-// A fork() while another thread uses the library for the first time, at each of its first allocations in turn: the
-// child finds no unfinished object, no lock that is held, and no object that a missing thread was making.
+// A fork() while another thread uses the library for the first time, at each of its first allocations in turn. The
+// child must find no unfinished object, no lock that is held, and no object that a missing thread was making.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-thread_local int allocations_left = -1; // of this thread, before it stops in one; negative: it does not
+thread_local int allocations_left = -1; // of this thread, before it stops in an allocation; negative: it does not stop
 std::atomic<bool> stopped{false};
-std::binary_semaphore at_rest{0}, may_go_on{0}; // it has stopped, or has come to its end
+std::binary_semaphore at_rest{0}, may_go_on{0}; // at_rest: the thread has stopped or finished
 
 } // namespace
 
@@ -52,7 +52,7 @@ int status_of(pid_t child) {
 
 constexpr int child_went_on = 7, never_stopped = 8;
 
-// In a process that has not used the library yet.
+// Call it in a process that has not used the library yet. Returns the status of the child, or never_stopped.
 int fork_at_allocation(int n) {
     std::binary_semaphore forked{0};
     std::thread first([&] {
@@ -62,7 +62,7 @@ int fork_at_allocation(int n) {
         at_rest.release();
     });
     at_rest.acquire();
-    // Some allocations are made under a lock that fork() waits for: then it goes on.
+    // Some allocations are made under a lock for which fork() waits: then the stopped thread continues after 100 ms.
     std::thread opener([&] {
         static_cast<void>(forked.try_acquire_for(100ms));
         may_go_on.release();
@@ -70,7 +70,7 @@ int fork_at_allocation(int n) {
     const bool has_stopped = stopped;
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(10); // of a hang
+        ::alarm(10); // ends a child that hangs
         use();
         ::_exit(child_went_on);
     }

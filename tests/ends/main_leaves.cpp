@@ -1,6 +1,6 @@
 // exits: 5
 // says: main has gone, static object gone
-// main() leaves by pthread_exit(): the process goes on with the library's threads, until a thread calls exit().
+// main() ends by pthread_exit(): the process continues with the library's threads, until a thread calls exit().
 #include <cmwq/cmwq.hpp>
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct last {
     ~last() { std::puts("static object gone"); }
 } at_the_end;
 
-/// Whether the first thread of the process has ended: it stays as a zombie as long as there are others.
+/// Whether the first thread of the process has ended: it stays as a zombie as long as other threads exist.
 bool main_has_gone() {
     std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/stat");
     std::string text;

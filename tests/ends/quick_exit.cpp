@@ -1,7 +1,7 @@
 // exits: 6
 // says: handler
-// quick_exit() destroys no object and waits for no item: not for one that blocks, and not for pending ones of a static
-// queue, whose destructor would wait.
+// quick_exit() destroys no object and waits for no item: neither for an item that blocks nor for pending items of a
+// static queue, although the destructor of that queue would wait.
 #include <cmwq/cmwq.hpp>
 
 #include <cstdio>
@@ -18,7 +18,7 @@ cmwq::workqueue<cmwq::ordered> queue{"static"};
 int main() {
     std::at_quick_exit([] {
         std::puts("handler");
-        std::fflush(stdout); // quick_exit() does not
+        std::fflush(stdout); // quick_exit() does not flush it
     });
     queue.post([] {
         entered.release();

@@ -1,6 +1,7 @@
 // exits: 7
 // says:
-// An item of a static queue cannot exit(): that would destroy the queue in its own item. quick_exit() is for that.
+// An item of a static queue cannot call exit(), which would destroy the queue in its own item. It can call
+// quick_exit().
 #include <cmwq/cmwq.hpp>
 
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // exits: 0
 // says: items 300, threads 0
-// A static runtime with static queues and items: exit() destroys them in the opposite order, and no thread is left.
+// A static runtime with static queues and items: exit() destroys them in the opposite order of their construction, and
+// no thread is left.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -16,7 +17,7 @@ namespace {
 std::atomic<int> runs{0};
 struct report {
     ~report() {
-        int threads = 0; // of the library: a sanitizer has one of its own
+        int threads = 0; // of the library: a sanitizer has a thread of its own
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
             std::string name;
             std::ifstream file(task.path() / "comm");
@@ -39,7 +40,7 @@ int main() {
         first.post([] { ++runs; });
         second.post([] {
             ++runs;
-            first.post([] { ++runs; }); // it is destroyed after this one
+            first.post([] { ++runs; }); // allowed: `first` is destroyed after `second`
         });
     }
 }

@@ -2,11 +2,12 @@
 //
 // Live queues whose pools are exchanged: apply() and set_unbound_cpus() beside all other operations on the queue.
 //
-// These searches were seen to find: a map published with release, or read with acquire; no grace period before the old
-// pwqs are detached, or before the pools are returned; a pwq reaped before it has drained, or never; a pool that ends
-// while it has users; an item that runs in two pools at once; an ordered queue whose next pwq is not plugged, or is
-// unplugged too early or never, or starts no item then; a queue that is destroyed while another thread has a plan for
-// it, or that leaves its list before it has drained; a pool looked up by an id without an order.
+// When these defects were put into the engine, these searches found them: a map published with release, or read with
+// acquire; no grace period before the old pwqs are detached, or before the pools are returned; a pwq reaped before it
+// has drained, or never; a pool that ends while it has users; an item that runs in two pools at once; an ordered queue
+// whose next pwq is not plugged, or is unplugged too early or never, or starts no item then; a queue that is destroyed
+// while another thread has a plan for it, or that leaves its list before it has drained; a pool that is looked up by an
+// id without memory ordering.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -25,11 +26,11 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Other attributes, hence other pools, which are warm.
+/// Attributes of other pools. with_others() keeps these pools warm.
 attrs other(int nice = 1) { return attrs{}.nice(nice); }
 setup with_others() { return {.others = other()}; }
 
-/// Items that must run one at a time, each after the one before.
+/// The body of items that must run one at a time, each after its predecessor.
 class sequence {
 public:
     void operator()(int number) {
@@ -76,7 +77,7 @@ void ordered_across(int nr, int changes) {
 
 // --- unbound ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("apply: runs beside queue()") {
+TEST_CASE("apply: a thread calls it while another thread calls queue()") {
     CHECK(model::explore(search_on(1, "queue", 2), [] {
         unbound_machine m(with_others());
         model::semaphore done{0};
@@ -101,10 +102,10 @@ TEST_CASE("apply: runs beside queue()") {
 TEST_CASE("apply: an item that is queued again never runs twice at once") {
     CHECK(model::explore(search_on(1, "again", 3), [] {
         unbound_machine m(with_others());
-        model::checked<int> runs{0}; // a race, if two ran at once
+        model::checked<int> runs{0}; // a data race if two runs overlap
         atomic<int> inside{0}, queued{0};
         cmwq::work w{[&] {
-            model::require(inside.fetch_add(1, relaxed) == 0, "not twice at once");
+            model::require(inside.fetch_add(1, relaxed) == 0, "no two runs at once");
             runs = runs + 1;
             inside.fetch_sub(1, relaxed);
         }};
@@ -126,7 +127,7 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
         atomic<int> inside{0};
         std::unique_ptr<cmwq::work_base*> self(new cmwq::work_base*(nullptr));
         cmwq::work w{[&] {
-            model::require(inside.fetch_add(1, relaxed) == 0, "not twice at once");
+            model::require(inside.fetch_add(1, relaxed) == 0, "no two runs at once");
             runs = runs + 1;
             const bool last = runs == 3;
             if (!last) m.q.queue(**self);
@@ -138,11 +139,11 @@ TEST_CASE("apply: an item that is queued again never runs twice at once") {
         m.q.apply(other());
         done.acquire();
         m.q.flush();
-        model::require(runs == 3, "once for each time");
+        model::require(runs == 3, "three claims, three runs");
     }));
 }
 
-TEST_CASE("apply: runs beside cancel and flush and drain") {
+TEST_CASE("apply: a thread calls it while other threads cancel and flush and drain") {
     CHECK(model::explore(search_on(1, "cancel", 1), [] {
         unbound_machine m(with_others());
         model::checked<int> runs{0};
@@ -154,7 +155,7 @@ TEST_CASE("apply: runs beside cancel and flush and drain") {
         t.join();
         model::require(m.q.queue(w) == queue_status::queued, "it can be queued again");
         m.q.flush();
-        model::require(runs == (cancelled ? 1 : 2), "and runs");
+        model::require(runs == (cancelled ? 1 : 2), "and runs again");
     }));
     CHECK(model::explore(search_on(1, "flush", 1), [] {
         unbound_machine m(with_others());
@@ -185,7 +186,7 @@ TEST_CASE("apply: runs beside cancel and flush and drain") {
     }));
 }
 
-TEST_CASE("apply: an item may call it while the queue is being destroyed") {
+TEST_CASE("apply: an item calls it while its queue is being destroyed") {
     CHECK(model::explore(search_on(1, "destroyed", 1), [] {
         unbound_machine m({.others = other(), .end_searched = true});
         model::checked<int> runs{0};
@@ -213,7 +214,7 @@ TEST_CASE("apply: two calls run at once") {
         m.q.flush();
         model::require(runs == 1, "it has run");
         const int nice = m.q.attributes().nice();
-        model::require(nice == 1 || nice == 2, "the last one's");
+        model::require(nice == 1 || nice == 2, "the attributes of one of the two calls");
     }));
 }
 
@@ -305,7 +306,7 @@ TEST_CASE("apply: an item that waits in the next pool of an ordered queue is can
         m.q.flush();
         m.q.queue(w);
         m.q.flush();
-        model::require(runs == (cancelled ? 1 : 2), "the next pool serves");
+        model::require(runs == (cancelled ? 1 : 2), "the next pool runs items");
     }));
 }
 

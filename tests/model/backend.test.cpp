@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The model backend itself: it must find executions that C++ allows, must not report executions that C++ forbids, and
-// must return how to repeat a failure.
+// must return a schedule that repeats a failure.
 #include "catch.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -44,7 +44,7 @@ model::options fails(std::string name) {
     return o;
 }
 
-// Dekker's pattern: may both threads read the old value?
+// Dekker's pattern: both threads may read the old value if the orders are too weak.
 void store_buffering(memory_order w, memory_order r) {
     atomic<int> x{0}, y{0};
     int a = 0, b = 0;
@@ -92,7 +92,7 @@ TEST_CASE("model: store buffering through read-modify-writes is forbidden only b
             inbox.exchange(1, rmw);
             seen_running = running.load(r);
             t.join();
-            model::require(seen_inbox == 1 || seen_running == 0, "one of them notices");
+            model::require(seen_inbox == 1 || seen_running == 0, "one of the two threads sees the other");
         };
     };
     CHECK(model::explore(holds("dekker-rmw"), body(seq_cst, seq_cst)));
@@ -100,7 +100,7 @@ TEST_CASE("model: store buffering through read-modify-writes is forbidden only b
     CHECK_FALSE(model::explore(fails("dekker-rmw-ar"), body(acq_rel, acquire)));
 }
 
-TEST_CASE("model: release and acquire pass a message; relaxed is a data race") {
+TEST_CASE("model: release and acquire pass a message but relaxed is a data race") {
     const auto good = model::explore(holds("message"), [] { message_passing(release, acquire); });
     CHECK(good);
     CHECK(good.exhausted);
@@ -121,7 +121,7 @@ TEST_CASE("model: seq_cst forbids two orders of independent writes and acquire a
             auto t3 = model::spawn([&] { a = x.load(r), b = y.load(r); });
             c = y.load(r), d = x.load(r);
             t1.join(), t2.join(), t3.join();
-            model::require(!(a == 1 && b == 0 && c == 1 && d == 0), "all agree on the order");
+            model::require(!(a == 1 && b == 0 && c == 1 && d == 0), "both readers see the same order");
         };
     };
     CHECK(model::explore(holds("iriw"), body(seq_cst, seq_cst)));
@@ -174,13 +174,13 @@ TEST_CASE("model: a release sequence goes on through read-modify-writes and ends
     CHECK_FALSE(model::explore(fails("release-sequence-broken"), body(true)));
 }
 
-// Either the submitter queues again, or the callback sees the event that was stored before queue().
+// Required: the submitter queues again, or the callback sees the event that was stored before queue().
 TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     enum class claim { fetch_or, load_first, cas };
     enum class clear { fetch_and, store };
     const auto body = [](claim how, clear end) {
         return [how, end] {
-            atomic<unsigned> pending{1}; // queued once already
+            atomic<unsigned> pending{1}; // already queued once
             atomic<int> event{0};
             bool queued = false;
             int seen = -1;
@@ -212,7 +212,7 @@ TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     CHECK_FALSE(model::explore(fails("pending-E"), body(claim::cas, clear::fetch_and)));
 }
 
-TEST_CASE("model: a mutex excludes and publishes; without it the race is found") {
+TEST_CASE("model: a mutex excludes and publishes and the search finds the data race without it") {
     const auto body = [](bool locked) {
         return [locked]() CMWQ_NO_TSA {
             detail::mutex m;
@@ -235,7 +235,7 @@ TEST_CASE("model: a mutex excludes and publishes; without it the race is found")
 }
 
 TEST_CASE("model: each logical thread has its own lock order") {
-    // On one thread of the system, where either order would be an inversion.
+    // On a single thread, either order would be an inversion.
     CHECK(model::explore(holds("lock-ranks"), []() CMWQ_NO_TSA {
         detail::ranked_mutex<detail::lock_rank::queue> outer;
         detail::ranked_mutex<detail::lock_rank::pool> inner, another;
@@ -273,7 +273,7 @@ TEST_CASE("model: try_lock fails only while another thread holds the mutex") {
     }));
 }
 
-TEST_CASE("model: a permit is not lost and a test before the announcement loses the wake-up") {
+TEST_CASE("model: a permit is not lost but a test before the announcement loses the wake-up") {
     const auto body = [](bool announce_first) {
         return [announce_first] {
             detail::parker sleeper;
@@ -313,13 +313,13 @@ TEST_CASE("model: unpark publishes earlier writes and the owner may then destroy
     }));
 }
 
-TEST_CASE("model: park_until lets the clock jump when no thread can go on or earlier if the search may") {
+TEST_CASE("model: park_until lets the clock jump when no thread can go on or earlier if the search allows it") {
     const auto body = [] {
         detail::parker p;
         const auto start = detail::steady_now();
         auto t = model::spawn([&] { p.unpark(); });
         const bool woken = p.park_until(start + 500);
-        if (!woken) model::require(detail::steady_now() == start + 500, "late means late");
+        if (!woken) model::require(detail::steady_now() == start + 500, "false means that the deadline has passed");
         model::require(woken, "the permit came in time");
         t.join();
         model::require(!p.park_until(start + 700), "no second permit");
@@ -346,7 +346,7 @@ TEST_CASE("model: deadlocks are found") {
     CHECK_THAT(r.message, Catch::Contains("deadlock") && Catch::Contains("waits for a mutex"));
 }
 
-TEST_CASE("model: waiting loops end and do not block the search; endless ones are found") {
+TEST_CASE("model: waiting loops end and do not block the search and endless loops are found") {
     CHECK(model::explore(holds("backoff"), [] {
         atomic<int> turn{0};
         model::checked<int> n{0};
@@ -423,7 +423,7 @@ TEST_CASE("model: failures can be replayed from their schedule") {
 }
 
 TEST_CASE("model: random executions find failures beyond the bounds and can be replayed") {
-    // Five switches are needed; the exhaustive part may do one.
+    // Five switches are needed; the exhaustive part may make one.
     const auto body = [] {
         atomic<int> a{0};
         auto t = model::spawn([&] {
@@ -454,7 +454,7 @@ TEST_CASE("model: random executions find failures beyond the bounds and can be r
     CHECK(model::explore(o, body).message == random.message);
 }
 
-TEST_CASE("model: a thread may catch exceptions across switches; one that leaves the thread fails the search") {
+TEST_CASE("model: a thread may catch exceptions across switches but must not let an exception out") {
     CHECK(model::explore(holds("exceptions"), [] {
         atomic<int> n{0};
         const auto work = [&] {
@@ -485,7 +485,7 @@ TEST_CASE("model: a thread may catch exceptions across switches; one that leaves
     CHECK_THAT(a.message, Catch::Contains("abort()"));
 }
 
-TEST_CASE("model: threads can be started and joined and refused; they have attributes and slots and probes") {
+TEST_CASE("model: threads can be started and joined and refused and have attributes and slots and probes") {
     model::options o = holds("threads");
     o.around.cpus = 2;
     o.around.refuse_sched = 1;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bottom halves: threads that push beside threads that drain. Every item runs, one at a time, in order, also when a
-// guard holds one producer back, when other threads cancel items or wait, and when the thread of the CPU takes over.
+// guard holds one producer back, when other threads cancel items or wait, and when the bottom-half thread takes over.
 //
-// These searches were seen to find: no look at the inbox after the context was given up, or one outside of the lock;
-// either side of that relaxed; two threads that drain at once; items whose push did not find the inbox empty and that
-// no thread runs; a guard that forgets the items that it held back, or does not hand them over before a wait; no
-// wake-up of the thread beyond the budget, or one before the context was given up; a wake-up that is lost while the
-// thread is being made; no wake-up after a shutdown releases items that came late.
+// When these defects were put into the engine, these searches found them: no look at the inbox after the context was
+// given up, or one outside of the lock; either side of that relaxed; two threads that drain at once; items whose push
+// did not find the inbox empty and that no thread runs; a guard that forgets the items that it held back, or does not
+// hand them over before a wait; no wake-up of the bottom-half thread beyond the budget, or one before the context was
+// given up; a wake-up that is lost while that thread is being made; no wake-up after a shutdown releases items that
+// came late.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -29,7 +30,7 @@ struct kind {
     bool end_searched = false; ///< the destructors of queues and runtime are part of the search
 };
 
-/// A runtime with bottom-half queues of both priorities. The first object in the body of a search.
+/// A runtime with bottom-half queues of both priorities. It is the first object in the body of a search.
 class bh_machine {
 public:
     explicit bh_machine(kind k = {}) : kind_(k), rt(options()) {
@@ -70,7 +71,8 @@ public:
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "high", .priority = cmwq::priority::high}};
 };
 
-/// Items that record their letter. A race, unless one runs at a time and each sees the record of the last one.
+/// Items that record their letter. That is a data race unless one item runs at a time and sees the letter of the
+/// previous item.
 class diary {
 public:
     std::string text() { return text_; }
@@ -99,7 +101,7 @@ bool before(const std::string& text, char first, char second) { return text.find
 
 } // namespace
 
-TEST_CASE("bh: when two producers on one context have returned both items have run") {
+TEST_CASE("bh: both items have run when their two producers on one context have returned") {
     CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
         bh_machine m;
         diary d;
@@ -107,7 +109,7 @@ TEST_CASE("bh: when two producers on one context have returned both items have r
         auto t = model::spawn([&] { m.q.queue(b); });
         m.q.queue(a);
         t.join();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
 }
 
@@ -124,7 +126,7 @@ TEST_CASE("bh: the items of two producers run in the order of their queueing") {
         m.q.queue(b);
         t.join();
         const std::string s = d.text();
-        model::require(same_letters(s, "abxy"), "nothing lost, nothing twice");
+        model::require(same_letters(s, "abxy"), "no item is lost or counted twice");
         model::require(before(s, 'a', 'b') && before(s, 'x', 'y'), "in queueing order");
     }));
 }
@@ -134,7 +136,7 @@ TEST_CASE("bh: items that queue items of both priorities run beside another prod
         bh_machine m;
         diary d;
         item h{d.write('h')}, n{d.write('n')}, x{d.write('x')};
-        // A race on the diary would mean that both contexts run at once; these two are separate.
+        // Two diaries: the two contexts may run at once, which would be a data race on a single diary.
         diary other;
         item hh{[&, w = other.write('H')] {
             w();
@@ -147,8 +149,8 @@ TEST_CASE("bh: items that queue items of both priorities run beside another prod
         auto t = model::spawn([&] { m.q.queue(x); });
         m.q.queue(a);
         t.join();
-        m.q.flush(); // the thread of x may not have been woken for n
-        model::require(same_letters(d.text(), "anx") && other.text() == "H", "nothing lost, nothing twice");
+        m.q.flush(); // n may not have run yet
+        model::require(same_letters(d.text(), "anx") && other.text() == "H", "no item is lost or counted twice");
     }));
 }
 
@@ -163,7 +165,7 @@ TEST_CASE("bh: a guard holds back one producer and not the other") {
             m.q.queue(a);
         }
         t.join();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
     CHECK(model::explore(search("bh-behind-a-guard", 2), [] {
         bh_machine m;
@@ -173,7 +175,7 @@ TEST_CASE("bh: a guard holds back one producer and not the other") {
         m.q.queue(a);
         auto t = model::spawn([&] { m.q.queue(b); });
         t.join();
-        model::require(d.text() == "ab", "the push that did not find the inbox empty has seen to both");
+        model::require(d.text() == "ab", "the second producer has run both items");
     }));
     CHECK(model::explore(search("bh-two-guards", 4), [] {
         bh_machine m;
@@ -188,7 +190,7 @@ TEST_CASE("bh: a guard holds back one producer and not the other") {
             m.q.queue(a);
         }
         t.join();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
 }
 
@@ -203,11 +205,11 @@ TEST_CASE("bh: flush moves the items of the inbox to the worklist where the drai
         m.q.flush();
         t.join();
         f.join();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("bh: a wait inside of a guard ends") {
+TEST_CASE("bh: a flush inside of a guard returns") {
     CHECK(model::explore(search("bh-guard-flush", 4), [] {
         bh_machine m({.thread = true});
         diary d;
@@ -220,7 +222,7 @@ TEST_CASE("bh: a wait inside of a guard ends") {
         }
         t.join();
         m.q.flush();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
 }
 
@@ -236,16 +238,16 @@ TEST_CASE("bh: cancel and cancel_sync and disable_sync run beside queueing and d
         });
         const int cancelled = w.cancel();
         t.join();
-        model::require(runs + cancelled == queued.load(cmwq::detail::relaxed), "nothing lost, nothing twice");
+        model::require(runs + cancelled == queued.load(cmwq::detail::relaxed), "no item is lost or counted twice");
     }));
     CHECK(model::explore(search("bh-cancel-sync", 4), [] {
         bh_machine m;
-        model::checked<int> runs{0}; // a race, unless the run happens before the return
+        model::checked<int> runs{0}; // a data race unless the run happens before the return
         item w{[&] { runs = runs + 1; }};
         auto t = model::spawn([&] { m.q.queue(w); });
         const bool cancelled = w.cancel_sync();
         t.join();
-        model::require(runs + int{cancelled} <= 1 && !w.busy(), "nothing twice");
+        model::require(runs + int{cancelled} <= 1 && !w.busy(), "at most one of the two");
         w.disable_sync();
         model::require(m.q.queue(w) == queue_status::disabled, "disabled");
         w.enable();
@@ -254,7 +256,7 @@ TEST_CASE("bh: cancel and cancel_sync and disable_sync run beside queueing and d
         model::require(runs == before + 1, "it can be queued again, and runs");
     }));
     CHECK(model::explore(search("bh-cancel-between", 4), [] {
-        bh_machine m; // the one behind it runs, whether or not the first is cancelled
+        bh_machine m; // the item behind b runs whether b is cancelled or not
         diary d;
         item a{d.write('a')}, b{d.write('b')}, c{d.write('c')};
         bool without_b = false;
@@ -296,21 +298,21 @@ TEST_CASE("bh: an item is queued to another CPU while a thread is just leaving i
         m.q.queue_on(1, a);
         t.join();
         m.q.flush();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
     CHECK(model::explore(search_on(2, "bh-elsewhere-cold", 3), [] {
-        bh_machine m; // the thread has to be made first
+        bh_machine m; // the bottom-half thread does not exist yet
         diary d;
         item a{d.write('a')}, b{d.write('b')};
         m.q.queue_on(1, a);
         m.high.queue_on(1, b);
         a.flush();
         b.flush();
-        model::require(same_letters(d.text(), "ab"), "nothing lost, nothing twice");
+        model::require(same_letters(d.text(), "ab"), "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("bh: beyond the budget the thread goes on beside another producer") {
+TEST_CASE("bh: the bottom-half thread runs items beyond the budget beside another producer") {
     CHECK(model::explore(search("bh-budget", 5), [] {
         bh_machine m({.thread = true});
         model::checked<int> runs{0}, others{0};
@@ -326,7 +328,7 @@ TEST_CASE("bh: beyond the budget the thread goes on beside another producer") {
         m.q.drain();
         t.join();
         m.q.flush();
-        model::require(runs == 12 && others <= 1, "nothing lost, nothing twice");
+        model::require(runs == 12 && others <= 1, "no item is lost or counted twice");
     }));
 }
 
@@ -334,7 +336,7 @@ TEST_CASE("bh: an item that runs in one context and is queued in another runs ag
     CHECK(model::explore(search_on(2, "bh-moves", 4), [] {
         bh_machine m;
         model::checked<int> runs{0};
-        item w{[&] { runs = runs + 1; }}; // a race, if it ran twice at once
+        item w{[&] { runs = runs + 1; }}; // a data race if two runs overlap
         queue_status s = queue_status::rejected;
         auto t = model::spawn([&] {
             model::set_current_cpu(1);
@@ -343,11 +345,11 @@ TEST_CASE("bh: an item that runs in one context and is queued in another runs ag
         const queue_status mine = m.q.queue(w);
         t.join();
         m.q.flush();
-        model::require(runs == int{s == queue_status::queued} + int{mine == queue_status::queued}, "once for each");
+        model::require(runs == int{s == queue_status::queued} + int{mine == queue_status::queued}, "one run per claim");
     }));
 }
 
-TEST_CASE("bh: queue and runtime end right after an item on the thread") {
+TEST_CASE("bh: queue and runtime end right after the bottom-half thread has run an item") {
     CHECK(model::explore(search("bh-end", 4), [] {
         std::optional<bh_machine> m;
         m.emplace(kind{.end_searched = true});
@@ -369,7 +371,7 @@ TEST_CASE("bh: queue and runtime end right after an item on the thread") {
         {
             const cmwq::bh_disable_guard hold;
             m->q.queue(w);
-            m.reset(); // hands it over, and waits
+            m.reset(); // hands the item over and waits for it
             model::require(runs == 1, "it has run");
         }
     }));
@@ -382,16 +384,16 @@ TEST_CASE("bh: queue and runtime end right after an item on the thread") {
             const cmwq::bh_disable_guard hold;
             m->q.queue(w);
             queued.release();
-        }); // ends at any time, also after the queue
+        }); // the guard ends at any time, also after the end of the queue
         queued.acquire();
         w.cancel();
         m.reset();
         t.join();
-        model::require(runs <= 1, "once at most");
+        model::require(runs <= 1, "at most one run");
     }));
 }
 
-// The late push is held back when its own thread looks for it.
+// The item that was pushed late is held back when its producer looks for it.
 TEST_CASE("bh: an item that is pushed while its queue is shut down has run or was dropped") {
     CHECK(model::explore(search_on(2, "bh-shutdown", 4), [] {
         bh_machine m({.thread = true});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Blocking beside a push: an item waits for another one, which was queued behind it or comes at any moment. The guard,
-// the sentinel or the monitor causes it to run.
+// An item blocks until another item has run, which was queued behind it or is queued at any moment. The guard, the
+// sentinel or the monitor makes the other item run.
 //
-// These searches were seen to find: a guard that does not look at the pending items, or looks before it counts down; a
-// push behind a running worker that arms no detector; a cpu_intensive item that wakes no worker; an item taken while
-// another worker runs it. They do not find a monitor that disarms without a second look: its loop ends too seldom
-// within the bounds.
+// When these defects were put into the engine, these searches found them: a guard that does not look at the pending
+// items, or looks before it counts down; a push behind a running worker that arms no detector; a cpu_intensive item
+// that wakes no worker; an item taken while another worker runs it. They do not find a monitor that disarms without a
+// second look: its loop ends too seldom within the bounds.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -34,7 +34,7 @@ void waits_for_another(setup s, std::optional<block_kind> announce, std::int64_t
     }};
     auto t = model::spawn([&] { m.q.queue(opens); });
     m.q.queue(waits);
-    // Not by flush(), which looks at the pool itself.
+    // No flush() here: it looks at the pool itself and could hide a missing wake-up.
     done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
@@ -99,14 +99,14 @@ TEST_CASE("blocking: an item of a cpu_intensive queue delays no other item wheth
     CHECK(model::explore(search("cpu-intensive", 2), [] { waits_for_another({.cpu_intensive = true}, {}, 0); }));
 }
 
-TEST_CASE("blocking: an item that is queued again while it blocks runs after its run and not beside it") {
+TEST_CASE("blocking: an item that is queued again while it blocks runs again only after its first run") {
     CHECK(model::explore(search("behind-itself", 2), [] {
         machine m;
         model::semaphore gate{0}, inside{0};
         model::checked<int> runs{0};
         bool running = false;
         cmwq::work w{[&] {
-            model::require(!running, "not twice at once");
+            model::require(!running, "no two runs at once");
             runs = runs + 1;
             if (runs != 1) return;
             running = true;

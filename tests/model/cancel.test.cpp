@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Cancelling of items beside queueing and running them: cancel(), cancel_sync(), disable_sync(), the destructor.
+// Threads cancel items beside threads that queue and run them: cancel(), cancel_sync(), disable_sync(), the destructor.
 //
-// These searches were seen to find: cancel_sync() that does not wait for the run, or lets other threads queue; a
-// cancelled item whose slot no other item takes; an item touched after its function has returned; a shut-down that
-// overlooks a worker which is being made.
+// When these defects were put into the engine, these searches found them: cancel_sync() that does not wait for the run,
+// or lets other threads queue; a cancelled item whose slot no other item takes; an item touched after its function has
+// returned; a shut-down that overlooks a worker which is being made.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -30,14 +30,14 @@ TEST_CASE("cancel: each claim leads to one run or to one cancel() that returns t
         const int cancelled = w.cancel();
         t.join();
         m.q.flush();
-        model::require(runs + cancelled == queued.load(relaxed), "nothing lost, nothing twice");
+        model::require(runs + cancelled == queued.load(relaxed), "no item is lost or counted twice");
     }));
 }
 
 TEST_CASE("cancel: cancel_sync() leaves the item neither pending nor running") {
     CHECK(model::explore(search("cancel-sync", 2), [] {
         machine m;
-        model::checked<int> runs{0}; // a race, unless the run happens before the return
+        model::checked<int> runs{0}; // a data race unless the run happens before the return
         cmwq::work w{[&] { runs = runs + 1; }};
         auto t = model::spawn([&] { m.q.flush(); });
         m.q.queue(w);
@@ -47,7 +47,7 @@ TEST_CASE("cancel: cancel_sync() leaves the item neither pending nor running") {
         t.join();
         model::require(m.q.queue(w) == queue_status::queued, "it can be queued again");
         m.q.flush();
-        model::require(runs == (cancelled ? 1 : 2), "and runs");
+        model::require(runs == (cancelled ? 1 : 2), "and runs again");
     }));
 }
 
@@ -61,11 +61,11 @@ TEST_CASE("cancel: cancel_sync() runs beside queue() of another thread") {
         const bool cancelled = w.cancel_sync();
         t.join();
         m.q.flush();
-        model::require(runs + int{cancelled} == int{s == queue_status::queued}, "nothing lost, nothing twice");
+        model::require(runs + int{cancelled} == int{s == queue_status::queued}, "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("cancel: a running item that queues itself ends with cancel_sync()") {
+TEST_CASE("cancel: cancel_sync() stops an item that queues itself") {
     CHECK(model::explore(search("self-requeue", 1), [] {
         machine m;
         model::checked<int> runs{0};
@@ -99,7 +99,7 @@ TEST_CASE("cancel: two concurrent cancel_sync() both wait and at most one remove
         by_a = w.cancel_sync();
         model::require(runs + by_a <= 1, "the run happened before the return");
         t.join();
-        model::require(runs + by_a + by_b == 1 && !w.busy(), "it has run, or one of them took it away");
+        model::require(runs + by_a + by_b == 1 && !w.busy(), "it has run, or one call has removed it");
         model::require(m.q.queue(w) == queue_status::queued, "the depth is zero again");
         w.cancel_sync();
     }));
@@ -116,7 +116,7 @@ TEST_CASE("cancel: flush() of the item and of the queue end when another thread 
         const int cancelled = w.cancel();
         a.join();
         b.join();
-        model::require(runs + cancelled == 1 && !w.busy(), "nothing lost, nothing twice");
+        model::require(runs + cancelled == 1 && !w.busy(), "no item is lost or counted twice");
     }));
 }
 
@@ -160,14 +160,14 @@ TEST_CASE("cancel: two threads call disable_sync() and each calls enable()") {
     }));
 }
 
-TEST_CASE("cancel: after the destructor no run and no access of the item happens") {
+TEST_CASE("cancel: no thread runs or accesses an item after its destructor") {
     CHECK(model::explore(search("destructor", 1), [] {
         machine m;
         const auto gone = std::make_unique<model::checked<bool>>(false);
         model::checked<int> runs{0};
         {
             const auto body = [&] {
-                model::require(!*gone, "it is still there");
+                model::require(!*gone, "the item exists");
                 runs = runs + 1;
             };
             const auto w = std::make_unique<cmwq::work<decltype(body)>>(body);
@@ -177,7 +177,7 @@ TEST_CASE("cancel: after the destructor no run and no access of the item happens
             });
             t.join();
         }
-        *gone = true; // a race, if a run were still under way
+        *gone = true; // a data race if the item still ran
         model::require(runs <= 2, "at most one run for each claim");
         m.q.flush();
     }));
@@ -206,8 +206,8 @@ TEST_CASE("cancel: an item deletes itself while another thread flushes the queue
     }));
 }
 
-// worker_pool::shut_down() used to overlook a worker that another one was just making: without an item to flush, the
-// pool may be shut down while its first workers are still being made.
+// Regression: the shut-down of a pool overlooked a worker that another worker was just making. Without an item to
+// flush, the pool may be shut down while its first workers are still being made.
 TEST_CASE("cancel: the runtime ends right after a cancel while the pool makes its first workers") {
     CHECK(model::explore(search("shut-down", 4), [] {
         machine m({.warm = false, .end_searched = true});

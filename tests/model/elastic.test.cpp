@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Concurrency management of pools that serve several CPUs: as many items run as there are CPUs, a blocked one is
+// Concurrency management of pools that serve several CPUs: as many items run as there are CPUs, a blocked item is
 // replaced, and all sentinels of the pool take part in that.
 //
-// These searches were seen to find: a push behind running workers, or a guard, that starts no worker and arms no
-// detector; a pool that no detector watches; a pool's flag that is not taken back, is taken back or read relaxed, is
-// taken back after the look at the pending items, or is left over from the last life of its record; a sentinel without
-// a second look; a CPU that is not lent. They do not find a sentinel that takes back its own flag last: that takes two
-// preemptions in a few steps of long executions.
+// When these defects were put into the engine, these searches found them: a push behind running workers, or a guard,
+// that starts no worker and arms no detector; a pool that no detector watches; a pool's flag that is not cleared, is
+// cleared or read relaxed, is cleared after the look at the pending items, or is left over from the previous pool in
+// its record; a sentinel without a second look; a CPU that is not lent. They do not find a sentinel that clears its own
+// flag last: that needs two preemptions within a few steps of long executions.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -25,9 +25,9 @@ using namespace cmwq_test;
 
 namespace {
 
-constexpr std::int64_t before_the_monitor = ms / 2; // its first look is a millisecond after it was armed
+constexpr std::int64_t before_the_monitor = ms / 2; // the monitor looks first 1 ms after it was armed
 
-/// Without random executions: in those a sentinel may look in vain so often that it naps.
+/// No random executions: in these a sentinel may look in vain so often that it naps.
 model::options systematic(unsigned cpus, const char* name, double seconds) {
     model::options o = search_on(cpus, name, seconds);
     o.random_executions = 0;
@@ -49,7 +49,7 @@ void wait_for_another(setup s, int nr, std::optional<block_kind> announce, std::
     auto t = model::spawn([&] { m.q.queue(opens); });
     m.q.queue(a);
     if (nr > 1) m.q.queue(b);
-    // Not by flush(), which looks at the pool itself.
+    // No flush() here: it looks at the pool itself and could hide a missing wake-up.
     for (int i = 0; i < nr; ++i) done.acquire();
     model::require(m.waited() <= patience, "the spare came in time");
     t.join();
@@ -92,13 +92,13 @@ TEST_CASE("elastic: each blocked item is replaced in a pool of width 2") {
     CHECK(model::explore(search_on(2, "monitor", 2), [] { wait_for_another({}, 2, {}, 20 * ms); }));
 }
 
-TEST_CASE("elastic: blocked items are replaced in pools of one CPU each") {
+TEST_CASE("elastic: a blocked item is replaced in a pool of one CPU") {
     CHECK(model::explore(systematic(1, "one-sentinel", 2),
                          [] { wait_for_another({.sentinel = true}, 1, {}, before_the_monitor); }));
 }
 
-// [ARM-3]: the pool records whether its sentinels are armed. They have just been armed for an item that is gone now,
-// and fall asleep one after the other while the next item comes.
+// [ARM-3]: the pool records whether its sentinels are armed. The sentinels have just been armed for an item that is
+// gone now. They fall asleep one after the other while the next item comes.
 TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
     CHECK(model::explore(systematic(2, "asleep", 4), [] {
         elastic_machine m({.sentinel = true});
@@ -113,7 +113,7 @@ TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
             second.acquire();
             done.release();
         }};
-        // The first one is pending behind two that wait, until the sentinels find them; then no item is pending.
+        // opens_first is pending behind two items that wait, until the sentinels find these; then no item is pending.
         cmwq::work opens_first{[&] { first.release(); }};
         cmwq::work opens_second{[&] {
             second.release();
@@ -123,7 +123,7 @@ TEST_CASE("elastic: sentinels that fall asleep do not miss the next item") {
         m.q.queue(b);
         m.q.queue(opens_first);
         quiet.end();
-        // At the latest when the first has ended: the items that run then have seen no other.
+        // The search reaches this point at the latest when opens_first has ended.
         opens_first.flush();
         const std::int64_t before = m.waited();
         m.q.queue(opens_second);
@@ -158,7 +158,7 @@ TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed agai
         m.q.queue(a);
         m.q.queue(b);
         model::sleep(1);
-        m.q.queue(c); // behind both
+        m.q.queue(c); // pending behind both
         model::sleep(1);
         if (what == searched::while_they_fall_asleep) quiet.end();
         c.cancel();
@@ -186,9 +186,9 @@ TEST_CASE("elastic: sentinels that fall asleep meet an item that is removed agai
     CHECK(model::explore(o, [&] { body_of(searched::next_item); }));
 }
 
-// The next pool uses the record of a pool that has ended. The pool ends here while its sentinels are awake for another
-// pool, so none of them records that it has fallen asleep.
-TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") {
+// The next pool uses the record of a pool that has ended. That pool ends while its sentinels are awake for another
+// pool, so no sentinel records in it that it has fallen asleep.
+TEST_CASE("elastic: a pool that reuses the record of an ended pool has sentinels") {
     const auto body = [](std::int64_t patience) {
         elastic_machine m({.sentinel = true, .end_searched = true});
         model::unsearched quiet;
@@ -201,7 +201,7 @@ TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") 
         cmwq::work c{[] {}};
         m.q.queue(a);
         m.q.queue(b);
-        m.q.queue(c); // pending, so they stay awake
+        m.q.queue(c); // pending, so the sentinels stay awake
         model::semaphore gate{0}, done{0};
         const auto waits = [&] {
             gate.acquire();
@@ -224,7 +224,7 @@ TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") 
         model::sleep(20 * ms); // the pool ends
         enough.store(true, release);
         m.q.flush();
-        model::sleep(1'000 * ms); // they sleep
+        model::sleep(1'000 * ms); // the sentinels sleep
         {
             // The next pool has its workers before it gets more items.
             cmwq::workqueue<cmwq::elastic> q(m.rt, of_others());
@@ -249,8 +249,8 @@ TEST_CASE("elastic: a pool in the place of an ended one has its sentinels too") 
     CHECK(model::explore(systematic(2, "next-life", 3), [&] { body(before_the_monitor); }));
 }
 
-// Each CPU has a pool of its own, whose workers may run on both: the sentinel of the idle one lends it.
-TEST_CASE("elastic: an idle CPU outside of the pod helps") {
+// Each CPU has a pool of its own, whose workers may run on both CPUs. The sentinel of the idle CPU lends it.
+TEST_CASE("elastic: an idle CPU outside of the pod runs items of the pool") {
     CHECK(model::explore(search_on(2, "lend", 3), [] {
         elastic_machine m({.attributes = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu), .sentinel = true});
         model::semaphore done{0};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Flush colors beside producers, the limit of active items, and each other; drain() beside items that queue others.
+// Flushes beside producers, the limit of active items, and other flushes; drain() beside items that queue other items.
 //
-// These searches were seen to find: a color closed without draining the inbox; a flusher woken although its color still
-// counts; a drain that looks only once, or adds up the entered items before those that have left.
+// When these defects were put into the engine, these searches found them: a color closed without draining the inbox; a
+// flusher woken although its color still counts; a drain that looks only once, or adds up the entered items before
+// those that have left.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -12,7 +13,8 @@ using namespace cmwq_test;
 
 namespace {
 
-/// Queues an item of its own and flushes: it has run when the flush returns, whatever other threads queue and flush.
+/// Queues an item of its own and flushes: the item has run when the flush returns, even if other threads queue and
+/// flush too.
 void queue_and_flush(machine& m) {
     model::checked<int> runs{0};
     cmwq::work w{[&] { runs = runs + 1; }};
@@ -45,7 +47,7 @@ TEST_CASE("flush: three threads flush a queue that runs one at a time and one of
     }));
 }
 
-TEST_CASE("flush: it covers an item of another thread that was queued before") {
+TEST_CASE("flush: a flush covers an item that another thread has queued before") {
     CHECK(model::explore(search("happened-before", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -64,7 +66,7 @@ TEST_CASE("flush: it covers an item of another thread that was queued before") {
     }));
 }
 
-TEST_CASE("flush: it covers two CPUs") {
+TEST_CASE("flush: a flush covers the items of two CPUs") {
     CHECK(model::explore(search_on(2, "two-cpus", 4), [] {
         machine m;
         model::checked<int> runs_a{0}, runs_b{0};
@@ -79,7 +81,7 @@ TEST_CASE("flush: it covers two CPUs") {
     }));
 }
 
-TEST_CASE("flush: drain() waits for a chain of items and rejects all other threads") {
+TEST_CASE("flush: drain() waits for a chain of items and rejects items of all other threads") {
     CHECK(model::explore(search_on(2, "drain", 4), [] {
         machine m;
         model::checked<int> length{0};
@@ -105,7 +107,7 @@ TEST_CASE("flush: drain() waits for a chain of items and rejects all other threa
     }));
 }
 
-TEST_CASE("flush: the destructor of a queue waits for a chain") {
+TEST_CASE("flush: the destructor of a queue waits for a chain of items") {
     CHECK(model::explore(search("destroyed", 2), [] {
         model::checked<int> length{0};
         {

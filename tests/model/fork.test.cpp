@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The part of fork() that can be modelled: the locks that its handlers take, in that order, beside all threads that
-// take them, and that their holder sees queues, pools and attributes at rest. There is no child here.
+// The part of fork() that can be modeled. Its handlers take their locks in the real order, beside all other threads
+// that take these locks. The holder of all of them sees queues, pools and attributes at rest. There is no child here.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "model/machine.hpp"
@@ -13,7 +13,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// As the handlers do before and after fork(), in the parent.
+/// Does the same as the handlers before and after fork() in the parent.
 void stand_still(cmwq::runtime& rt) {
     cmwq_test::core_of(rt).lock_for_fork();
     cmwq_test::core_of(rt).unlock_after_fork();
@@ -21,7 +21,7 @@ void stand_still(cmwq::runtime& rt) {
 
 } // namespace
 
-TEST_CASE("fork: its locks are taken beside queueing and flushes and changes of attributes") {
+TEST_CASE("fork: its handlers take their locks beside threads that queue and flush and change attributes") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1)});
         model::semaphore done{0};
@@ -51,7 +51,7 @@ TEST_CASE("fork: its locks are taken beside queueing and flushes and changes of 
     }));
 }
 
-TEST_CASE("fork: its locks are taken beside queues that are made and destroyed") {
+TEST_CASE("fork: its handlers take their locks while queues are made and destroyed") {
     CHECK(model::explore(search_on(1, "queues", 4), [] {
         unbound_machine m;
         int runs = 0;
@@ -68,7 +68,7 @@ TEST_CASE("fork: its locks are taken beside queues that are made and destroyed")
     }));
 }
 
-TEST_CASE("fork: its locks are taken beside freezing and beside the clean-up of the service thread") {
+TEST_CASE("fork: its handlers take their locks while the runtime freezes and the service thread cleans up") {
     CHECK(model::explore(search_on(1, "freeze", 4), [] {
         unbound_machine m({.others = attrs{}.nice(1), .freezable = true});
         model::semaphore done{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Freezing: beside producers, beside threads that wait for it, beside changes of attributes, beside slots of a node
-// that are on their way.
+// Freezing beside producers, threads that wait for the freeze, changes of attributes, and slots of a node that are on
+// their way to a pool.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 /// Data that belongs to the items until a thread has frozen them.
 class territory {
 public:
-    void inside() { nr_ = nr_ + 1; } // a data race, unless it happens before the freeze or after the thaw
+    void inside() { nr_ = nr_ + 1; } // a data race unless it happens before the freeze or after the thaw
     void intrude() { nr_ = nr_.get(); }
     void intrude_in_a_freeze(cmwq::runtime& rt) {
         rt.freeze();
@@ -33,7 +33,7 @@ private:
 
 } // namespace
 
-TEST_CASE("freeze: no item runs between wait_frozen() and thaw(); none is lost") {
+TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is lost") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -78,7 +78,7 @@ TEST_CASE("freeze: no item runs between wait_frozen() and thaw(); none is lost")
     }));
 }
 
-TEST_CASE("freeze: two waiting threads are both woken") {
+TEST_CASE("freeze: two threads wait for it and both are woken") {
     CHECK(model::explore(search("two-waiters", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -92,11 +92,11 @@ TEST_CASE("freeze: two waiting threads are both woken") {
         model::require(m.waited() == 0, "no thread waited for time to pass");
         m.rt.thaw();
         m.q.flush();
-        model::require(items.nr() == 1, "it has run, before or after");
+        model::require(items.nr() == 1, "it has run, before or after the freeze");
     }));
 }
 
-TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits hold") {
+TEST_CASE("freeze: a thaw wakes a thread that waits and time limits hold") {
     CHECK(model::explore(search("thaw", 3), [] {
         machine m({.freezable = true});
         territory items;
@@ -109,7 +109,7 @@ TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits ho
         m.rt.freeze();
         auto t = model::spawn([&] { m.rt.thaw(); });
         const bool frozen = m.rt.wait_frozen();
-        if (frozen) items.intrude(); // it had not become active
+        if (frozen) items.intrude(); // the item had not become active
         t.join();
         gate.release();
         m.q.flush();
@@ -126,7 +126,7 @@ TEST_CASE("freeze: a thread that waits during a thaw is woken and time limits ho
         m.rt.freeze();
         auto t = model::spawn([&] {
             const bool frozen = m.rt.wait_frozen_for(2ms);
-            model::require(frozen == (m.waited() < 2'000'000), "not later, and not sooner if it is not frozen");
+            model::require(frozen == (m.waited() < 2'000'000), "false exactly if 2 ms have passed");
         });
         model::require(m.rt.wait_frozen(), "no thread thaws it");
         items.intrude();
@@ -147,7 +147,7 @@ TEST_CASE("freeze: two concurrent freezes nest and the last thaw lets the items 
         }};
         const auto hold_still = [&] {
             const cmwq::freeze_guard still(m.rt);
-            model::require(m.rt.frozen(), "as long as one of them holds it");
+            model::require(m.rt.frozen(), "frozen as long as one guard exists");
         };
         auto t = model::spawn(hold_still);
         m.q.queue(a);
@@ -185,7 +185,7 @@ TEST_CASE("freeze: one queue is made and another is destroyed while the runtime 
         q.emplace(m.rt, cmwq::options<cmwq::bound>{.name = "old", .freezable = true});
         cmwq::work a{[&] { items.inside(); }};
         q->queue(a);
-        auto t = model::spawn([&] { q.reset(); }); // waits for the thaw, if the item does
+        auto t = model::spawn([&] { q.reset(); }); // waits for the thaw if the item waits for it
         items.intrude_in_a_freeze(m.rt);
         t.join();
         model::require(items.nr() == 1, "the destructor has waited for it");
@@ -266,7 +266,7 @@ TEST_CASE("freeze: apply() works in a freeze and before one and across the thaw"
     }));
 }
 
-TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
+TEST_CASE("freeze: a pool freezes while a slot of the node is on its way to it") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1, .freezable = true});
         territory items;
@@ -277,7 +277,7 @@ TEST_CASE("freeze: a slot of the node is on its way to a pool that freezes") {
         };
         cmwq::work a{body}, b{body};
         m.q.queue_on(0, a);
-        m.q.queue_on(1, b); // waits for the slot of the other
+        m.q.queue_on(1, b); // waits for the slot of a
         items.intrude_in_a_freeze(m.rt);
         done.acquire();
         done.acquire();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The real protocols of parker and mutex over a model of futexes. These searches were seen to find: a parker that takes
-// its permit with a plain store (a second permit is lost: deadlock), a mutex whose waiters take it as if no other
-// thread slept.
+// The real protocols of parker and mutex over a model of futexes. When these defects were put into the protocols, these
+// searches found them: a parker that takes its permit with a plain store (a second permit is lost: deadlock); a mutex
+// whose waiters take it as if no other thread slept.
 #include "catch.hpp"
 
 #include <cmwq/detail/sync/mutex.hpp>
@@ -20,7 +20,8 @@ namespace {
 namespace detail = cmwq::detail;
 namespace model = cmwq::detail::model;
 
-// The kernel's side of one futex word: to a waking thread the look at the word and the start of the sleep are one step.
+// The kernel's side of one futex word. For a waking thread, the look at the word and the start of the sleep are one
+// step.
 struct bucket {
     detail::mutex lock;
     struct sleeper {
@@ -30,7 +31,7 @@ struct bucket {
     sleeper* first = nullptr;
 };
 
-bucket* kernel = nullptr; // of the running execution: there is one futex in each
+bucket* kernel = nullptr; // of the running execution; each execution has one futex
 
 struct model_futex {
     using word = detail::atomic<std::uint32_t>;
@@ -75,14 +76,14 @@ model::options search(std::string name) {
 
 } // namespace
 
-TEST_CASE("futex: two permits at once are one and the message of neither giver is lost") {
+TEST_CASE("futex: two permits at once count as one and the messages of both givers arrive") {
     CHECK(model::explore(search("parker-two-givers"), [] {
         bucket k;
         kernel = &k;
         parker p;
         detail::atomic<int> a{0}, b{0};
         auto give = [&p](detail::atomic<int>& flag) {
-            flag.store(1, detail::relaxed); // the permit carries it
+            flag.store(1, detail::relaxed); // the permit publishes it
             p.unpark();
         };
         auto t = model::spawn([&] { give(a); });
@@ -127,6 +128,6 @@ TEST_CASE("futex: the mutex excludes and wakes its sleepers") {
         work();
         t.join();
         u.join();
-        model::require(n == 3, "each once");
+        model::require(n == 3, "each thread has counted once");
     }));
 }

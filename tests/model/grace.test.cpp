@@ -3,11 +3,13 @@
 // grace_period and stable_vector by themselves: no value is freed that a thread reads, and no value is read that does
 // not exist yet.
 //
-// To free a value is to write it here: a race, if a thread still reads it, and the reader sees a wrong value.
+// These tests free a value by writing it. If a thread still reads the value, that is a data race, and the reader sees a
+// wrong value.
 //
-// These searches were seen to find: a reader that counts itself in, or out, relaxed; a writer that looks at the counts
-// with acquire only, at one stripe only, or after one of the two turns only; a size that is stored or read relaxed.
-// They do not find an element that is counted before its pointer is stored: that pointer is a plain one.
+// When these defects were put into the engine, these searches found them: a reader that counts itself in, or out,
+// relaxed; a writer that looks at the counts with acquire only, at one stripe only, or after one of the two turns only;
+// a size that is stored or read relaxed. They do not find an element that is counted before its pointer is stored: that
+// pointer is a plain variable.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -33,7 +35,7 @@ using namespace cmwq_test;
 
 namespace {
 
-/// A value that is exchanged, as the map of a queue is.
+/// A value that is exchanged in the same way as the map of a queue.
 class exchanged {
 public:
     exchanged() {
@@ -44,9 +46,9 @@ public:
     void read(unsigned stripe) {
         const grace_period::reader r(grace_, stripe);
         const model::checked<int>& v = *now_.load(seq_cst); // [GRACE-1]
-        model::require(v == 1, "it is there");
+        model::require(v == 1, "the value exists");
         static_cast<void>(pause_.load(relaxed)); // a step: the reader may be interrupted here
-        model::require(v == 1, "it is still there");
+        model::require(v == 1, "the value still exists");
     }
     void replace() {
         const cmwq::detail::scoped_lock g(writers_);
@@ -82,7 +84,7 @@ TEST_CASE("grace: a reader on each stripe runs beside a writer that replaces and
     }));
 }
 
-TEST_CASE("grace: a reader that took its turn two changes ago is waited for") {
+TEST_CASE("grace: a writer waits for a reader that took its turn two changes ago") {
     CHECK(model::explore(search("replace-twice", 2, 3), [] {
         exchanged x;
         auto a = model::spawn([&] { x.read(0); });
@@ -92,7 +94,7 @@ TEST_CASE("grace: a reader that took its turn two changes ago is waited for") {
     }));
 }
 
-TEST_CASE("grace: readers come again beside two writers in turns") {
+TEST_CASE("grace: readers read repeatedly beside two writers") {
     CHECK(model::explore(search("writers", 3), [] {
         exchanged x;
         auto a = model::spawn([&] {
@@ -114,7 +116,7 @@ TEST_CASE("grace: an item looks for its run while the runtime of that run ends")
         int runs = 0;
         std::optional<cmwq::runtime> other;
         {
-            model::unsearched quiet; // one more on the list, between others
+            model::unsearched quiet; // one more runtime on the list
             other.emplace(cmwq::runtime_options{.machine = cmwq::topology::flat(cmwq::cpuset{0}), .sentinel = false});
         }
         auto item = std::make_unique<cmwq::work<std::function<void()>>>([&] {
@@ -123,7 +125,7 @@ TEST_CASE("grace: an item looks for its run while the runtime of that run ends")
         });
         m->q.queue(*item);
         auto t = model::spawn([&] {
-            item.reset(); // cancelled, or it has run
+            item.reset(); // the item was cancelled or has run
             if (runs != 0) model::require(written == 1, "the run has ended");
         });
         auto u = model::spawn([&] { other.reset(); });
@@ -142,7 +144,7 @@ TEST_CASE("grace: elements of a stable_vector are complete when they are counted
             e->number = static_cast<int>(v.size());
             v.append(std::move(e));
         };
-        for (int i = 0; i < 7; ++i) append(); // the next segment begins with the second one from here
+        for (int i = 0; i < 7; ++i) append(); // the next segment begins with the second element from here
         quiet.end();
         const auto read = [&] {
             for (std::size_t i = 5, n = v.size(); i < n; ++i)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A push beside a worker that goes idle: the item runs in either order, and no time has to pass for that.
+// A push beside a worker that goes idle: the item runs in either order of the two, and no time has to pass for that.
 //
-// These searches were seen to find: no second look after a worker has put itself on the idle list; a relaxed look at
-// nr_running behind the push; a relaxed look at the inbox; no wake-up after the push; a worker that stays counted when
-// it goes idle.
+// When these defects were put into the engine, these searches found them: no second look after a worker has put itself
+// on the idle list; a relaxed look at nr_running behind the push; a relaxed look at the inbox; no wake-up after the
+// push; a worker that stays counted when it goes idle.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -12,7 +12,8 @@ using namespace cmwq_test;
 
 namespace {
 
-/// One item after the other: the second push meets a worker anywhere between the first item's function and its sleep.
+/// One item after the other: at the second push the worker is at any point between the first item's function and its
+/// sleep.
 void one_after_the_other(setup s) {
     machine m(s);
     model::semaphore done{0};
@@ -26,7 +27,7 @@ void one_after_the_other(setup s) {
     m.q.flush();
 }
 
-/// Two producers at once, and each item queued again when the worker may already be on its way to sleep.
+/// Two producers at once: each item may come when the worker is already on its way to sleep.
 void two_producers(setup s) {
     machine m(s);
     model::checked<int> runs_a{0}, runs_b{0};
@@ -51,7 +52,8 @@ void two_producers(setup s) {
     model::require(runs_a == 1 && runs_b == 1, "each ran once");
 }
 
-/// The first item waits for the second, which comes while a worker is on its way to the first. It is not annotated.
+/// The first item waits for the second, which may come while a worker is on its way to the first. The wait is not
+/// annotated.
 void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base& of_second) {
     model::semaphore gate{0}, done{0};
     cmwq::work first{[&] {
@@ -69,7 +71,7 @@ void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base
 
 } // namespace
 
-TEST_CASE("idle: an item is queued while the worker goes idle after the item before") {
+TEST_CASE("idle: an item is queued while the worker goes idle after the previous item") {
     CHECK(model::explore(search("one-after-the-other", 5, 3), [] { one_after_the_other({}); }));
     CHECK(model::explore(search("one-after-the-other-sentinel", 3), [] { one_after_the_other({.sentinel = true}); }));
 }
@@ -79,7 +81,7 @@ TEST_CASE("idle: two producers queue items") {
     CHECK(model::explore(search("two-producers-sentinel", 3), [] { two_producers({.sentinel = true}); }));
 }
 
-TEST_CASE("idle: a pool gets its first two items and ends") {
+TEST_CASE("idle: a pool gets its first two items and then ends") {
     CHECK(model::explore(search("cold", 3), [] { two_producers({.warm = false, .end_searched = true}); }));
 }
 
@@ -115,7 +117,7 @@ TEST_CASE("idle: an item queues an item") {
 TEST_CASE("idle: the first item waits for the second on every kind of pool") {
     CHECK(model::explore(search("waits-bound", 2), [] {
         machine m;
-        first_waits_for_second(m.q, m.q); // the monitor finds it
+        first_waits_for_second(m.q, m.q); // the monitor finds that the first item blocks
     }));
     CHECK(model::explore(search("waits-bound-sentinel", 2), [] {
         machine m({.sentinel = true});
@@ -129,22 +131,22 @@ TEST_CASE("idle: the first item waits for the second on every kind of pool") {
     CHECK(model::explore(search("waits-unbound", 3), [] {
         unbound_machine m;
         first_waits_for_second(m.q, m.q);
-        model::require(m.waited() == 0, "nothing has to be noticed");
+        model::require(m.waited() == 0, "no detector is needed");
     }));
     CHECK(model::explore(search("waits-ordered", 3), [] {
         ordered_machine m;
         model::unsearched quiet;
         quiet.begin();
-        cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // of the same pool
+        cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // uses the same pool
         quiet.end();
         first_waits_for_second(m.q, other);
-        model::require(m.waited() == 0, "nothing has to be noticed");
+        model::require(m.waited() == 0, "no detector is needed");
         quiet.begin();
     }));
 }
 
-// The second waits for a slot, which comes from another pool while a worker is on its way to the first.
-TEST_CASE("idle: the first item waits for an item that waits for a slot of another pool") {
+// The second item waits for a slot, which comes from another pool while a worker is on its way to the first item.
+TEST_CASE("idle: an item waits for an item that waits for a slot of another pool") {
     const auto body = [](auto& m) {
         model::semaphore gate{0}, hold{0}, done{0};
         cmwq::work holder{[&] { hold.acquire(); }};
@@ -165,11 +167,11 @@ TEST_CASE("idle: the first item waits for an item that waits for a slot of anoth
     CHECK(model::explore(search_on(2, "granted-unbound", 3), [&] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
         body(m);
-        model::require(m.waited() == 0, "nothing has to be noticed");
+        model::require(m.waited() == 0, "no detector is needed");
     }));
     CHECK(model::explore(search_on(2, "granted-elastic", 3), [&] {
         elastic_machine m({.attributes = pool_for_each_cpu(), .max_active = 2});
-        body(m); // the monitor finds the first blocked
+        body(m); // the monitor finds that the first item blocks
     }));
 }
 
@@ -181,7 +183,7 @@ model::options with_stall(std::string name, unsigned cpus = 1) {
     return o;
 }
 
-/// One producer is stopped anywhere in the middle of queueing, before another one begins or while it queues.
+/// One producer is stopped at any point of queueing, before another producer begins to queue or while it queues.
 void beside_a_stopped_producer(cmwq::workqueue_base& q) {
     model::semaphore done{0};
     cmwq::work a{[] {}};
@@ -199,7 +201,7 @@ void beside_a_stopped_producer(cmwq::workqueue_base& q) {
     b.flush();
 }
 
-/// The same behind an item that waits for the one of the other producer.
+/// The same, but both producers queue behind an item that waits for the item of the second producer.
 void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
     model::semaphore gate{0}, began{0}, done{0};
     cmwq::work a{[] {}};
@@ -218,7 +220,7 @@ void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
     const std::int64_t before = model::elapsed();
     q.queue(b);
     done.acquire();
-    model::require(model::elapsed() - before < 100'000'000, "a detector was told");
+    model::require(model::elapsed() - before < 100'000'000, "a detector was armed");
     t.join();
     a.flush();
     b.flush();

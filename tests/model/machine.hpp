@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared by the searches over the engine: the options of a search, and a runtime on a small machine, made and warmed
-// up before the search begins, so that the executions go to the protocol that a test is about.
+// Shared by the searches over the engine: the options of a search, and a runtime on a small machine. The runtime is
+// made and warmed up before the search begins, so that the search spends its executions on the protocol under test.
 #pragma once
 
 #include <cmwq/cmwq.hpp>
@@ -19,7 +19,7 @@ namespace model = cmwq::detail::model;
 
 inline constexpr std::int64_t ms = 1'000'000; ///< virtual time is in nanoseconds
 
-/// The options of a search of that name on a machine with one CPU.
+/// The options of a search with this name on a machine with one CPU.
 inline model::options search(std::string name, double seconds, unsigned preemptions = 2) {
     model::options o;
     o.name = std::move(name);
@@ -30,7 +30,7 @@ inline model::options search(std::string name, double seconds, unsigned preempti
     return o;
 }
 
-/// The options of a search on a machine with so many CPUs.
+/// The options of a search on a machine with `cpus` CPUs.
 inline model::options search_on(unsigned cpus, std::string name, double seconds, unsigned preemptions = 2) {
     model::options o = search(std::move(name), seconds, preemptions);
     o.around.cpus = cpus;
@@ -44,10 +44,10 @@ inline model::options with_time(std::string name, double seconds) {
     return o;
 }
 
-/// Of a machine. The options of the queue have an effect if its policy has them.
+/// The options of a machine. An option of the queue has no effect if the policy of the queue does not have it.
 struct setup {
     cmwq::attrs attributes = {};            ///< of the queue
-    std::optional<cmwq::attrs> others = {}; ///< a second queue, with these attributes, keeps its pools warm
+    std::optional<cmwq::attrs> others = {}; ///< a second queue with these attributes keeps its pools warm
     unsigned max_active = 0;                ///< of the queue; 0: the default of its policy
     bool sentinel = false;
     bool warm = true;           ///< each pool has two workers when the search begins, and all threads sleep
@@ -61,10 +61,10 @@ struct setup {
     std::int64_t idle_timeout = 300'000 * ms;
 };
 
-/// Each CPU has a pool of its own; a few searches need several on one node.
+/// Attributes with which each CPU has a pool of its own: a few searches need several pools on one node.
 inline cmwq::attrs pool_for_each_cpu() { return cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true); }
 
-/// A runtime with a queue. The first object in the body of a search.
+/// A runtime with a queue. It is the first object in the body of a search.
 template <class Policy>
 class machine_for {
     using queue_type = cmwq::workqueue<Policy>;
@@ -86,11 +86,11 @@ public:
     machine_for(const machine_for&) = delete;
     machine_for& operator=(const machine_for&) = delete;
 
-    /// The destructor of the queue, as part of the search. After it there is no `q`.
+    /// Destroys the queue as part of the search. `q` refers to no object afterwards.
     void end_queue() { made_.reset(); }
 
-    /// Virtual time since the search began. It passes only when no thread can go on. So if none has passed, no thread
-    /// had to wait until a detector found what another thread had missed.
+    /// Virtual time since the search began. In a search without time jumps it passes only when no thread can go on. If
+    /// no time has passed, no thread had to wait until a detector found an item that another thread had missed.
     [[nodiscard]] std::int64_t waited() const { return model::elapsed() - began_; }
 
     static cmwq::options<Policy> queue_options(const char* name, const cmwq::attrs& a, unsigned max_active) {
@@ -117,7 +117,7 @@ private:
         o.sentinel = s.sentinel;
         o.max_threads = s.max_threads;
         o.threads = s.threads;
-        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // nothing of the real one
+        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // independent of the real one
         return o;
     }
     void warm(queue_type& queue) {
@@ -126,7 +126,7 @@ private:
             queue.queue_on(cpu, first);
             queue.flush();
         }
-        // In a search time passes when no thread can go on: all of them sleep, and the monitor has gone quiet.
+        // Time passes when no thread can go on: afterwards all threads sleep, and the monitor is disarmed.
         model::sleep(1000 * ms);
     }
 
@@ -144,7 +144,7 @@ public:
     queue_type& q;
 };
 
-/// Blocks an item: in a blocking_region of that kind, or unannotated.
+/// Blocks an item, in a blocking_region of the given kind or unannotated.
 inline void wait_at(model::semaphore& gate, std::optional<cmwq::block_kind> annotation) {
     if (!annotation) return gate.acquire();
     const cmwq::blocking_region region(*annotation);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Claiming and clearing PENDING: a call that loses the claim still publishes, no run is lost, every claim is one run.
+// Claiming and clearing PENDING: a call that loses the claim still publishes, no run is lost, and every claim leads to
+// one run.
 //
-// These searches were seen to find: a claim that loads first; a relaxed claim; PENDING cleared by a plain store; a
-// failing claim that gives PENDING back although the item was enabled meanwhile, or that shows PENDING on a disabled
-// item at all; an item pushed to another CPU while it runs.
+// When these defects were put into the engine, these searches found them: a claim that loads first; a relaxed claim;
+// PENDING cleared by a plain store; a failing claim that gives PENDING back although the item was enabled meanwhile, or
+// that shows PENDING on a disabled item at all; an item pushed to another CPU while it runs.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -37,7 +38,7 @@ private:
 TEST_CASE("pending: the next run sees data written before queue() whether the call won or lost") {
     CHECK(model::explore(search("publish", 3), [] {
         machine m;
-        // Relaxed: only the item's own protocol can carry them.
+        // Relaxed: only the item's own protocol can publish them.
         atomic<int> from_a{0}, from_b{0};
         model::checked<int> runs{0}; // checked: each run happens before the next, and before the end of flush()
         int seen_a = 0, seen_b = 0;
@@ -67,7 +68,8 @@ TEST_CASE("pending: a queue() that loses publishes a plain variable") {
         atomic<bool> written{false};
         int seen = 0;
         cmwq::work w{[&] {
-            // The item receives the message: once it was queued, it takes the message, with no other order.
+            // `written` keeps the first run from racing. The last run must see it: queue() publishes it even if it
+            // loses.
             if (written.load(cmwq::detail::acquire)) seen = message;
         }};
         m.q.queue(w);
@@ -79,7 +81,7 @@ TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     }));
 }
 
-TEST_CASE("pending: three threads queue; each claim is one run; never two at once") {
+TEST_CASE("pending: three threads queue an item and each claim is one run and no two runs happen at once") {
     CHECK(model::explore(search("collapse", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -131,14 +133,14 @@ TEST_CASE("pending: a queue() after enable() is not lost to another thread that 
         event.store(1, relaxed);
         model::require(w.enable(), "enabled");
         model::require(queued(m.q.queue(w)) != queue_status::disabled, "it is enabled");
-        t.join(); // the other thread may have won the claim, and a flush sees that after its push
+        t.join(); // the other thread may have won the claim, and a flush covers the item only after that thread's push
         m.q.flush();
         model::require(seen == 1, "a run follows the queue() of the thread that enabled it");
         model::require(runs == queued.count(), "one run for each claim");
     }));
 }
 
-TEST_CASE("pending: an item is queued and disabled again; each claim is a run or was cancelled") {
+TEST_CASE("pending: an item is queued and disabled again and each claim is a run or was cancelled") {
     CHECK(model::explore(search("enable-disable", 3), [] {
         machine m;
         tally queued;
@@ -170,7 +172,7 @@ TEST_CASE("pending: no thread can make a disabled item pending") {
         t.join();
         m.q.flush();
         model::require(runs == before, "no run while disabled");
-        model::require(w.enable() && queued(m.q.queue(w)) == queue_status::queued, "and after it, it is as before");
+        model::require(w.enable() && queued(m.q.queue(w)) == queue_status::queued, "enabled again, it can be queued");
         m.q.flush();
         model::require(runs + cancelled == queued.count(), "each claim is a run, or was cancelled");
     }));

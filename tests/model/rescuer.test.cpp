@@ -2,8 +2,8 @@
 //
 // Rescuers beside workers that come back, beside producers, and beside threads that remove items, pools or the queue.
 //
-// The service thread calls rescuers when items have waited for 10 ms: with ticks after 1, 3, 7 and 15 ms that is the
-// last of these. The search begins there; then the thread of the body runs beside that tick.
+// The service thread calls rescuers when items have waited for 10 ms. Its ticks come after 1, 3, 7 and 15 ms, so it
+// calls them at the last of these. The search begins there: the thread of the body runs beside that tick.
 #include "catch.hpp"
 #include "model/machine.hpp"
 #include "model/threads.hpp"
@@ -26,7 +26,7 @@ public:
         quiet_.begin();
         refuse_threads(threads, true);
     }
-    /// Right before the tick that calls the rescuer of the item that was queued first.
+    /// Begins the search right before the tick at which the rescuer is called for the item that was queued first.
     void begin_search() {
         model::sleep(mayday - 1);
         quiet_.end();
@@ -44,7 +44,7 @@ using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
-TEST_CASE("rescuer: it is called; it runs the item and leaves when a worker comes") {
+TEST_CASE("rescuer: the rescuer is called and runs the item and leaves when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;
         two_items both;
@@ -54,12 +54,12 @@ TEST_CASE("rescuer: it is called; it runs the item and leaves when a worker come
         s.m.q.queue(both.y);
         both.wait();
         model::require(both.ran_once_each(), "both have run");
-        model::require(s.m.waited() <= mayday + 16 * ms, "and waited for a tick at most");
+        model::require(s.m.waited() <= mayday + 16 * ms, "both have waited for one tick at most");
         s.m.q.flush();
     }));
 }
 
-TEST_CASE("rescuer: an item that comes while it leaves is not forgotten") {
+TEST_CASE("rescuer: an item that comes while the rescuer leaves is not forgotten") {
     CHECK(model::explore(search("leaves", 3), [] {
         short_machine s;
         two_items both;
@@ -69,11 +69,11 @@ TEST_CASE("rescuer: an item that comes while it leaves is not forgotten") {
         s.m.q.queue(both.y);
         both.done.acquire();
         model::require(s.m.rt.stats().items_rescued == 2, "no worker was there");
-        model::require(s.m.waited() <= mayday + 40 * ms, "and it was called again in time");
+        model::require(s.m.waited() <= mayday + 40 * ms, "the rescuer was called again in time");
     }));
 }
 
-TEST_CASE("rescuer: its queue is destroyed while it is being called") {
+TEST_CASE("rescuer: a queue is destroyed while its rescuer is being called") {
     CHECK(model::explore(search("cancel-and-destroy", 3), [] {
         short_machine s;
         counted_runs of_x;
@@ -97,7 +97,7 @@ TEST_CASE("rescuer: its queue is destroyed while it is being called") {
     }));
 }
 
-TEST_CASE("rescuer: its item is queued again and never runs twice at once") {
+TEST_CASE("rescuer: a rescued item is queued again and never runs twice at once") {
     CHECK(model::explore(search("queued-again", 3), [] {
         short_machine s;
         counted_runs of_x;
@@ -128,9 +128,9 @@ TEST_CASE("rescuer: its item is queued again and never runs twice at once") {
     }));
 }
 
-// The rescuer looks at each item once, and remembers an item as the end of its look; other threads may remove that
+// The rescuer looks at each item once and remembers the last item that it has looked at. Other threads may remove that
 // item.
-TEST_CASE("rescuer: items of other queues that it has passed are removed") {
+TEST_CASE("rescuer: other threads remove items of other queues that the rescuer has passed") {
     CHECK(model::explore(search("cursor", 4), [] {
         short_machine s;
         counted_runs of_x, of_y;
@@ -144,12 +144,12 @@ TEST_CASE("rescuer: items of other queues that it has passed are removed") {
         foreign.queue(b);
         s.m.q.queue(x);
         s.begin_search();
-        b.cancel(); // the item that the rescuer looked at last, while it runs x
+        b.cancel(); // the rescuer has looked at b last, and runs x now
         s.m.q.queue(y);
         a.cancel();
         done.acquire();
         done.acquire();
-        model::require(s.m.rt.stats().items_rescued == 2, "those of its own queue, and no others");
+        model::require(s.m.rt.stats().items_rescued == 2, "the items of its own queue and no others");
         refuse_threads(s.threads, false);
         foreign.flush();
     }));
@@ -176,7 +176,7 @@ TEST_CASE("rescuer: two rescuers work in one pool") {
     }));
 }
 
-TEST_CASE("rescuer: blocked workers return while it is called") {
+TEST_CASE("rescuer: blocked workers return while the rescuer is called") {
     CHECK(model::explore(search("blocked-workers", 4), [] {
         machine m({.end_searched = true, .rescuer = true, .max_threads = 2});
         counted_runs of_x, of_y;
@@ -202,8 +202,8 @@ TEST_CASE("rescuer: blocked workers return while it is called") {
     }));
 }
 
-// The time at which a shortage began used to stay behind when the shortage ended.
-TEST_CASE("rescuer: it is called only after items have waited for long also the second time") {
+// Regression: the pool kept the time at which a shortage began after the shortage had ended.
+TEST_CASE("rescuer: the second call also comes only after items have waited for 10 ms") {
     CHECK(model::explore(search("patience", 0.5), [] {
         short_machine s;
         model::semaphore gate{0}, done{0};
@@ -216,14 +216,14 @@ TEST_CASE("rescuer: it is called only after items have waited for long also the 
         s.m.q.queue(first);
         model::sleep(2 * ms);
         refuse_threads(s.threads, false);
-        done.acquire(); // by a worker, which came soon, and has a spare
+        done.acquire(); // a worker came soon, and has a spare
         refuse_threads(s.threads, true);
         model::sleep(1000 * ms);
         s.m.q.queue(holds);
         s.m.q.queue(holds_too);
         const std::int64_t since = model::elapsed();
         cmwq::work second{[&] {
-            model::require(model::elapsed() - since >= 10 * ms, "not that soon");
+            model::require(model::elapsed() - since >= 10 * ms, "the item has waited for 10 ms");
             done.release();
         }};
         s.m.q.queue(second);
@@ -232,11 +232,11 @@ TEST_CASE("rescuer: it is called only after items have waited for long also the 
         gate.release();
         done.acquire();
         done.acquire();
-        model::require(s.m.rt.stats().items_rescued == 1, "the second one, by the rescuer");
+        model::require(s.m.rt.stats().items_rescued == 1, "the rescuer has run the second item only");
     }));
 }
 
-TEST_CASE("rescuer: apply() removes the pool for which it has been called") {
+TEST_CASE("rescuer: apply() removes the pool for which the rescuer has been called") {
     CHECK(model::explore(search_on(1, "apply", 4), [] {
         short_of_threads<cmwq::unbound> s;
         two_items both;

@@ -21,7 +21,7 @@ using namespace cmwq_test;
 namespace {
 } // namespace
 
-TEST_CASE("shutdown: each claim beside queue() of another thread is one run or one dropped item") {
+TEST_CASE("shutdown: each claim of a thread that queues beside it is one run or one dropped item") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -34,16 +34,16 @@ TEST_CASE("shutdown: each claim beside queue() of another thread is one run or o
             if (m.q.queue(c) == queue_status::queued) ++queued;
         });
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
-        model::require(m.q.queue(c) == queue_status::rejected, "for good");
+        model::require(m.q.queue(c) == queue_status::rejected, "rejected for good");
         t.join();
-        m.q.flush(); // for a call that was admitted before, and pushed after
-        model::require(runs + dropped == queued, "nothing lost, nothing twice");
-        model::require(!a.busy() && !b.busy() && !c.busy(), "nothing left");
+        m.q.flush(); // for a call that was admitted before the shutdown and pushed after it
+        model::require(runs + dropped == queued, "no item is lost or counted twice");
+        model::require(!a.busy() && !b.busy() && !c.busy(), "no work is left");
         model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
 }
 
-TEST_CASE("shutdown: runs beside cancel_sync() and flush() of dropped items") {
+TEST_CASE("shutdown: other threads call cancel_sync() and flush() for the items that it drops") {
     CHECK(model::explore(search("cancel-sync", 3), [] {
         machine m({.max_active = 1});
         model::checked<int> runs{0};
@@ -58,7 +58,7 @@ TEST_CASE("shutdown: runs beside cancel_sync() and flush() of dropped items") {
         });
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
-        model::require(runs + dropped + cancelled == 2, "one of them has it");
+        model::require(runs + dropped + cancelled == 2, "each item has run or was dropped or cancelled");
     }));
     CHECK(model::explore(search("item-flush", 3), [] {
         machine m({.max_active = 1});
@@ -103,11 +103,11 @@ TEST_CASE("shutdown: an item queues itself and other threads queue an item behin
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
         m.q.flush();
-        model::require(runs + dropped == queued && !w.busy(), "nothing lost, nothing twice");
+        model::require(runs + dropped == queued && !w.busy(), "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("shutdown: timers are armed or fire or are just being armed") {
+TEST_CASE("shutdown: timers are armed or firing or just being armed") {
     CHECK(model::explore(with_time("timer", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -121,11 +121,11 @@ TEST_CASE("shutdown: timers are armed or fire or are just being armed") {
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
         m.q.flush();
-        model::require(runs + dropped == queued && !a.busy() && !b.busy(), "nothing lost, nothing twice");
+        model::require(runs + dropped == queued && !a.busy() && !b.busy(), "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("shutdown: posted closures are destroyed once and two shutdowns share them") {
+TEST_CASE("shutdown: two shutdowns share the posted closures and each closure is destroyed once") {
     CHECK(model::explore(search("posted", 3), [] {
         machine m({.max_active = 1});
         const auto token = std::make_shared<int>();
@@ -135,12 +135,12 @@ TEST_CASE("shutdown: posted closures are destroyed once and two shutdowns share 
         auto t = model::spawn([&] { other = static_cast<int>(m.q.shutdown(cancel_pending)); });
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
-        model::require(runs + dropped + other == 2, "nothing lost, nothing twice");
+        model::require(runs + dropped + other == 2, "no item is lost or counted twice");
         model::require(token.use_count() == 1, "all are gone");
     }));
 }
 
-TEST_CASE("shutdown: slots of the node are on their way") {
+TEST_CASE("shutdown: a queue is shut down while slots of the node are on their way") {
     CHECK(model::explore(search_on(2, "slots", 4), [] {
         unbound_machine m({.attributes = pool_for_each_cpu(), .max_active = 1});
         model::checked<int> runs{0};
@@ -155,7 +155,7 @@ TEST_CASE("shutdown: slots of the node are on their way") {
         const auto dropped = static_cast<int>(m.q.shutdown(cancel_pending));
         t.join();
         m.q.flush();
-        model::require(runs + dropped == queued, "nothing lost, nothing twice");
+        model::require(runs + dropped == queued, "no item is lost or counted twice");
         m.end_queue();
     }));
 }
@@ -176,11 +176,11 @@ TEST_CASE("shutdown: a frozen queue is shut down") {
         t.join();
         m.rt.thaw();
         m.q.flush();
-        model::require(runs + dropped == queued, "nothing lost, nothing twice");
+        model::require(runs + dropped == queued, "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("shutdown: drain() runs at the same time and items queue each other") {
+TEST_CASE("shutdown: drain() runs at the same time while items queue other items") {
     CHECK(model::explore(search("drain", 3), [] {
         machine m;
         model::checked<int> runs{0};

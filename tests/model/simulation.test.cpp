@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The simulation of the model backend: the arithmetic of burning, sleeping, classes and deadlines.
+// The simulation of the model backend: the arithmetic of CPU time, sleeps, scheduling classes and deadlines.
 #include "catch.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -36,7 +36,7 @@ model::simulation machine(std::string name, unsigned cpus = 1) {
 }
 
 detail::thread_attributes on(unsigned cpu, sched_class c = sched_class::normal, int nice = 0) {
-    static const cmwq::cpuset cpus[] = {{0}, {1}}; // attributes only refer to theirs
+    static const cmwq::cpuset cpus[] = {{0}, {1}}; // attributes only point to their CPUs
     detail::thread_attributes a;
     a.cpus = &cpus[cpu];
     a.sched = c;
@@ -82,7 +82,7 @@ TEST_CASE("simulation: three threads share a CPU in the order in which they came
                              "25 w2 ends"});
 }
 
-TEST_CASE("simulation: CPUs run side by side and so do threads that are not bound") {
+TEST_CASE("simulation: several CPUs run threads at once whether the threads are bound or not") {
     journal j;
     const auto r = model::simulate(machine("parallel", 2), [&] {
         model::spawn(on(0), [&] { model::burn(4 * ms), j.note("a"); });
@@ -174,7 +174,7 @@ TEST_CASE("simulation: the time of waiting for a CPU is counted") {
     CHECK(r);
 }
 
-TEST_CASE("simulation: deadlines and permits and mutexes and joins and foreign semaphores work") {
+TEST_CASE("simulation: threads wait for deadlines and permits and mutexes and joins and foreign semaphores") {
     journal j;
     const auto r = model::simulate(machine("waits", 2), [&]() CMWQ_NO_TSA {
         detail::parker p;
@@ -225,7 +225,7 @@ TEST_CASE("simulation: waiting loops take time when no thread has anything else 
         idle.join();
         waits.join();
         model::require(seen == 5 * ms, "at once");
-        // With no event ahead the time still moves.
+        // Time also moves when no event lies ahead.
         const std::int64_t until = detail::steady_now() + 100'000;
         while (detail::steady_now() < until) detail::yield_this_thread();
     });

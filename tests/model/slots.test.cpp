@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The slots of a node that several pools share: never more items are active than the limit allows, no slot is lost on
-// its way from one pool to another, and no item waits beside a free slot.
+// Several pools share the slots of a node: no more items are active than the limit allows, no slot is lost on its way
+// from one pool to another, and no item waits while a slot is free.
 //
 // The pools of an unbound queue are not managed: no detector finds a lost item or slot, so the search ends in a
 // deadlock.
 //
-// These searches were seen to find: a relaxed look on either side of NODE-1 and NODE-2; no second look after a wait was
-// recorded; a count that is raised without a comparison; a pwq with more items that does not wait again; a slot that
-// came too late and is not given back; a waiter that is not forgotten; a pool that is not woken for its slot, or looks
-// for it only when its inbox is not empty; a limit that rises and grants nothing, or wakes no pool.
+// When these defects were put into the engine, these searches found them: a relaxed look on either side of NODE-1 and
+// NODE-2; no second look after a wait was recorded; a count that is raised without a comparison; a pwq with more items
+// that does not wait for a slot again; a slot that came too late and is not given back; a waiting pwq that is not
+// forgotten; a pool that is not woken for its slot, or looks for it only when its inbox is not empty; a limit that
+// rises and grants nothing, or wakes no pool.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "model/machine.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_cpu(), .max_active = max_active}; }
 
-/// The number of concurrent runs. Only the slots keep the items apart, and order their effects.
+/// Checks the number of concurrent runs. Only the slots keep the items apart and order their effects.
 class gauge {
 public:
     explicit gauge(int limit = 1) : limit_(limit) {}
@@ -40,7 +41,8 @@ private:
     model::checked<int> alone_{0};
 };
 
-/// Two producers, each on its own CPU; `behind` more items on the first.
+/// Two producers, each with one item on its own CPU. `behind` is 0: no more items; 1: one more on CPU 0; 2: one more on
+/// CPU 1.
 void two_producers(int behind) {
     unbound_machine m(two_pools());
     gauge g;
@@ -56,7 +58,7 @@ void two_producers(int behind) {
     });
     m.q.queue_on(0, a);
     if (behind == 1) m.q.queue_on(0, c);
-    // Not by flush(), which looks at all pools itself.
+    // No flush() here: it looks at all pools itself and could hide a missing wake-up.
     for (int i = 0; i < 2 + (behind != 0 ? 1 : 0); ++i) done.acquire();
     t.join();
     model::require(m.waited() == 0, "no thread waited for time to pass");
@@ -91,7 +93,7 @@ public:
     void want(unsigned i) {
         if (slots.take(pwqs_[i])) use();
     }
-    /// Waits for it, but not for long.
+    /// Takes a slot and uses it. If no slot is free, records a wait and removes it at once.
     void want_and_forget(unsigned i) {
         if (slots.take(pwqs_[i])) {
             use();
@@ -102,7 +104,7 @@ public:
         slots.grant_received(pwqs_[i]);
         give_back();
     }
-    /// When all threads have ended: uses the granted slots, one after the other. Returns how many.
+    /// Call it when all threads have ended. Uses the granted slots, one after the other, and returns their number.
     int use_what_was_granted() {
         int n = 0;
         for (bool more = true; more;) {
@@ -115,7 +117,7 @@ public:
                 more = true;
             }
         }
-        for (const pwq& p : pwqs_) model::require(p.slot == state::none, "no pool waits beside a free slot");
+        for (const pwq& p : pwqs_) model::require(p.slot == state::none, "no pool waits while a slot is free");
         model::require(slots.in_use() == 0, "all slots are back");
         return n;
     }
@@ -159,7 +161,7 @@ private:
 
 } // namespace
 
-TEST_CASE("slots: a slot that comes back meets pools that want one") {
+TEST_CASE("slots: a slot comes back while pools want one") {
     CHECK(model::explore(search_on(1, "one-wants", 1), [] {
         node n;
         auto t = model::spawn([&] { n.want(1); });
@@ -226,14 +228,14 @@ TEST_CASE("slots: an item that waits for a slot is removed") {
         m.q.queue_on(1, b);
         const bool cancelled = b.cancel_sync();
         model::require(runs_b == (cancelled ? 0 : 1), "it has run, or was cancelled");
-        m.q.queue_on(1, c); // with the slot for which b waited, wherever it is now
+        m.q.queue_on(1, c); // uses the slot for which b waited
         done.acquire();
         done.acquire();
         t.join();
         model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
-    // The one that is cancelled is not the one that waits: the slot goes to those behind.
+    // The cancelled item is not the item that waits: the next item gets the slot.
     CHECK(model::explore(search_on(2, "cancel-the-active", 2), [] {
         unbound_machine m(two_pools());
         gauge g;
@@ -280,7 +282,7 @@ TEST_CASE("slots: a higher limit lets the next item start at once") {
         model::require(m.waited() == 0, "no thread waited for time to pass");
         m.q.flush();
     }));
-    // Lowered and raised again: the limit is never exceeded by more than the items that ran before.
+    // A lowered limit holds for the items that are queued afterwards.
     CHECK(model::explore(search_on(2, "lower", 1), [] {
         unbound_machine m(two_pools(2));
         m.q.set_max_active(1);
@@ -300,7 +302,7 @@ TEST_CASE("slots: a higher limit lets the next item start at once") {
     }));
 }
 
-TEST_CASE("slots: three pools share slots and one pool gets its slot back from two sides") {
+TEST_CASE("slots: three pools share one slot or two slots") {
     CHECK(model::explore(search_on(3, "three-pools", 2), [] {
         unbound_machine m(two_pools());
         gauge g;
@@ -339,10 +341,10 @@ TEST_CASE("slots: three pools share slots and one pool gets its slot back from t
     }));
 }
 
-TEST_CASE("slots: flush and drain and the end of the queue meet a slot that changes hands") {
+TEST_CASE("slots: a slot moves to another pool during flush and drain and the end of the queue") {
     CHECK(model::explore(search_on(2, "flush", 2), [] {
         unbound_machine m(two_pools());
-        model::checked<int> runs{0}; // also checks: a run happens before the next, and before the end of flush()
+        model::checked<int> runs{0}; // also checks that a run happens before the next run and before the end of flush()
         const auto body = [&] { runs = runs + 1; };
         cmwq::work a{body}, b{body};
         auto t = model::spawn([&] { m.q.flush(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Threads that are refused at a moment that is searched, and items whose runs are counted.
+// Refusal of threads as a step of a search, and items whose runs are counted.
 #pragma once
 
 #include "fake_threads.hpp"
@@ -10,18 +10,19 @@
 
 namespace cmwq_test {
 
-/// Lets `threads` refuse all starts, or none, from inside of the search: another thread may get in before and after it.
+/// Makes `threads` refuse all starts, or none. The call is a step of the search: other threads may run before and after
+/// it.
 inline void refuse_threads(fake_threads& threads, bool yes) {
     model::here("refuse_threads()").point();
     yes ? threads.refuse() : threads.allow();
-    // A thread that tries again at each tick may succeed now: waiting loops look again, too.
+    // A thread that tries again at each tick may succeed now, so waiting loops look again.
     model::here("refuse_threads()").mutated();
 }
 
-/// The body of an item: counts its runs, and never runs twice at once.
+/// The body of an item: counts its runs, and checks that no two of them run at once.
 class counted_runs {
 public:
-    void operator()() { runs_ = runs_ + 1; } // a data race, unless each run comes after the one before
+    void operator()() { runs_ = runs_ + 1; } // a data race unless each run happens after the previous one
     [[nodiscard]] int runs() const { return runs_; }
 
 private:
@@ -30,7 +31,7 @@ private:
 
 /// Two items that count their runs.
 struct two_items {
-    /// Waits for two runs. Not by flush(), which looks at the pool itself.
+    /// Waits for two runs, without flush(): flush() looks at the pool itself and could hide a missing wake-up.
     void wait() {
         done.acquire();
         done.acquire();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Timers beside threads that arm, move, bring forward or remove them, and the clock may jump at any step.
+// Timers beside threads that arm, move, bring forward or remove them. The clock may jump at any step.
 //
-// These searches were seen to find: a timer that fires outside of the lock without a second look; one that is armed on
-// a queue which drains already; a destructor that looks at the location of an item before PENDING.
+// When these defects were put into the engine, these searches found them: a timer that fires outside of the lock
+// without a second look; a timer that is armed on a queue which is already draining; a destructor that looks at the
+// location of an item before PENDING.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -18,7 +19,7 @@ using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
 using namespace cmwq_test;
 
-TEST_CASE("timer: arming runs beside cancel() and beside the firing") {
+TEST_CASE("timer: queue_after() runs beside cancel() and beside the firing") {
     CHECK(model::explore(with_time("arm-cancel", 3), [] {
         machine m;
         model::checked<int> runs{0};
@@ -28,12 +29,12 @@ TEST_CASE("timer: arming runs beside cancel() and beside the firing") {
         const int cancelled = w.cancel();
         t.join();
         w.flush();
-        model::require(s == queue_status::queued && runs + cancelled == 1, "nothing lost, nothing twice");
-        model::require(!w.busy(), "nothing left");
+        model::require(s == queue_status::queued && runs + cancelled == 1, "no item is lost or counted twice");
+        model::require(!w.busy(), "no work is left");
     }));
 }
 
-TEST_CASE("timer: cancel_sync() runs while it fires") {
+TEST_CASE("timer: cancel_sync() runs while the timer fires") {
     CHECK(model::explore(with_time("fire-cancel-sync", 2), [] {
         machine m;
         model::checked<int> runs{0};
@@ -42,11 +43,11 @@ TEST_CASE("timer: cancel_sync() runs while it fires") {
         const int cancelled = w.cancel_sync();
         model::require(!w.busy() && runs + cancelled == 1, "it has run, or was cancelled");
         model::sleep(10'000'000);
-        model::require(runs + cancelled == 1, "and no timer is left that would fire");
+        model::require(runs + cancelled == 1, "no timer is left that would fire");
     }));
 }
 
-TEST_CASE("timer: it fires without help and exactly at its time") {
+TEST_CASE("timer: a timer fires without help and exactly at its time") {
     CHECK(model::explore(search("fires", 2), [] {
         machine m;
         model::semaphore done{0};
@@ -63,7 +64,7 @@ TEST_CASE("timer: it fires without help and exactly at its time") {
         done.acquire();
         done.acquire();
         t.join();
-        model::require(m.waited() == 5'000'000, "and not after it: time passes only when no thread can go on");
+        model::require(m.waited() == 5'000'000, "not after its time: time passes only when no thread can go on");
     }));
 }
 
@@ -79,11 +80,11 @@ TEST_CASE("timer: modify() runs beside cancel() and beside the firing") {
         t.join();
         w.flush();
         model::require(s == queue_status::queued || s == queue_status::modified, "it has a new time");
-        model::require(runs + cancelled == 1 + int{s == queue_status::queued}, "nothing lost, nothing twice");
+        model::require(runs + cancelled == 1 + int{s == queue_status::queued}, "no item is lost or counted twice");
     }));
 }
 
-TEST_CASE("timer: two modify() and a queue() at once lead to one run for each claim in any order") {
+TEST_CASE("timer: two modify() and one queue() at once in any order lead to one run for each claim") {
     CHECK(model::explore(with_time("modify-modify", 4), [] {
         machine m;
         model::checked<int> runs{0};
@@ -112,7 +113,7 @@ TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") 
         auto t = model::spawn([&] { s = m.q.queue_after(1h, w); });
         m.q.drain();
         t.join();
-        // Armed after the drain: the timer is still armed, and this call brings it forward.
+        // If the timer was armed after the first drain, it is still armed, and this drain brings it forward.
         m.q.drain();
         model::require(runs == int{s == queue_status::queued} && !w.busy(), "every accepted item has run");
     }));
@@ -129,13 +130,13 @@ TEST_CASE("timer: no timer of a queue fires after the destructor of the queue") 
             if (w.flush()) model::require(runs == 1, "flush() brings it forward");
             q.queue_after(1ms, w);
         }
-        model::require(runs == 2 && !w.busy(), "all that it accepted has run");
+        model::require(runs == 2 && !w.busy(), "every accepted item has run");
         model::sleep(5'000'000);
-        model::require(runs == 2, "and nothing came later");
+        model::require(runs == 2, "no run came later");
     }));
 }
 
-// In this case the pools of the queue end with it, while the service thread has just fired the timer.
+// The pwqs of the queue end with the queue, possibly right after the service thread has fired the timer.
 TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
     CHECK(model::explore(with_time("destroy-bound", 2), [] {
         machine m;
@@ -147,7 +148,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
             q.queue_after(1ms, a);
             q.queue_after(2ms, b);
         }
-        model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
+        model::require(runs == 2 && !a.busy() && !b.busy(), "every accepted item has run");
     }));
     CHECK(model::explore(with_time("destroy-unbound", 3), [] {
         unbound_machine m;
@@ -159,7 +160,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
             q.queue_after(1ms, a);
             q.queue_after(2ms, b);
         }
-        model::require(runs == 2 && !a.busy() && !b.busy(), "all that it accepted has run");
+        model::require(runs == 2 && !a.busy() && !b.busy(), "every accepted item has run");
         m.end_queue();
     }));
     CHECK(model::explore(with_time("destroy-and-modify", 2), [] {
@@ -173,7 +174,7 @@ TEST_CASE("timer: the destructor of a queue drains while its timers fire") {
             // An item of the queue moves the timer while the destructor brings it forward.
             q.post([&] { queued += int{q.modify(1h, w) == queue_status::queued}; });
         }
-        model::require(runs == queued && !w.busy(), "all that it accepted has run");
+        model::require(runs == queued && !w.busy(), "every accepted item has run");
     }));
 }
 
@@ -199,8 +200,8 @@ TEST_CASE("timer: the destructor of an item removes its timer") {
             cmwq::delayed_work w{[&] { runs = runs + 1; }};
             m.q.queue_after(1ms, w);
         }
-        const int before = runs; // a race, if it were still running
+        const int before = runs; // a data race if the item were still running
         model::sleep(5'000'000);
-        model::require(runs == before && before <= 1, "no run after it");
+        model::require(runs == before && before <= 1, "no run after the destructor");
     }));
 }

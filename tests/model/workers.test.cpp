@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Making and ending workers: a worker starts items only while another one is idle, is being made, or cannot be made (an
-// assertion of the engine). That holds whatever the system refuses, whichever pool gives up a worker, and while
-// producers push.
+// assertion of the engine). That holds for every refusal of the system, for every pool that gives up a worker, and
+// while producers push.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -42,7 +42,7 @@ TEST_CASE("workers: the system refuses threads and later makes them again") {
         both.wait();
         t.join();
         u.join();
-        model::require(m.waited() <= two_tries, "it was soon tried again");
+        model::require(m.waited() <= two_tries, "the manager thread soon tried again");
     }));
     // The spare is refused: the only worker runs alone, and waits for the item behind it.
     CHECK(model::explore(search("no-spare", 3), [] {
@@ -57,7 +57,7 @@ TEST_CASE("workers: the system refuses threads and later makes them again") {
         }};
         cmwq::work opens{[&] { gate.release(); }};
         m.q.queue(first);
-        refuse_threads(threads, true); // it may have a spare by now, a first worker, or none
+        refuse_threads(threads, true); // the pool has two workers, one worker or no worker by now
         m.q.queue(waits);
         auto t = model::spawn([&] { refuse_threads(threads, false); });
         m.q.queue(opens);
@@ -68,8 +68,8 @@ TEST_CASE("workers: the system refuses threads and later makes them again") {
     }));
 }
 
-// The service thread used to request that worker from itself again and again.
-TEST_CASE("workers: a blocked worker works again while another one still cannot be made") {
+// Regression: the service thread requested that worker from itself again and again.
+TEST_CASE("workers: a blocked worker continues while another worker still cannot be made") {
     model::options o = search("back-at-work", 3);
     o.time_jumps = 1;
     CHECK(model::explore(o, [] {
@@ -81,7 +81,7 @@ TEST_CASE("workers: a blocked worker works again while another one still cannot 
                 const cmwq::blocking_region region(cmwq::will_block);
                 gate.acquire();
             }
-            done.release(); // at this step it runs
+            done.release(); // the item runs again
         };
         cmwq::work a{body}, b{body};
         cmwq::work c{[&] { done.release(); }};
@@ -102,9 +102,9 @@ TEST_CASE("workers: a blocked worker works again while another one still cannot 
     }));
 }
 
-TEST_CASE("workers: a pool gives up a worker for another pool while items come") {
-    // With two threads a pool that has a worker and its spare gives up one; with one thread that thread changes its
-    // pool.
+TEST_CASE("workers: a pool gives up a worker to another pool while items come") {
+    // With two threads, a pool that has a worker and a spare gives up one of them. With one thread, that thread changes
+    // its pool.
     const auto give_up = [](unsigned max_threads, std::int64_t soon) {
         machine m({.warm = false, .end_searched = true, .max_threads = max_threads});
         two_items both;
@@ -119,11 +119,11 @@ TEST_CASE("workers: a pool gives up a worker for another pool while items come")
         both.wait();
         t.join();
         model::require(both.of_x.runs() == 2 && both.of_y.runs() == 1, "all have run");
-        model::require(m.waited() <= 1000 * ms + soon, "and soon");
+        model::require(m.waited() <= 1000 * ms + soon, "the items have run soon");
     };
     CHECK(model::explore(search_on(2, "give-up", 3), [&] { give_up(2, two_tries); }));
     CHECK(model::explore(search_on(2, "give-up-the-last", 3), [&] { give_up(1, 20 * ms); }));
-    // Given up while its pool has a blocked worker that has to be replaced later.
+    // The pool gives up a worker while it has a blocked worker that has to be replaced later.
     CHECK(model::explore(search_on(2, "give-up-behind-a-block", 3), [] {
         machine m({.warm = false, .end_searched = true, .max_threads = 3});
         counted_runs of_a, of_b;
@@ -144,7 +144,7 @@ TEST_CASE("workers: a pool gives up a worker for another pool while items come")
         m.q.queue_on(0, a);
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
-        model::require(m.waited() <= 1000 * ms + 20 * ms, "and soon");
+        model::require(m.waited() <= 1000 * ms + 20 * ms, "the items have run soon");
     }));
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("workers: idle workers are ended while items come") {
             done.release();
         };
         {
-            const model::unsearched quiet; // three blocked at once: four workers, of which two are too many
+            const model::unsearched quiet; // three items block at once: four workers, of which two are surplus
             cmwq::work one{body}, two{body}, three{body};
             m.q.queue(one);
             m.q.queue(two);

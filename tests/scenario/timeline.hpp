@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The example timelines of the kernel's workqueue documentation, as a program over any world that can burn CPU time,
+// The example timelines of the kernel's workqueue documentation. The program runs in any world that can burn CPU time,
 // sleep and return the time.
 #pragma once
 
@@ -20,8 +20,8 @@ struct entry {
 };
 
 /// The four configurations, and the events in the documented order. The document does not define the order of two
-/// events at one time, so the list has them as one group. The ends of two burns that share the CPU are a group as well:
-/// the document gives each of them a CPU of its own.
+/// events at the same time, so they form one group. The ends of two burns that share the CPU are a group as well: the
+/// document gives each of them a CPU of its own.
 struct scenario {
     const char* name;
     unsigned max_active;       ///< of q0
@@ -143,7 +143,8 @@ std::vector<entry> play(cmwq::runtime& rt, const scenario& s, bool annotated, Wo
     cmwq::work w1{[&] { short_item("w1"); }};
     cmwq::work w2{[&] { short_item("w2"); }};
     const unsigned cpu = *rt.cpus().begin();
-    // All three are queued before the first one starts, as the document assumes: a gate item holds the CPU meanwhile.
+    // All three items are queued before the first one starts, as the document assumes: the item that queues them
+    // occupies the CPU meanwhile.
     world.begin(q0, cpu, [&] {
         cmwq::workqueue<>& others = s.others_cpu_intensive ? q1 : q0;
         q0.queue_on(cpu, w0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kernel's timelines in virtual time: the real engine on a simulated CPU, with the documented times to the
-// millisecond. Built with the model backend.
+// The kernel's timelines in virtual time: the real engine runs on a simulated CPU, and the times must be the documented
+// ones to the millisecond. Built with the model backend.
 #include "catch.hpp"
 #include "timeline.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace model = cmwq::detail::model;
 
-// A CPU that is shared in slices, as two runnable workers share it in the cpu_intensive scenario.
+// A world with a simulated CPU. Runnable workers share the CPU in slices, as in the cpu_intensive scenario.
 struct simulated_world {
     double slice; ///< milliseconds
 
@@ -70,13 +70,13 @@ void check(std::size_t index, bool annotated, double slice, const times& documen
 
 } // namespace
 
-TEST_CASE("timelines: they match the documented milliseconds in virtual time") {
+TEST_CASE("timelines: the events have the documented times in virtual time") {
     const bool annotated = GENERATE(false, true);
     INFO((annotated ? "annotated" : "unannotated"));
     constexpr double whole = 5; // first come, first served, as the document assumes
     check(0, annotated, whole, {0, 5, 15, 20, 20, 25, 35, 35, 40, 50});
     check(1, annotated, whole, {0, 5, 5, 10, 10, 15, 15, 20, 20, 25});
-    // w1 wakes at 20, when w2 has just taken the CPU, and gets it with the next slice.
+    // w1 wakes at 20, when w2 has just got the CPU, and gets the CPU with the next slice.
     check(2, annotated, 0.5, {0, 5, 5, 10, 15, 20, 20, 20.5, 25, 35});
     // "w1 and w2 start and burn CPU" at the same time: they share the CPU.
     check(3, annotated, 0.5, {0, 5, 5, 5.5, 14.5, 15, 15, 20, 24.5, 25});

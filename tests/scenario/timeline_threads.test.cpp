@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kernel's timelines on real threads, in the time of their CPU: another process may use it, too. A run in which a
-// wake-up came late is repeated: the documented order has to appear in one run, not in each.
+// The kernel's timelines on real threads, measured in the time of their CPU, because another process may use that CPU
+// too. A run in which a wake-up came late is repeated: one run must show the documented order, not each run.
 //
-// The spare workers exist before the items do, as in a kernel that has been up for a while: ThreadSanitizer takes 2 ms
-// to make a thread, and the timelines do not measure that.
+// The spare workers are made before the items are queued, as in a kernel that has run for a while: ThreadSanitizer
+// takes 2 ms to make a thread, and the timelines do not measure that.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
@@ -22,11 +22,12 @@
 
 namespace {
 
-/// Real threads, and the time of the one CPU that they have: it passes while an item burns CPU time, as much as that is,
-/// and while none does. So another process that has the CPU meanwhile changes nothing but how long it takes.
+/// Real threads, and the time of their CPU. While items burn CPU time, this time advances by the CPU time that they
+/// use; while no item burns, it advances with the clock. So a process that takes the CPU from a burning item makes the
+/// test longer but does not change the times.
 class real_world {
 public:
-    /// Milliseconds.
+    /// In milliseconds.
     double now() {
         const std::lock_guard g(lock_);
         return now_locked();
@@ -43,7 +44,7 @@ public:
         end_burning();
     }
 
-    /// A blocking call: the scenarios are about it.
+    /// Sleeps in blocking calls, which the sentinel or the guard must notice.
     void sleep(double ms) {
         const timespec moment{0, 100'000};
         for (const double end = now() + ms; now() < end;) ::nanosleep(&moment, nullptr);
@@ -76,12 +77,12 @@ private:
     std::atomic<double> burnt_{0};
     std::mutex lock_;
     double idle_ = 0;
-    double idle_since_ = wall_now(); // if nothing burns
+    double idle_since_ = wall_now(); // valid while no item burns
     int nr_burning_ = 0;
 };
 
-/// Gives the pool of the CPU of the timelines the three workers that it needs, and waits until the pool has forgotten how
-/// many workers this load needed.
+/// Makes the three workers that the timelines need on their CPU, and waits until the pool has dropped the limit that it
+/// learned from this load.
 void make_workers(cmwq::runtime& rt) {
     constexpr int needed = 3;
     {

@@ -9,14 +9,14 @@ using cmwq::queue_status;
 
 namespace {
 
-/// Checks the answer of a queueing call against the events of the queue meanwhile.
+/// Checks the result of a queueing call: it may be `rejected` only if the queue drained during the call.
 class answer {
 public:
     explicit answer(any_queue& q) : q_(q), drains_(q) {}
     queue_status operator()(queue_status s, queue_status other = queue_status::already_pending) {
         const bool possible = s == queue_status::queued || s == queue_status::disabled || s == other ||
                               (s == queue_status::rejected && drains_.saw_one());
-        q_.complain.expect(possible, "an answer that cannot be", q_.is.kind);
+        q_.complain.expect(possible, "an impossible result of a queueing call", q_.is.kind);
         return s;
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every way of queueing an item, at random, with the answers that it may give.
+// Calls that queue an item, chosen at random, with a check of their results.
 #pragma once
 
 #include "queues.hpp"
@@ -18,7 +18,7 @@ namespace soak {
                                               std::chrono::microseconds delay);
 [[nodiscard]] cmwq::queue_status modify(any_queue& q, cmwq::delayed_work_base& w, std::chrono::microseconds delay);
 
-/// Calls `f`, which must throw std::system_error with this error, or with the second one.
+/// Calls `f`, which must throw std::system_error with `error` or with `or_this`.
 template <class F>
 void expect_refusal(complaints& c, F&& f, std::errc error, std::errc or_this, const char* what) {
     try {

@@ -28,7 +28,7 @@ void burn(const run&) {
     does(op::burns, [] { stress::burn(dice().below(dice().one_in(16) ? 500'000 : 10'000)); });
 }
 
-/// Keeps its CPU until it counts as a hog.
+/// Keeps its CPU until it counts as a CPU hog.
 void hog(const run& r) {
     if (r.w.stopping() || !dice().one_in(16)) return;
     does(op::burns, [] { stress::burn(5'000'000); });
@@ -50,7 +50,7 @@ void block_announced(const run&) {
     });
 }
 
-/// On a queue of any level, because no thread waits here.
+/// Uses a queue of any level, because no thread waits here.
 void queue_another(const run& r) {
     if (r.w.stopping()) return;
     slot& s = r.w.some_slot();
@@ -63,7 +63,7 @@ void queue_another(const run& r) {
     }
 }
 
-/// Any item, also the one that runs here, also of a higher level.
+/// Uses any item, even the calling item or an item of a higher level.
 void poke(const run& r) {
     if (r.w.stopping()) return;
     shared_place& p = r.w.some_shared();
@@ -83,7 +83,7 @@ void change_own_queue(const run& r) {
     if (r.queue->is.has_attrs) {
         try {
             does(op::apply, [&] { r.queue->apply(some_attrs(dice(), r.w.machine.cpus())); });
-        } catch (const std::invalid_argument&) { // impossible ones, or the queue is being destroyed
+        } catch (const std::invalid_argument&) { // impossible attributes, or the queue is being destroyed
         }
     }
 }

@@ -29,8 +29,8 @@ cmwq::affinity_scope some_scope(stress::random& r) {
     return cmwq::affinity_scopes[r.below(std::size(cmwq::affinity_scopes))];
 }
 
-/// Starts the first two threads, without which there is no runtime. Each later start may take some time, and every
-/// other one fails if `refuses`.
+/// Starts the first two threads, because a runtime cannot be made without them. Each later start may take some time,
+/// and half of them fail if `refuses`.
 cmwq_test::fake_threads::decision reluctantly(bool refuses) {
     return [refuses](int number) {
         if (number <= 2) return 0;
@@ -52,7 +52,7 @@ host::host(stress::random& r) {
     }
     power_efficient_ = o.power_efficient = r.one_in(3);
     o.sentinel = !r.one_in(4);
-    o.idle_timeout = r.one_in(2) ? 1ms : 20ms; // threads come and go
+    o.idle_timeout = r.one_in(2) ? 1ms : 20ms; // idle threads end soon
     o.may_block_threshold = r.one_in(2) ? 0us : std::chrono::microseconds{r.below(500)};
     o.cache_shard_size = 1 + r.below(8);
     if (r.one_in(2)) o.default_scope = some_scope(r);
@@ -80,7 +80,7 @@ unsigned host::some_cpu(stress::random& r) const { return cpus_[r.below(static_c
 void host::set_unbound_cpus(stress::random& r) {
     try {
         runtime_->set_unbound_cpus(some_of(r, cpus_));
-    } catch (const std::invalid_argument&) { // none
+    } catch (const std::invalid_argument&) { // the set was empty
     }
 }
 
@@ -109,7 +109,7 @@ cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus) {
     if (r.one_in(4)) a.scheduling(cmwq::scheduling::batch);
     if (r.one_in(2)) a.affinity(some_scope(r));
     if (r.one_in(3)) a.strict(true);
-    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or without a CPU that is available now
+    if (r.one_in(3)) a.cpus(some_of(r, cpus)); // may be empty, or contain no CPU that is available now
     return a;
 }
 

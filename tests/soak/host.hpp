@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The runtime of a round. It has a file of its own because every file that includes it compiles the engine.
+// The runtime of a round. This header includes only <cmwq/attrs.hpp> and <cmwq/fwd.hpp> of the library.
 #pragma once
 
 #include "stress.hpp"
@@ -22,7 +22,7 @@ namespace soak {
 
 class host {
 public:
-    /// With random options.
+    /// Makes a runtime with random options.
     explicit host(stress::random& r);
     ~host();
     host(const host&) = delete;
@@ -32,10 +32,10 @@ public:
     [[nodiscard]] const std::vector<unsigned>& cpus() const { return cpus_; }
     [[nodiscard]] unsigned some_cpu(stress::random& r) const;
     [[nodiscard]] unsigned nr_nodes() const { return nr_nodes_; }
-    /// The machine is this one: threads are bound to CPUs that exist.
+    /// True: the runtime uses the real machine, so its threads are bound to existing CPUs.
     [[nodiscard]] bool is_real() const { return real_; }
     [[nodiscard]] bool is_power_efficient() const { return power_efficient_; }
-    /// 0: any number. With a limit items must not wait for each other: they might have all the threads there are.
+    /// 0: any number. With a limit, items must not wait for each other, because waiting items might occupy all threads.
     [[nodiscard]] unsigned max_threads() const { return max_threads_; }
     [[nodiscard]] const std::string& description() const { return description_; }
 
@@ -44,7 +44,7 @@ public:
     void refresh_topology();
     void freeze();
     void thaw();
-    /// For so long at most.
+    /// Waits for at most `time`.
     [[nodiscard]] bool wait_frozen(std::chrono::microseconds time);
     [[nodiscard]] bool is_frozen() const;
     [[nodiscard]] std::string dump() const;
@@ -66,7 +66,7 @@ private:
     unsigned max_threads_ = 0;
 };
 
-/// Attributes of all sorts, impossible ones among them.
+/// Random attributes. apply() refuses some of them.
 [[nodiscard]] cmwq::attrs some_attrs(stress::random& r, const std::vector<unsigned>& cpus);
 
 } // namespace soak

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keeps objects that others use from being replaced. No thread ever waits here: a thread that cannot enter does
-// something else.
+// Prevents the replacement of an object that other threads use. No thread waits here: if enter() or close() fails, the
+// caller does something else.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ public:
     }
     void leave() { nr_.fetch_sub(1, std::memory_order_release); }
 
-    /// True: no thread is inside, and none enters until `open()`.
+    /// True: no thread is inside, and no thread can enter until `open()`.
     [[nodiscard]] bool close() {
         int nobody = 0;
         return nr_.compare_exchange_strong(nobody, -1, std::memory_order_acquire, std::memory_order_relaxed);
@@ -30,7 +30,7 @@ private:
     std::atomic<int> nr_{0};
 };
 
-/// A stay inside, if there is one.
+/// Enters and leaves. False: the thread could not enter.
 class visit {
 public:
     explicit visit(in_use& u) : u_(u.enter() ? &u : nullptr) {}
@@ -45,7 +45,7 @@ private:
     in_use* u_;
 };
 
-/// Alone inside, if no other thread was.
+/// Closes and opens. False: another thread is inside.
 class alone {
 public:
     explicit alone(in_use& u) : u_(u.close() ? &u : nullptr) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The operations of the library that are tried.
+// The operations that the soak counts.
 #pragma once
 
 #include "ledger.hpp"
@@ -22,10 +22,10 @@ inline kind flush{"queue flush"}, drain{"drain"}, shutdown{"shutdown"}, set_max_
 inline kind runtime_made{"runtime made"}, runtime_destroyed{"runtime destroyed"}, unbound_cpus{"set_unbound_cpus"},
     default_scope{"set_default_scope"}, refresh{"refresh_topology"}, freeze{"freeze"}, wait_frozen{"wait_frozen_for"},
     thaw{"thaw"}, event{"on_event"}, dump{"dump"}, runtime_stats{"runtime stats"};
-// In items.
+// Actions of items.
 inline kind blocks{"blocks"}, blocks_announced{"blocks, announced"}, burns{"burns"}, throws{"throws"},
     bh_guard{"bh_disable_guard"}, describe{"this_work::describe"}, misuse{"misuse"};
-// The program's own.
+// Actions of the program itself.
 inline kind settles{"waits for the round to settle"};
 
 } // namespace soak::op

@@ -10,7 +10,7 @@ namespace soak {
 
 namespace {
 
-std::atomic<std::uint64_t> next_stream{1'000'000}; // far from those that seed_this_thread() gets
+std::atomic<std::uint64_t> next_stream{1'000'000}; // far from the streams that callers pass to seed_this_thread()
 
 } // namespace
 

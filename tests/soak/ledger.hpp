@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The current operation of each thread, and the number of attempts of each operation. Everything here is relaxed on
-// purpose: the books must not order operations that the library has to order.
+// The current operation of each thread, and the number of calls of each operation. Everything here is relaxed on
+// purpose: these counts must not order operations that the library must order.
 #pragma once
 
 #include "stress.hpp"
@@ -16,7 +16,7 @@
 
 namespace soak {
 
-/// Counts without ordering anything.
+/// A counter that orders no other memory access.
 class counter {
 public:
     std::uint64_t operator++() { return n_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -28,7 +28,7 @@ private:
     std::atomic<std::uint64_t> n_{0};
 };
 
-/// A kind of operation. Those that exist register themselves.
+/// A kind of operation. The constructor registers it in the list.
 struct kind {
     explicit kind(const char* called) : name(called), next(all) { all = this; }
     kind(const kind&) = delete;
@@ -41,20 +41,20 @@ struct kind {
     static inline kind* all = nullptr;
 };
 
-/// The operation of a thread. One for each thread that ever came by here, workers included, for as long as the thread
-/// lives.
+/// The current operation of a thread. It is made when the thread, which may be a worker, first calls here(), and lives
+/// as long as the thread.
 struct activity {
     activity();
     ~activity();
     activity(const activity&) = delete;
     activity& operator=(const activity&) = delete;
 
-    std::atomic<const kind*> what{nullptr}; ///< null: nothing that could get stuck
-    std::atomic<std::uint64_t> turn{0};     ///< changes with every beginning and end
+    std::atomic<const kind*> what{nullptr}; ///< null: no operation that could get stuck
+    std::atomic<std::uint64_t> turn{0};     ///< changes whenever an operation begins or ends
     const pid_t tid;
     stress::random dice;
 
-    // The watchdog's.
+    // Used by the watchdog only.
     std::uint64_t seen_turn = 0;
     double seen_at = 0;
 
@@ -62,15 +62,15 @@ struct activity {
     static inline std::vector<activity*> list;
 };
 
-/// Of the calling thread.
+/// The activity of the calling thread.
 activity& here();
 
 inline stress::random& dice() { return here().dice; }
 
-/// Gives the calling thread the random numbers that belong to this stream and to the seed.
+/// Seeds the random numbers of the calling thread with this stream and the seed of the round.
 void seed_this_thread(std::uint64_t stream);
 
-/// While it lives the calling thread does this.
+/// While this object lives, `k` is the operation of the calling thread.
 class doing {
 public:
     explicit doing(kind& k) : a_(here()), before_(a_.what.load(std::memory_order_relaxed)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every operation of the library, at random, from many threads, round after round, checked against the promises. A
-// round is a runtime of its own and ends in exact counts.
+// The soak: many threads call every operation of the library at random, and the program checks the guarantees. Each
+// round has its own runtime, and at its end all counts must agree.
 #include "complaints.hpp"
 #include "kinds.hpp"
 #include "queues.hpp"
@@ -31,7 +31,7 @@ std::uint64_t seed_of_round = 0;
 } // namespace
 
 #if defined(__SANITIZE_THREAD__)
-// The last owner of an exception frees it inside of libstdc++, where the sanitizer does not see the counting.
+// The last owner of an exception frees it inside of libstdc++, where the sanitizer does not see the reference counts.
 extern "C" const char* __tsan_default_suppressions() { return "race:std::__exception_ptr::exception_ptr::_M_release"; }
 #endif
 
@@ -72,8 +72,8 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
         does(op::runtime_destroyed, [&] { all.reset(); });
     }
     const doing d(op::settles);
-    // A joined thread may be listed for a moment.
-    c.expect(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == tasks; }), "threads are left");
+    // A joined thread may stay in the list for a moment.
+    c.expect(cmwq_test::eventually([&] { return cmwq_test::nr_tasks() == tasks; }), "threads of the runtime are left");
 }
 
 int run(const settings& s) {
@@ -89,7 +89,7 @@ int run(const settings& s) {
     do {
         round(s, number++, c, w);
     } while (seconds_since(begin) < s.seconds && c.count() == 0);
-    std::printf("seed %llu, %.1f s, %u rounds, %u threads; operations tried:\n",
+    std::printf("seed %llu, %.1f s, %u rounds, %u threads; calls of each operation:\n",
                 static_cast<unsigned long long>(s.seed), seconds_since(begin), number - s.first_round, s.threads);
     print_operations();
     if (c.count() == 0) {
@@ -106,16 +106,16 @@ int run(const settings& s) {
 int main(int argc, char** argv) {
     soak::settings s;
     s.seed = std::random_device{}();
-    CLI::App app{"Every operation at random, for a long time."};
-    app.add_option("--seconds", s.seconds, "how long; the round that runs then is finished")->capture_default_str();
-    app.add_option("--seed", s.seed, "of everything random; default: CMWQ_SEED, or a new one")->envname("CMWQ_SEED");
-    app.add_option("--threads", s.threads, "that do something")
+    CLI::App app{"Calls every operation of the library at random, and checks the results."};
+    app.add_option("--seconds", s.seconds, "length of the run; the last round may take longer")->capture_default_str();
+    app.add_option("--seed", s.seed, "seed of all random choices; default: CMWQ_SEED or random")->envname("CMWQ_SEED");
+    app.add_option("--threads", s.threads, "number of threads that call operations")
         ->check(CLI::Range(1u, soak::max_threads))
         ->capture_default_str();
-    app.add_option("--round-seconds", s.round_seconds, "length of a round, on average")->capture_default_str();
-    app.add_option("--round", s.first_round, "the first round")->capture_default_str();
+    app.add_option("--round-seconds", s.round_seconds, "average length of a round")->capture_default_str();
+    app.add_option("--round", s.first_round, "number of the first round")->capture_default_str();
     app.add_option("--patience", s.patience, "seconds until an operation counts as stuck")->capture_default_str();
-    app.add_flag("--hold", s.hold, "if stuck, wait for a debugger instead of aborting");
+    app.add_flag("--hold", s.hold, "if an operation is stuck, wait for a debugger instead of aborting");
     std::vector<std::string> kinds;
     for (const soak::queue_kind& k : soak::queue_kinds()) kinds.emplace_back(k.name);
     app.add_option("--policy", s.kinds, "kinds of queue; default: all")->check(CLI::IsMember(kinds));

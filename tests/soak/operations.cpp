@@ -21,7 +21,7 @@ namespace soak {
 
 namespace {
 
-/// On a queue that is not replaced meanwhile.
+/// Calls `f` with a queue that is not replaced during the call.
 template <class F>
 void on_some_queue(world& w, F&& f) {
     slot& s = w.some_slot();
@@ -46,7 +46,7 @@ void owned(user& u) {
     if (const visit inside(s.in_use); inside) i.episode(*s.queue);
 }
 
-/// Several items on one queue, and a flush of the queue.
+/// Queues several items on one queue and flushes the queue.
 void batch(user& u) {
     slot& s = u.w.some_slot();
     const visit inside(s.in_use);
@@ -67,7 +67,7 @@ void batch(user& u) {
 
 void posts(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned level) {
-        // Items are not queued faster than they run.
+        // This keeps the thread from queueing items faster than they run.
         if (q.posted > q.post_ran + 500) does(op::flush, [&] { q.flush(); });
         for (unsigned n = dice().below(16); n != 0; --n) post(u.w, q, level);
     });
@@ -128,10 +128,10 @@ void attributes(user& u) {
         if (!q.is.has_attrs) return;
         try {
             does(op::apply, [&] {
-                if (dice().one_in(8)) q.apply_own(); // its CPUs may be gone
+                if (dice().one_in(8)) q.apply_own(); // its CPUs may not be available any more
                 else q.apply(some_attrs(dice(), u.w.machine.cpus()));
             });
-        } catch (const std::invalid_argument&) { // nothing has changed then
+        } catch (const std::invalid_argument&) { // the attributes are unchanged
         }
     });
 }
@@ -148,7 +148,7 @@ void replace_queue(user& u) { u.w.replace(u.w.some_slot()); }
 
 void replace_shared(user& u) { u.w.replace(u.w.some_shared()); }
 
-/// A queue that no other thread knows.
+/// Makes, uses and destroys a queue that no other thread knows.
 void short_lived_queue(user& u) {
     slot& like = u.w.some_slot();
     const std::unique_ptr<any_queue> q = u.w.make_queue(like.kinds);
@@ -161,7 +161,7 @@ void short_lived_queue(user& u) {
     does(op::queue_destroyed, [&] { q->destroy(); });
 }
 
-/// Several threads queue, and one of them shuts the queue down.
+/// Several threads queue closures, and one of them shuts the queue down.
 void shut_down(user& u) {
     slot& s = u.w.victim();
     {
@@ -182,12 +182,12 @@ void shut_down(user& u) {
     u.w.replace(s);
 }
 
-/// Freezable queues stand still until the thaw.
+/// Freezes the runtime: freezable queues run no item until the thaw.
 void freeze(user& u) {
     host& h = u.w.machine;
     does(op::freeze, [&] { h.freeze(); });
     const std::chrono::microseconds time{dice().below(5000)};
-    // Its items may wait for others that are frozen: then it is never done.
+    // Items may wait for items that are frozen: then the freeze is never complete.
     const bool frozen = does(op::wait_frozen, [&] { return h.wait_frozen(time); });
     if (frozen) {
         u.w.complain.expect(h.is_frozen(), "not frozen after wait_frozen()");
@@ -230,7 +230,7 @@ void misuse(user& u) {
             constexpr unsigned no_cpu = 4096;
             cmwq::work nothing{[] {}};
             complaints& c = u.w.complain;
-            c.expect(q.front().queue_on(no_cpu, nothing) == queue_status::rejected, "queued where no CPU is",
+            c.expect(q.front().queue_on(no_cpu, nothing) == queue_status::rejected, "queued on a missing CPU",
                      q.is.kind);
             c.expect(!nothing.cancel() && !nothing.flush(), "an item that was never queued is pending", q.is.kind);
             try {

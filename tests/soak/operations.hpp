@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The actions of the threads. One more operation is one more function and a line in the table of operations.cpp.
+// The actions of the threads. A new action is a function and a line in the table of operations.cpp.
 #pragma once
 
 namespace soak {

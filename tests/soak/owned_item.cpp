@@ -36,7 +36,7 @@ void owned_item::note_cancel(bool was_pending) {
     taken_away_ = true;
 }
 
-/// Before every queueing call: writes the data that the run must see.
+/// Call before every queueing call: writes the data that the run must see.
 void owned_item::publish() {
     if (idle_) ++payload_;
     wanted_.store(++ticket_, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ void owned_item::queue_somehow(any_queue& q) {
     }
 }
 
-/// An armed timer that does not expire: its state must be known exactly, unless a drain brings it forward.
+/// Arms a timer that does not expire: the state of the item must be exact, unless a drain brings the timer forward.
 void owned_item::queue_far_away(any_queue& q) {
     if (!idle_ || depth_ != 0) return;
     publish();
@@ -120,14 +120,14 @@ void owned_item::queue_far_away(any_queue& q) {
     const bool pending = work_->pending();
     const queue_status again = submit(w_.machine, q, *work_);
     const queue_status modified = modify(q, *work_, 200s);
-    if (again == queue_status::queued) ++queued_; // a drain had let it run
+    if (again == queue_status::queued) ++queued_; // a drain has made it run
     if (modified == queue_status::queued) ++queued_;
     const bool cancelled = does(op::cancel, [&] { return work_->cancel(); });
     note_cancel(cancelled);
     if (!drains.saw_one()) {
         w_.complain.expect(pending && again == queue_status::already_pending && modified == queue_status::modified &&
                                cancelled,
-                           "a timer that is armed is not known", q.is.kind);
+                           "the state of an item with an armed timer is wrong", q.is.kind);
         expect_settled(q, "cancel() of an armed item");
     }
 }
@@ -142,7 +142,7 @@ void owned_item::not_before_its_time(any_queue& q) {
     expect_answer(q, s, drains);
     if (s != queue_status::queued) return;
     stress::block_for(delay);
-    // Which brings it forward if it has not expired.
+    // flush() brings the timer forward if it has not expired.
     const bool in_time = std::chrono::steady_clock::now() > begin + delay && !work_->pending();
     does(op::item_flush, [&] { work_->flush(); });
     expect_settled(q, "flush() of an armed item");
@@ -166,7 +166,7 @@ void owned_item::disabled(any_queue& q) {
     if (dice().one_in(2)) queue_somehow(q);
     if (dice().one_in(4)) {
         note_cancel(does(op::disable, [&] { return work_->disable(); }));
-        c.expect(!does(op::enable, [&] { return work_->enable(); }), "enabled at a depth", q.is.kind);
+        c.expect(!does(op::enable, [&] { return work_->enable(); }), "enabled at a depth of one", q.is.kind);
         if (dice().one_in(2)) queue_somehow(q);
     }
     c.expect(does(op::enable, [&] { return work_->enable(); }), "not enabled at a depth of zero", q.is.kind);
@@ -220,7 +220,7 @@ void owned_item::settle(any_queue& q) {
 
 void owned_item::replace(any_queue& q) {
     does(op::item_destroyed, [&] { work_.reset(); });
-    const bool was_pending = ran_ + cancelled_ + 1 == queued_; // the destructor returns nothing
+    const bool was_pending = ran_ + cancelled_ + 1 == queued_; // the destructor does not report a cancelled run
     if (was_pending) note_cancel(true);
     make();
     expect_settled(q, "destroying an item");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An item with one owner at a time. The owner knows its exact state, so it can check every answer.
+// An item with one owner at a time. The owner knows its exact state, so it can check every result.
 #pragma once
 
 #include "in_use.hpp"
@@ -21,11 +21,11 @@ class owned_item {
 public:
     owned_item(world& w, unsigned l) : w_(w), level(l) { make(); }
 
-    /// By the owner: some operations on one queue, in any order. Afterwards the item is idle again.
+    /// For the owner: does some operations on one queue, in any order. Afterwards the item is idle again.
     void episode(any_queue& q);
-    /// By the owner: only queue it, so that it runs. False: it was rejected.
+    /// For the owner: only queues the item, so that it runs. False: it was rejected.
     [[nodiscard]] bool queue_once(any_queue& q);
-    /// By the owner: every queued instance has run.
+    /// For the owner: checks that every queued instance has run or was cancelled.
     void expect_settled(any_queue& q, const char* what);
 
 private:
@@ -33,7 +33,7 @@ private:
 
 public:
     const unsigned level;
-    soak::in_use owner; ///< closed while it has one
+    soak::in_use owner; ///< closed while the item has an owner
 
 private:
     struct call {
@@ -56,20 +56,20 @@ private:
     void settle(any_queue& q);
     void note_cancel(bool was_pending);
 
-    // The owner's.
+    // Used by the owner only.
     std::uint64_t queued_ = 0, cancelled_ = 0;
     unsigned depth_ = 0;
-    bool idle_ = true;                      // neither pending nor running, and the owner knows
-    bool taken_away_ = false;               // the instance that was queued last
-    std::uint64_t ticket_ = 0, stamp_ = 0;  // of all attempts to queue it, of the last that was accepted
-    std::uint64_t payload_ = 0, sent_ = 0;  // written while it is idle: plain. Of the last that was accepted
-    const cmwq::work_base* self_ = nullptr; // changes while it is idle
+    bool idle_ = true;                      // the owner knows that the item is neither pending nor running
+    bool taken_away_ = false;               // the instance that was queued last was cancelled
+    std::uint64_t ticket_ = 0, stamp_ = 0;  // numbers of the last attempt to queue it and of the last accepted one
+    std::uint64_t payload_ = 0, sent_ = 0;  // written while it is idle, so not atomic; of the last accepted attempt
+    const cmwq::work_base* self_ = nullptr; // changes only while the item is idle
 
-    // Of its runs; the owner reads them after a wait.
+    // Written by the runs; the owner reads them after a wait.
     std::uint64_t ran_ = 0, seen_payload_ = 0;
     std::chrono::steady_clock::time_point started_{};
 
-    std::atomic<std::uint64_t> wanted_{0}, seen_{0}; // relaxed: queue() publishes, also when it was pending already
+    std::atomic<std::uint64_t> wanted_{0}, seen_{0}; // relaxed: queue() publishes even if the item was already pending
     std::atomic<bool> inside_{false};
     std::optional<cmwq::delayed_work<call>> work_;
 };

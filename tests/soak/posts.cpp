@@ -18,7 +18,7 @@ namespace soak {
 
 namespace {
 
-/// The content of a closure: it has to be destroyed exactly once, whether the closure ran or not.
+/// An object in a closure. It must be destroyed exactly once, whether the closure has run or not.
 class object {
 public:
     explicit object(world& w) : w_(&w) { ++w.made; }
@@ -44,7 +44,7 @@ queue_status post_somewhere(world& w, any_queue& q, F&& f) {
     return s;
 }
 
-/// Numbers a closure and posts it; in the domain's order if that is the queue's promise.
+/// Numbers a closure and posts it. The run checks that closures run in the order of these numbers.
 void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
     const std::uint64_t number = d.next;
     auto closure = [&w, &q, &d, number] {
@@ -54,7 +54,7 @@ void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
         if (q.is.may_block && dice().one_in(16)) stress::block_for(std::chrono::microseconds{20});
         ++q.post_ran;
     };
-    ++q.posted; // before, because it may have run afterwards
+    ++q.posted; // before the call, because the closure may run during it
     ++d.next;
     const queue_status s =
         cpu < 0 ? does(
@@ -129,10 +129,10 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait) {
             return answer;
         });
     });
-    // A rejected future is ready at once; another one is left alone if the caller must not wait.
+    // A rejected future is ready at once. The caller waits for any other future only if it may.
     if (!may_wait && f.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
     try {
-        w.complain.expect(f.get() == answer && !fails, "a future has another answer", q.is.kind);
+        w.complain.expect(f.get() == answer && !fails, "a future has a wrong value", q.is.kind);
     } catch (const planned_exception&) {
         w.complain.expect(fails, "a future fails", q.is.kind);
     } catch (const std::future_error& e) {

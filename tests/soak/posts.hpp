@@ -9,14 +9,13 @@ namespace soak {
 
 class world;
 
-/// A closure with the actions of an item.
+/// Posts a closure with the actions of an item.
 void post(world& w, any_queue& q, unsigned level);
-/// Closures that have to run in order. For threads, not for items: it takes a lock around queueing.
+/// Posts a closure that must run in order. Items must not call it, because it holds a lock around queueing.
 void post_in_order(world& w, any_queue& q, unsigned thread);
-/// A future: waits for it if waiting is allowed, otherwise only checks whether it was rejected.
+/// Calls async(). Waits for the future if `may_wait`; otherwise only checks whether it was rejected.
 void async(world& w, any_queue& q, unsigned level, bool may_wait);
-/// An item that deletes itself somewhere in its run.
+/// Queues an item that deletes itself during its run.
 void fleeting(world& w, any_queue& q, unsigned level);
-/// A queue that is destroyed by one of its own items.
 
 } // namespace soak

@@ -33,7 +33,7 @@ void any_queue::drain() {
 }
 
 void any_queue::shut_down() {
-    ++drains_begun; // for good
+    ++drains_begun; // it never ends
     dropped.add(do_shut_down());
     shut_.store(true);
 }
@@ -42,10 +42,10 @@ void any_queue::destroy() {
     ++drains_begun;
     do_destroy();
     ++drains_ended;
-    complain.expect_equal(entered, left, "entered, left", is.kind);
+    complain.expect_equal(entered, left, "runs that began, runs that ended", is.kind);
     complain.expect_equal(posted, post_ran + dropped, "closures that were accepted, that ran or were dropped", is.kind);
-    complain.expect_equal(thrown, caught, "thrown, caught", is.kind);
-    complain.expect_equal(inside, 0, "items inside of a queue that is gone", is.kind);
+    complain.expect_equal(thrown, caught, "exceptions thrown, exceptions caught", is.kind);
+    complain.expect_equal(inside, 0, "items inside of a destroyed queue", is.kind);
     for (reliable_item& i : reliable) i.verify();
     for (const domain& d : domains) complain.expect_equal(d.next, d.ran, "queued in order, ran", is.kind);
 }
@@ -70,7 +70,7 @@ public:
         };
         queue_.emplace(h.runtime(), std::move(o));
     }
-    // The destructor of a queue may throw if it finds a deadlock: here that ends the program, as any failure does.
+    // The destructor of a queue may throw if it finds a deadlock. Here that ends the program, like any failure.
     ~queue_of() noexcept override = default;
     queue_of(const queue_of&) = delete;
     queue_of& operator=(const queue_of&) = delete;
@@ -98,8 +98,8 @@ private:
     void do_drain() override { queue_->drain(); }
     std::size_t do_shut_down() override { return queue_->shutdown(cmwq::cancel_pending); }
     void do_destroy() override {
-        complain.expect(queue_->name() == is.kind, "a queue has lost its name", is.kind);
-        if (dice().one_in(2)) { // otherwise the destructor does it, and no call can check it then
+        complain.expect(queue_->name() == is.kind, "a queue has a wrong name", is.kind);
+        if (dice().one_in(2)) { // otherwise the destructor drains, and the statistics cannot be checked
             queue_->drain();
             const cmwq::queue_stats s = queue_->stats();
             complain.expect_equal(s.started, entered, "started, entered", is.kind);
@@ -111,7 +111,7 @@ private:
     std::optional<cmwq::workqueue<P>> queue_;
 };
 
-/// The part that every policy with threads has.
+/// Chooses the options that every policy with threads has.
 template <class P>
 void choose_rest(cmwq::options<P>& o, nature& n, stress::random& r) {
     n.rescuer = o.rescuer = r.one_in(4);
@@ -138,7 +138,7 @@ std::unique_ptr<any_queue> make_per_cpu(host& h, complaints& c, stress::random& 
         if (r.one_in(2)) o.max_active = 1 + r.below(8);
     } else {
         n.at_once = o.max_active = r.one_in(2) ? 1 : 1 + r.below(4);
-        // A pool that spans the nodes of the simulated machine, or several of its nodes, may have more.
+        // A pool that spans the nodes of the simulated machine, or several pools, may run more items.
         if (!h.is_real()) n.at_once = 0;
         n.at_once_per_cpu = !elastic;
         if (o.max_active == 1 && !elastic) n.order = order::per_cpu;
@@ -181,7 +181,7 @@ std::unique_ptr<any_queue> make_keyed(host& h, complaints& c, stress::random& r)
         if (r.one_in(2)) o.min_active = 1 + r.below(o.max_active);
     } else {
         n.at_once = o.max_active = 1 + r.below(8);
-        if (!h.is_real()) n.at_once = 0; // each of its nodes has a limit of its own
+        if (!h.is_real()) n.at_once = 0; // each node of the simulated machine has its own limit
     }
     return std::make_unique<queue_of<P>>(h, c, n, std::move(o));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Queues of every kind behind one interface, each with the counts against which its promises are checked.
+// Queues of every kind behind one interface. Each has the counts that are needed to check its guarantees.
 #pragma once
 
 #include "complaints.hpp"
@@ -25,31 +25,31 @@ namespace soak {
 
 enum class order : unsigned char {
     none,
-    whole,       ///< of the queue, for all producers
-    per_cpu,     ///< of each CPU, for all producers
-    per_context, ///< of each CPU and producer: the producer may run what it queues, and must hold no lock
+    whole,       ///< one order for the queue and all producers
+    per_cpu,     ///< one order for each CPU and all producers
+    per_context, ///< one order for each CPU and producer: a producer may run its items, so it must hold no lock
 };
 
 /// The exception that items throw. Any other exception that leaves an item is a bug.
 struct planned_exception {};
 
-/// The promises of a queue.
+/// The properties and guarantees of a queue.
 struct nature {
     std::string_view kind;
     bool may_block = true;
-    bool has_limit = false; ///< that may be changed
+    bool has_limit = false; ///< a limit that may be changed
     bool has_attrs = false;
     soak::order order = order::none;
-    unsigned at_once = 0; ///< at most so many items are inside; 0: that changes
+    unsigned at_once = 0; ///< the limit of concurrent runs; 0: not checked, because it changes
     bool at_once_per_cpu = false;
     bool rescuer = false;
     bool freezable = false;
 };
 
-/// Where items run in the order in which they were queued. One at a time: `ran` is plain.
+/// A set of closures that run one at a time, in the order in which they were queued. `ran` need not be atomic.
 struct domain {
-    std::mutex lock;        ///< around numbering and queueing
-    std::uint64_t next = 0; ///< its
+    std::mutex lock;        ///< held while a closure is numbered and queued
+    std::uint64_t next = 0; ///< protected by `lock`
     std::uint64_t ran = 0;
 };
 
@@ -65,14 +65,14 @@ public:
     virtual void set_max_active(unsigned n) = 0;
     virtual void set_min_active(unsigned n) = 0;
     virtual void apply(const cmwq::attrs& a) = 0;
-    virtual void apply_own() = 0; ///< the attributes that it has
+    virtual void apply_own() = 0; ///< applies the attributes that it has
     [[nodiscard]] virtual cmwq::queue_status queue_on_node(unsigned node, cmwq::work_base& w) = 0;
 
     void drain();
-    /// Items that have not started never start. For queues that have nothing but closures.
+    /// Cancels the pending items. Only for queues whose items are all closures.
     void shut_down();
     [[nodiscard]] bool is_shut() const { return shut_.load(); }
-    /// Destroys the queue. The object stays, with the counts.
+    /// Destroys the queue. This object and its counts stay.
     void destroy();
 
     const nature is;
@@ -80,7 +80,7 @@ public:
 
     counter entered, left;    ///< runs
     counter posted, post_ran; ///< closures
-    counter dropped;          ///< closures, by shut_down()
+    counter dropped;          ///< closures that shut_down() has cancelled
     counter thrown, caught;
     counter inside;
     std::vector<counter> inside_cpu;
@@ -97,7 +97,8 @@ private:
     std::atomic<bool> shut_{false};
 };
 
-/// Whether a queue was draining at some moment of this object's life: only then may it reject.
+/// Shows whether a queue was draining at some time during the life of this object. Only then may the queue reject
+/// items.
 class drain_watch {
 public:
     explicit drain_watch(const any_queue& q) : q_(q), ended_(q.drains_ended.load()) {}
@@ -117,19 +118,19 @@ struct queue_kind {
 
 [[nodiscard]] const std::vector<queue_kind>& queue_kinds();
 
-/// A place for a queue, which is replaced now and then.
+/// A place for a queue that is replaced from time to time.
 ///
-/// The level keeps waits free of cycles: items run on queues of their own level and wait for items and queues of lower
-/// ones only.
+/// The level prevents cycles of waits: items run on queues of their own level and wait only for items and queues of
+/// lower levels.
 struct slot {
     slot(unsigned l, std::vector<const queue_kind*> k) : level(l), kinds(std::move(k)) {}
 
     const unsigned level;
-    const std::vector<const queue_kind*> kinds; ///< the queues that may come here
+    const std::vector<const queue_kind*> kinds; ///< the kinds of queues that may come here
     soak::in_use in_use;
-    std::unique_ptr<any_queue> queue; ///< for those inside
+    std::unique_ptr<any_queue> queue; ///< for threads that are inside `in_use`
 
-    // For its items, which know the public class only. It does not change while they run.
+    // For the items of the queue, which know only the public class. These do not change while items run.
     std::atomic<const cmwq::workqueue_base*> front{nullptr};
     std::atomic<any_queue*> books{nullptr};
 };

@@ -37,7 +37,7 @@ void reliable_item::use(unsigned thread) {
         return;
     }
     if (s == queue_status::queued) ++queued_;
-    // Pending already may mean that its timer is armed, which the queue's flush() does not wait for.
+    // If the item was already pending, its timer may be armed, and flush() of a queue does not wait for an armed timer.
     if (s == queue_status::queued && !later && r.one_in(2)) does(op::flush, [&] { q_.flush(); });
     else does(op::item_flush, [&] { work.flush(); });
     q_.complain.expect(seen_[thread].load(std::memory_order_relaxed) >= stamp,
@@ -45,7 +45,7 @@ void reliable_item::use(unsigned thread) {
 }
 
 void reliable_item::verify() {
-    q_.complain.expect(!work.busy(), "a reliable item is busy after all", q_.is.kind);
+    q_.complain.expect(!work.busy(), "a reliable item is busy at the end", q_.is.kind);
     q_.complain.expect_equal(queued_, ran_, "a reliable item: queued, ran", q_.is.kind);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An item of one queue that every thread queues and no thread cancels: a thread that has queued it and then waits, for
-// it or for its queue, sees its run.
+// An item of one queue that every thread queues and no thread cancels. A thread that has queued it and then waited for
+// the item or for its queue must see its run.
 #pragma once
 
 #include "ledger.hpp"
@@ -21,11 +21,11 @@ class reliable_item {
 public:
     explicit reliable_item(any_queue& q) : q_(q) {}
 
-    /// By the thread of this number: queue it, wait, and see.
+    /// For the thread with this number: queues the item, waits, and checks that it has run.
     void use(unsigned thread);
-    /// When no item runs any more.
+    /// Checks the counts. Call it when no item runs any more.
     void verify();
-    [[nodiscard]] std::uint64_t nr_runs() const { return ran_; } ///< the same
+    [[nodiscard]] std::uint64_t nr_runs() const { return ran_; } ///< call it at the same time
 
 private:
     struct call {
@@ -36,12 +36,12 @@ private:
     void run();
 
     any_queue& q_;
-    // Relaxed: queue() publishes the one, and flush() receives the other.
+    // Relaxed: queue() publishes wanted_, and flush() makes seen_ visible.
     std::array<std::atomic<std::uint64_t>, max_threads> wanted_{};
     std::array<std::atomic<std::uint64_t>, max_threads> seen_{};
     counter queued_;
     std::atomic<bool> inside_{false};
-    std::uint64_t ran_ = 0; // plain: its runs happen one after another
+    std::uint64_t ran_ = 0; // not atomic: each run happens after the previous one
 
 public:
     cmwq::delayed_work<call> work{call{*this}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One run of an item, for the counts of its queue.
+// One run of an item, counted for its queue.
 #pragma once
 
 #include "queues.hpp"
@@ -11,10 +11,10 @@ namespace soak {
 
 class world;
 
-/// Lives as long as the function of an item runs, also when that has destroyed the item.
+/// Lives as long as the function of an item runs, even after that function has destroyed the item.
 class run {
 public:
-    /// `q`: where it was queued, if that is known and in no slot.
+    /// `q`: the queue of the item if it is in no slot; null: the constructor looks for it.
     run(world& w, const cmwq::work_base* self, unsigned level, any_queue* q = nullptr);
     ~run();
     run(const run&) = delete;
@@ -22,7 +22,7 @@ public:
 
     world& w;
     const unsigned level;
-    any_queue* const queue; ///< null: it destroys itself
+    any_queue* const queue; ///< null: unknown, because it is in no slot
 
 private:
     unsigned cpu_ = 0;

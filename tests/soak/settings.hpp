@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The settings of the command line.
+// The options of the command line.
 #pragma once
 
 #include <cstdint>

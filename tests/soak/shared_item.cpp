@@ -80,7 +80,7 @@ void shared_item::disabled_for_a_while(slot& s) {
 void shared_item::settled_for_a_while(slot& s) {
     note_cancel(does(op::disable_sync, [&] { return work_->disable_sync(); }));
     const std::uint64_t left = left_;
-    // Without a home it may run on two queues, of which disable_sync() knows one.
+    // Without a home the item may run on two queues, and disable_sync() knows only one of them.
     if (home_ != nullptr) w_.complain.expect(entered_ == left, "runs after disable_sync()", s.queue->is.kind);
     w_.complain.expect(submit(w_.machine, *s.queue, *work_) != queue_status::queued, "queued although disabled");
     if (dice().one_in(4)) stress::block_for(50us);

@@ -74,7 +74,7 @@ void watchdog::bark() {
     const double now = seconds_now();
     {
         const std::lock_guard g(activity::list_lock);
-        std::fprintf(stderr, "soak: stuck. What the threads do, and for how long at least:\n");
+        std::fprintf(stderr, "soak: stuck. The current operation of each thread, and its minimum duration:\n");
         for (const activity* a : activity::list) {
             const kind* what = a->what.load(std::memory_order_relaxed);
             std::fprintf(stderr, "  %d %-16s %-20s %6.1f s\n", static_cast<int>(a->tid), name_of(a->tid).c_str(),

@@ -23,7 +23,7 @@ public:
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
 
-    /// A text that is printed besides the threads, while the object lives.
+    /// While this object lives, the watchdog prints this text too.
     class describes {
     public:
         describes(watchdog& w, std::function<std::string()> text);

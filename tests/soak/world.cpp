@@ -42,12 +42,12 @@ world::~world() = default;
 std::vector<const queue_kind*> world::kinds_of(unsigned level) const {
     std::vector<const queue_kind*> all;
     for (const queue_kind& k : queue_kinds()) {
-        // Items that must not wait run on the lowest level, where there is nothing to wait for.
+        // Items that must not wait run on the lowest level, because items of this level wait for no other item.
         const bool wanted =
             settings_.kinds.empty() || std::ranges::find(settings_.kinds, k.name) != settings_.kinds.end();
         if (wanted && (k.may_block || level == 0)) all.push_back(&k);
     }
-    // Only bottom halves were requested: they may be of any level, because none of them waits.
+    // Only bottom halves were requested: they may have any level, because they never wait.
     if (all.empty()) all.push_back(&queue_kinds().back());
     return all;
 }
@@ -63,14 +63,14 @@ std::unique_ptr<any_queue> world::make_queue(const std::vector<const queue_kind*
 }
 
 void world::fill(slot& s) {
-    while (!(s.queue = make_queue(s.kinds))) {} // a rescuer may be refused its thread
+    while (!(s.queue = make_queue(s.kinds))) {} // the thread of a rescuer may be refused
     s.books.store(s.queue.get(), std::memory_order_relaxed);
     s.front.store(&s.queue->front(), std::memory_order_release);
 }
 
 void world::empty(slot& s) {
     does(op::queue_destroyed, [&] { s.queue->destroy(); });
-    // Before the memory is freed, because another queue may get the same address.
+    // This comes before the memory is freed, because another queue may get the same address.
     s.front.store(nullptr, std::memory_order_release);
     for (const reliable_item& i : s.queue->reliable) {
         entered.add(i.nr_runs());
@@ -87,7 +87,7 @@ void world::replace(slot& s) {
 }
 
 void world::replace(shared_place& p) {
-    // Without a home it may run on two queues, of which its destructor knows one.
+    // Without a home the item may run on two queues, and its destructor knows only one of them.
     if (p.home == nullptr) return;
     const alone here(p.in_use);
     if (!here) return;
@@ -100,7 +100,7 @@ void world::replace(shared_place& p) {
 
 any_queue* world::running_on() {
     const cmwq::workqueue_base* const front = cmwq::this_work::queue();
-    if (front == nullptr) return nullptr; // not in an item
+    if (front == nullptr) return nullptr; // the caller is not inside an item
     for (slot& s : slots_) {
         if (s.front.load(std::memory_order_acquire) == front) return s.books.load(std::memory_order_relaxed);
     }
@@ -128,30 +128,31 @@ void world::run(double seconds) {
 
 void world::settle() {
     const doing d(op::settles);
-    // More than once: an item of one queue may have queued one on another queue that was drained already. From here on
-    // items queue no items that queue others.
+    // This needs several rounds: an item of one queue may have queued an item on another queue that was already
+    // drained. From here on, items queue only items that queue no others.
     for (unsigned i = 0; i < nr_levels + 1; ++i) {
-        victim_.queue->drain(); // its items queue on the others
+        victim_.queue->drain(); // its items queue items on the other queues
         for (slot& s : slots_) s.queue->drain();
     }
     for (shared_place& p : shared_) {
-        complain.expect(!p.item->busy(), "a shared item is busy in the end");
+        complain.expect(!p.item->busy(), "a shared item is busy at the end");
         p.item->verify(false);
         try {
             p.item->enable();
             complain.add("a shared item was disabled more often than enabled");
-        } catch (const std::logic_error&) { // as often
+        } catch (const std::logic_error&) { // disabled and enabled equally often
         }
     }
     for (slot& s : slots_) empty(s);
     empty(victim_);
     complain.expect_equal(entered, left, "runs that began, that ended");
-    complain.expect_equal(made, gone, "objects made, gone");
-    complain.expect_equal(accepted, ran, "accepted, ran");
+    complain.expect_equal(made, gone, "objects made, objects destroyed");
+    complain.expect_equal(accepted, ran, "items that destroy themselves: queued, run");
     const host::counts n = machine.stats();
-    complain.expect_equal(n.started, entered, "runs, by the runtime and by us");
-    complain.expect_equal(n.completed, entered, "runs completed, by the runtime and by us");
-    // Two for each CPU and priority, a bottom-half thread for each CPU; shared pools end with their last user.
+    complain.expect_equal(n.started, entered, "runs that began: counts of the runtime and of the soak");
+    complain.expect_equal(n.completed, entered, "runs that ended: counts of the runtime and of the soak");
+    // Two threads for each CPU and priority, and a bottom-half thread for each CPU. Shared pools end with their last
+    // user.
     const std::size_t resting = machine.cpus().size() * 7;
     const unsigned limit = machine.max_threads();
     // This count does not include the threads of bottom halves.

@@ -26,9 +26,9 @@ public:
     world(const world&) = delete;
     world& operator=(const world&) = delete;
 
-    /// Random operations until `seconds` are over.
+    /// Does random operations for `seconds`.
     void run(double seconds);
-    /// Afterwards: waits for all items, and all counts have to agree.
+    /// Call it after run(): waits for all items and checks that all counts agree.
     void settle();
 
     [[nodiscard]] bool stopping() const { return stop_.load(std::memory_order_relaxed); }
@@ -38,12 +38,12 @@ public:
     void for_each_slot(F&& f) {
         for (slot& s : slots_) f(s);
     }
-    /// Of a level below this one.
+    /// An item of a level below this one.
     [[nodiscard]] shared_place& some_shared(unsigned below = nr_levels);
     [[nodiscard]] owned_item& some_owned();
-    /// The queue of the item that runs here, if it is in a slot.
+    /// The queue of the calling item if it is in a slot, or null.
     [[nodiscard]] any_queue* running_on();
-    /// A queue of one of these kinds; null: it cannot be made just now.
+    /// Makes a queue of one of these kinds. Null: no thread could be started.
     [[nodiscard]] std::unique_ptr<any_queue> make_queue(const std::vector<const queue_kind*>& kinds);
     /// A queue for closures only, which may be shut down.
     [[nodiscard]] slot& victim() { return victim_; }
@@ -58,8 +58,8 @@ private:
 public:
     host machine;
     counter entered, left; ///< runs of all items
-    counter made, gone;    ///< objects in closures, and items that destroy themselves
-    counter accepted, ran; ///< those that were queued, that ran
+    counter made, gone;    ///< objects in closures and items that destroy themselves
+    counter accepted, ran; ///< items that destroy themselves: queued, run
 
 private:
     void fill(slot& s);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves from several threads at once, on both priorities and all CPUs, at random: queue, queue_on, timers,
-// cancel, flush, guards, items that queue items. No item is lost, none runs twice, and each context runs one item at a
-// time.
+// Several threads use bottom halves at random, on both priorities and all CPUs: queue, queue_on, timers, cancel, flush,
+// guards, items that queue items. No item is lost, no item runs twice, and each context runs one item at a time.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -26,10 +25,10 @@ namespace {
 
 using queue = cmwq::workqueue<cmwq::bh>;
 
-/// One priority of one CPU, as its items see it: at most one item is inside at a time.
+/// The context of one priority on one CPU: at most one item is inside at a time.
 struct context {
     std::atomic<int> inside{0};
-    std::uint64_t plain = 0; // on purpose
+    std::uint64_t plain = 0; // not atomic on purpose: a wrong sum or a data race shows two runs at once
 };
 
 /// All contexts of a runtime, by the pool in which an item runs.
@@ -39,7 +38,8 @@ public:
 
     template <class F>
     void run(cmwq::priority p, F&& f) {
-        // The library's own record of the calling thread, because no public name returns the CPU of the context.
+        // This uses the library's internal record of the calling thread, because no public function returns the CPU of
+        // the context.
         const unsigned cpu = cmwq::detail::this_thread_slots().current_worker->pool.number();
         context& c = all_[cpu % all_.size()][static_cast<std::size_t>(p)];
         complaints_.expect(c.inside.fetch_add(1) == 0, "a context runs two items at once");
@@ -67,7 +67,7 @@ struct tally {
 
 } // namespace
 
-TEST_CASE("stress: bottom halves survive random operations") {
+TEST_CASE("stress: no bottom half is lost or runs twice under random operations") {
     stress::complaints complaints;
     cmwq::runtime rt;
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -84,7 +84,7 @@ TEST_CASE("stress: bottom halves survive random operations") {
         queues[p] = std::make_unique<queue>(rt, std::move(o));
     }
 
-    // An item belongs to one priority. Some queue another one of any priority; chains end by chance.
+    // An item belongs to one priority. Some items queue another item of any priority; such a chain ends by chance.
     struct entry {
         std::unique_ptr<stress::exclusive> once;
         std::unique_ptr<stress::random> dice;
@@ -155,7 +155,7 @@ TEST_CASE("stress: bottom halves survive random operations") {
                     one();
                     continue;
                 }
-                const cmwq::bh_disable_guard hold; // also with waiting inside
+                const cmwq::bh_disable_guard hold; // the operations inside may wait
                 for (unsigned n = r.below(8); n-- != 0;) one();
                 if (r.one_in(4)) {
                     const cmwq::bh_disable_guard nested;
@@ -187,7 +187,7 @@ TEST_CASE("stress: bottom halves survive random operations") {
     CHECK(runs > 0);
 }
 
-TEST_CASE("stress: bottom halves come and go with their queue and their runtime") {
+TEST_CASE("stress: all bottom halves run while queues and runtimes come and go") {
     stress::complaints complaints;
     const stress::box box;
     std::atomic<std::uint64_t> queued{0}, runs{0};
@@ -221,7 +221,7 @@ TEST_CASE("stress: bottom halves come and go with their queue and their runtime"
         });
         if (r.one_in(2)) q->flush();
         q.reset(); // the remaining items run
-        complaints.expect(runs == queued, "the queue is gone, and something has not run");
+        complaints.expect(runs == queued, "the queue is destroyed and an item has not run");
         rt.reset();
         ++rounds;
     }
@@ -230,7 +230,7 @@ TEST_CASE("stress: bottom halves come and go with their queue and their runtime"
     CHECK(rounds > 0);
 }
 
-TEST_CASE("stress: bottom halves that are queued by bound items run beside them") {
+TEST_CASE("stress: bound items queue bottom halves that run beside them") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> events{rt, "events"};
@@ -246,7 +246,7 @@ TEST_CASE("stress: bottom halves that are queued by bound items run beside them"
             cmwq::work_base* const me = cmwq::this_work::current();
             for (int n = 0; n < 50; ++n) {
                 if (fast.queue(shared) == queue_status::queued) ++queued;
-                complaints.expect(cmwq::this_work::current() == me, "the worker is not itself again");
+                complaints.expect(cmwq::this_work::current() == me, "this_work::current() is not the bound item again");
                 if (dice->one_in(20)) {
                     const cmwq::blocking_region io;
                     stress::block_for(20us);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Many items that block, annotated or not: all of them finish, and the threads that were needed for them end.
+// Many items block, annotated or not: all of them finish, and the threads that they needed end.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -29,7 +29,7 @@ void block_somehow(stress::random& r, F&& f) {
     const auto kind = [&] { return r.one_in(2) ? block_kind::may_block : block_kind::will_block; };
     switch (r.below(5)) {
     case 0:
-    case 1: f(); break; // not announced: the sentinel or the monitor has to notice
+    case 1: f(); break; // not announced: the sentinel or the monitor must notice it
     case 2: cmwq::blocking(kind(), f); break;
     case 3: {
         const cmwq::blocking_region outer{kind()};
@@ -55,7 +55,7 @@ void storm(bool sentinel) {
         if (s == queue_status::queued) ++queued;
     };
     while (box.open()) {
-        // Pairs: one item waits for the other, which comes behind it on the same CPU, in the same queue.
+        // Pairs: one item waits for the other item, which is queued later on the same CPU, in the same queue.
         const unsigned pairs = 1 + r.below(20);
         std::vector<std::optional<std::binary_semaphore>> done(pairs);
         for (auto& d : done) d.emplace(0);
@@ -77,7 +77,7 @@ void storm(bool sentinel) {
                 ++ran;
             }));
         }
-        // And other items that sleep for a while, on all CPUs.
+        // Other items, on all CPUs, sleep for a while.
         const unsigned sleepers = r.below(30);
         for (unsigned i = 0; i < sleepers; ++i) {
             count(q.post_on(cpus[r.below(nr_cpus)], [&] {
@@ -100,13 +100,13 @@ void storm(bool sentinel) {
     CHECK(busy.items_completed == queued);
     CHECK(busy.blocks_by_guard + busy.blocks_by_sentinel + busy.blocks_by_monitor > 0);
     if (!sentinel) CHECK(busy.blocks_by_sentinel == 0);
-    // A worker that has just become idle is due in the next step.
+    // A worker that has just become idle ends after the next step of the clock.
     CHECK(eventually([&] {
         clock.advance(10s);
         return rt.stats().threads <= 3 * nr_cpus;
     }));
     CHECK(rt.stats().threads >= 2);
-    // And the pools work again.
+    // The pools still run items.
     count(q.post([&] { ++ran; }));
     q.flush();
     CHECK(ran == queued);
@@ -114,9 +114,9 @@ void storm(bool sentinel) {
 
 } // namespace
 
-TEST_CASE("stress: items block and the sentinel replaces them") { storm(true); }
+TEST_CASE("stress: the sentinel replaces items that block") { storm(true); }
 
-TEST_CASE("stress: items block and the monitor alone replaces them") { storm(false); }
+TEST_CASE("stress: the monitor alone replaces items that block") { storm(false); }
 
 TEST_CASE("stress: workers come and go with an idle timeout of zero") {
     const std::ptrdiff_t before = cmwq_test::nr_tasks();
@@ -150,14 +150,13 @@ TEST_CASE("stress: workers come and go with an idle timeout of zero") {
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-// The first item waits for the second, on every kind of pool: the second may come in at any moment while a worker is on
-// its way to the first. One round in many thousands would hang if there were an error, so all of them share one long
-// run.
+// The first item waits for the second, on every kind of pool. The second may be queued at any moment while a worker is
+// on its way to the first. An error would make one round in many thousands hang, so all rounds share one long run.
 TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind it a moment later", "",
                         cmwq_test::threaded_policies) {
     cmwq::runtime rt;
     cmwq::workqueue<TestType> q{rt, "q"}, other{rt, "other"};
-    cmwq::workqueue<TestType>& second = TestType::fifo ? other : q; // an ordered one shares its pool
+    cmwq::workqueue<TestType>& second = TestType::fifo ? other : q; // two ordered queues share a pool
     std::counting_semaphore<> gate{0}, ended{0};
     stress::random r(1);
     std::uint64_t rounds = 0;
@@ -174,7 +173,7 @@ TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind
         if (!stands_still) continue;
         cmwq::work look{[] {}};
         second.queue(look);
-        look.cancel(); // finds an item that was overlooked
+        look.cancel(); // makes the pool look for an item that it has missed
         ended.acquire();
     }
     std::printf("%llu rounds\n", static_cast<unsigned long long>(rounds));

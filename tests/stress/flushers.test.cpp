@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// More flushers at once than there are colors, while other threads go on queueing.
+// More threads flush at once than there are colors, while other threads continue to queue items.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -29,7 +29,7 @@ TEST_CASE("stress: each of many flushes covers the items that its thread has que
         if (t >= nr_flushers) {
             std::atomic<unsigned> outstanding{0};
             while (box.open()) {
-                if (outstanding > 50) { // otherwise only the producers would make progress
+                if (outstanding > 50) { // without this limit only the producers would make progress
                     q.flush();
                     continue;
                 }
@@ -44,7 +44,7 @@ TEST_CASE("stress: each of many flushes covers the items that its thread has que
             q.flush(); // the items that refer to `outstanding` have run
             return;
         }
-        // Plain: flush() orders the runs before the read of it.
+        // Not atomic: flush() orders the runs before the reads of these variables.
         std::uint64_t runs[own] = {}, wanted[own] = {};
         const auto run = [&](unsigned i) {
             if (i == 0) stress::block_for(std::chrono::microseconds{50}); // keeps its color in use for a while
@@ -76,7 +76,7 @@ TEST_CASE("stress: each of many flushes covers the items that its thread has que
     q.drain();
     CHECK(complaints.text() == "");
     CHECK(ran == queued);
-    CHECK(most > 16); // otherwise not all colors were in use at any time
+    CHECK(most > 16); // at some time all colors were in use
 }
 
 TEST_CASE("stress: many threads flush one item while it is queued again and again") {

@@ -40,11 +40,11 @@ TEST_CASE("stress: short-lived runtimes leave no thread and no item behind") {
                 if (s == queue_status::queued) ++queued;
             }
             if (r.one_in(2)) q.flush();
-        } // the queue goes before the item, the runtime last
+        } // destroys the queue, then the item, then the runtime
     });
     CHECK(ran == queued);
     CHECK(runtimes > 0);
-    // A joined thread may be listed for a moment.
+    // A joined thread may stay in the list for a moment.
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("stress: queues come and go on a busy runtime") {
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == before; }));
 }
 
-TEST_CASE("stress: items are destroyed at any moment of their lives") {
+TEST_CASE("stress: items are destroyed at any moment") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, {.name = "q", .max_active = 2}};
@@ -88,12 +88,12 @@ TEST_CASE("stress: items are destroyed at any moment of their lives") {
     stress::on_threads(3, [&](unsigned t) {
         stress::random r(20 + t);
         while (box.open()) {
-            bool alive = true; // plain: the destructor waits for the run that reads it
+            bool alive = true; // not atomic: the destructor waits for the run that reads it
             {
                 const unsigned rounds = r.below(3000);
                 cmwq::delayed_work item{[&] {
                     ++entered;
-                    complaints.expect(alive, "an item runs after its end");
+                    complaints.expect(alive, "an item runs after its destructor");
                     stress::burn(rounds);
                     complaints.expect(alive, "an item is destroyed while it runs");
                     ++left;
@@ -112,7 +112,7 @@ TEST_CASE("stress: items are destroyed at any moment of their lives") {
     q.drain();
     CHECK(complaints.text() == "");
     CHECK(entered == left);
-    CHECK(entered + destroyed_pending <= queued); // the destructor does not return whether it cancelled one
+    CHECK(entered + destroyed_pending <= queued); // the destructor does not report a cancelled run
     CHECK(q.stats().started == entered);
     CHECK(q.stats().completed == left);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Closures and items that own themselves: none is lost, none runs twice, and no memory is left behind.
+// Closures and items that own themselves: no item is lost, no item runs twice, and no memory is left behind.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts its objects: all of them have to be destroyed in the end.
+/// Counts its objects: all of them must be destroyed in the end.
 struct census {
     explicit census(std::atomic<std::int64_t>& n) : alive(n) { ++alive; }
     census(const census& o) : alive(o.alive) { ++alive; }
@@ -28,7 +28,8 @@ struct census {
     std::atomic<std::int64_t>& alive;
 };
 
-/// Deletes itself in its function, and records that afterwards from its own stack, because the item is gone.
+/// Deletes itself in its function and then calls `F`, which it has moved to the stack because the item no longer
+/// exists.
 template <class F>
 struct selfish {
     struct call {
@@ -45,7 +46,7 @@ struct selfish {
     cmwq::delayed_work<call> item{call{*this}};
 };
 
-/// Each link of a chain destroys itself, and then makes and queues the next one.
+/// A link of a chain: it destroys itself, and then makes and queues the next link.
 struct chain_link {
     cmwq::workqueue<>* queue;
     std::atomic<std::uint64_t>* runs;
@@ -82,10 +83,10 @@ TEST_CASE("stress: several threads post many closures") {
                 complaints.expect(s == queue_status::queued, "a post was refused");
                 ++posted;
             }
-            if (r.one_in(4)) q.flush(); // bounds the number of links at once
+            if (r.one_in(4)) q.flush(); // bounds the number of pending closures
         }
         complaints.expect(wide.post_on(4096, [&ran, c = census(alive)] { ++ran; }) == queue_status::rejected,
-                          "posted on a CPU that is not there");
+                          "posted on a CPU that does not exist");
     });
     narrow.drain();
     wide.drain();
@@ -120,14 +121,14 @@ TEST_CASE("stress: items delete themselves at once and by timer") {
                 if (r.one_in(8)) q.flush();
             }
         });
-    } // drains, and brings the timers forward
+    } // the destructor drains and brings the timers forward
     CHECK(complaints.text() == "");
     CHECK(ran == made);
     CHECK(made > 0);
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: chains go on to their end while their queue is destroyed") {
+TEST_CASE("stress: chains of items run to their end while their queue is destroyed") {
     cmwq::runtime rt;
     std::atomic<std::uint64_t> runs{0};
     std::atomic<std::int64_t> alive{0};
@@ -155,14 +156,14 @@ TEST_CASE("stress: chains go on to their end while their queue is destroyed") {
     CHECK(alive == 0);
 }
 
-TEST_CASE("stress: a new item at the address of an item that has destroyed itself is another item") {
+TEST_CASE("stress: a new item at the address of a destroyed item is a different item") {
     stress::complaints complaints;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"};
     std::optional<cmwq::work<std::function<void()>>> slot;
     std::atomic<std::uint64_t> rounds{0}, ran{0};
     const auto second = [&ran] { ++ran; };
-    const auto replace = [&] { // not the item's own copy, which goes with it
+    const auto replace = [&] { // outside of the item, because the item is destroyed in it
         ++ran;
         slot.reset();
         slot.emplace(second);
@@ -170,7 +171,7 @@ TEST_CASE("stress: a new item at the address of an item that has destroyed itsel
         try {
             complaints.expect(!slot->cancel_sync(), "a new item was pending");
         } catch (const std::system_error&) {
-            complaints.expect(false, "a new item takes the run of its predecessor for its own");
+            complaints.expect(false, "a new item treats the run of its predecessor as its own");
         }
         complaints.expect(q.queue(*slot) == queue_status::queued, "refused");
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One item on all CPUs and several queues at once: it never runs twice at a time, and no queueing of it is lost.
+// Threads queue one item on all CPUs and on two queues at once: it never runs twice at a time, and every accepted
+// queueing leads to a run.
 #include "catch.hpp"
 #include "stress.hpp"
 
@@ -40,7 +41,7 @@ void check_exclusive(unsigned burn_rounds, unsigned block_one_in) {
                 if (s == queue_status::queued) ++queued;
                 else ++pending_already;
                 complaints.expect(s == queue_status::queued || s == queue_status::already_pending, "refused");
-                if (r.one_in(8)) stress::burn(r.below(3000)); // let it begin, and queue it again while it runs
+                if (r.one_in(8)) stress::burn(r.below(3000)); // so that the next call queues a running item
             }
         }
     });
@@ -59,7 +60,7 @@ TEST_CASE("stress: an item with short runs is queued on all CPUs while it runs")
 
 TEST_CASE("stress: an item with long runs that block is queued on all CPUs while it runs") { check_exclusive(5000, 4); }
 
-TEST_CASE("stress: an item that queues itself on another CPU moves there after its run and not before") {
+TEST_CASE("stress: an item that queues itself on another CPU moves there only after its run") {
     stress::complaints complaints;
     cmwq::runtime rt;
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
@@ -79,7 +80,8 @@ TEST_CASE("stress: an item that queues itself on another CPU moves there after i
     }};
     self = &item;
     if (q.queue(item) == queue_status::queued) ++queued;
-    // It is pending most of the time, so these two mostly lose; when they win, two instances race.
+    // The item is pending most of the time, so the claims of these two threads mostly fail. When a claim succeeds, two
+    // instances race.
     stress::on_threads(2, [&](unsigned t) {
         stress::random r(20 + t);
         while (box.open()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rescuers, workers that come back, and queues that are destroyed, all at the same time.
+// Rescuers run while workers come back and queues are destroyed.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "scarce_runtime.hpp"
@@ -29,7 +29,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
     std::atomic<unsigned> runs{0};
     unsigned queued = 0;
     s.threads.refuse();
-    // The first rescuer that runs allows workers again; the other rescuers are being called then.
+    // The first rescuer that runs allows new workers, while the other rescuers are being called.
     const unsigned calls_workers = r.below(4);
     for (auto& q : queues) {
         for (unsigned i = 0, items = 1 + r.below(3); i < items; ++i) {
@@ -45,7 +45,7 @@ void queues_go_while_rescuers_come(stress::random& r) {
         }
     }
     if (calls_workers == 0 && r.one_in(2)) {
-        // Rescuers may finish before that many attempts have been made: attempts are rare while none succeeds.
+        // Rescuers may run all items before four attempts have been made: attempts are rare while all of them fail.
         while (s.threads.refused() < 4 && runs < queued) stress::block_for(100us);
         stress::block_for(std::chrono::microseconds{r.below(15'000)});
         s.threads.allow();
@@ -95,7 +95,7 @@ TEST_CASE("stress: items of queues with rescuers run while threads come and go a
         const stress::box box;
         stress::on_threads(4, [&](unsigned t) {
             stress::random r(10 + t);
-            // Items of this thread, each on one queue.
+            // The items of this thread. Each item uses one queue only.
             std::vector<std::unique_ptr<stress::exclusive>> once;
             std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
             for (unsigned i = 0; i < 16; ++i) {

@@ -31,7 +31,7 @@ cpuset pod_of(affinity_scope scope, unsigned cpu) {
     case affinity_scope::numa: return vm::node_cpus[cpu / 8];
     case affinity_scope::system: return vm::all_cpus;
     case affinity_scope::cache:
-    case affinity_scope::cache_shard: // two cores on a cache: one shard
+    case affinity_scope::cache_shard: // a cache with two cores is one shard
     case affinity_scope::default_: break;
     }
     return vm::cache_of(cpu);
@@ -67,7 +67,7 @@ void check_loose_pods(cmwq::runtime& rt) {
 
 bool is_within(const cpuset& inner, const cpuset& outer) { return (inner - outer).empty(); }
 
-/// Every thread with such a name keeps to those CPUs.
+/// Whether every thread with such a name may run on these CPUs only.
 bool keep_to(const std::string& names, const cpuset& cpus) {
     const auto threads = vm::threads_named(names);
     return std::ranges::all_of(threads, [&](const auto& t) { return is_within(t.second, cpus); });
@@ -139,17 +139,17 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
             const std::uint64_t before = rt.stats().repatriated;
             int inside = 0, free = 0;
             for (int i = 0; i < rounds; ++i) {
-                // The worker that is woken next can only wake up outside of the pod.
+                // The worker that is woken next wakes up outside of the pod.
                 cmwq::work leaves{[&] { vm::bind_this_thread({elsewhere}); }};
                 q->queue_on(cpu, leaves);
                 leaves.flush();
-                REQUIRE(eventually([&] { return all_idle(rt); })); // it has not just looked for the next item
+                REQUIRE(eventually([&] { return all_idle(rt); })); // no worker is looking for the next item
                 const sighting s = vm::see_from(*q, cpu);
                 inside += pod.contains(s.cpu) ? 1 : 0;
                 free += s.mask == vm::all_cpus ? 1 : 0;
             }
-            // The scheduler may move it away before it looks; and a CPU of the guest may stand still, so that another
-            // worker is woken.
+            // The scheduler may move the worker away before the item looks at its CPU, or a CPU of the guest may stop
+            // for a while, so that another worker is woken.
             CHECK(inside > rounds / 2);
             CHECK(free > rounds / 2);
             CHECK(rt.stats().repatriated > before + rounds / 2);
@@ -160,7 +160,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
 TEST_CASE("affinity: items of an unbound queue that is not strict leave their pod when it is full") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
-    vm::crowd all(vm::nr_cpus); // four times as many as the pod has CPUs
+    vm::crowd all(vm::nr_cpus); // four times the number of CPUs of the pod
     std::mutex lock;
     cpuset seen;
     for (unsigned i = 0; i < vm::nr_cpus; ++i) {
@@ -190,7 +190,7 @@ TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these C
         CHECK(vm::see_from(strict, cpu).mask == pod);
         CHECK(vm::see_on(loose, cpu).mask == some);
     }
-    // Items from other CPUs go to the nearest pod: of the same cache, or else of the same node.
+    // Items from other CPUs go to the nearest pod: in the same cache, or else in the same node.
     for (const auto& [from, pod] : {std::pair{0u, cpuset{1, 2}}, {3u, {1, 2}}, {7u, {5}}, {11u, {9}}, {15u, {9}}}) {
         CAPTURE(from);
         CHECK(vm::see_from(strict, from).mask == pod);
@@ -198,7 +198,7 @@ TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these C
     }
     CHECK(some.contains(vm::see_on(loose, 0).cpu));
 
-    // More CPUs than there are: the existing ones.
+    // Attributes with CPUs that do not exist: the queue uses the existing CPUs.
     strict.apply(attrs{}.cpus(cpuset{3, 4000}).strict(true));
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
     CHECK(vm::see_on(strict, 12).mask == cpuset{3});
@@ -206,7 +206,7 @@ TEST_CASE("affinity: a queue uses the CPUs of its attributes and pods of these C
     CHECK(vm::see_on(strict, 3).mask == cpuset{3});
 }
 
-TEST_CASE("affinity: an item for a node runs there") {
+TEST_CASE("affinity: an item for a node runs on the CPUs of that node") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> by_node{rt,
                                            {.name = "n", .attrs = attrs{}.affinity(affinity_scope::numa).strict(true)}};
@@ -218,7 +218,7 @@ TEST_CASE("affinity: an item for a node runs there") {
             CAPTURE(cpu, node);
             const cpuset& there = vm::node_cpus[node];
             CHECK(vm::see([&](auto& w) { return by_node.queue_on_node(node, w); }).mask == there);
-            // Already on this CPU.
+            // If the CPU of the caller is in the node, the item runs on that CPU.
             const sighting s = vm::see([&](auto& w) { return by_cpu.queue_on_node(node, w); });
             CHECK(there.contains(s.cpu));
             if (there.contains(cpu)) CHECK(s.mask == cpuset{cpu});
@@ -244,7 +244,7 @@ TEST_CASE("affinity: a bound item runs on its CPU with every priority") {
     }
 }
 
-TEST_CASE("affinity: an ordered queue runs one item at a time and in order on whatever CPUs its producers are") {
+TEST_CASE("affinity: an ordered queue with producers on all CPUs runs one item at a time and in order") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "ordered"};
     constexpr unsigned each = 100, all = each * vm::nr_cpus;
@@ -282,7 +282,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the 
     CHECK(rt.unbound_cpus() == vm::all_cpus);
     CHECK(eventually([&] { return service_keeps_to(vm::all_cpus); }));
 
-    // Other threads queue all the time.
+    // Other threads queue items all the time.
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> queued{0}, ran{0};
     std::thread load([&] {
@@ -308,7 +308,7 @@ TEST_CASE("affinity: set_unbound_cpus() moves live queues and the thread of the 
                                    std::to_string(s.cpu) + " with " + s.mask.to_string());
             }
             if (some.contains(cpu)) CHECK(vm::see_on(unbound, cpu).mask == cpuset{cpu});
-            CHECK(vm::see_on(bound, cpu).cpu == cpu); // these stay
+            CHECK(vm::see_on(bound, cpu).cpu == cpu); // bound items stay on their CPUs
         }
         CHECK(outside.text() == "");
         CHECK(eventually([&] { return keep_to("cmwq/u", some); })); // the earlier threads have ended
@@ -346,7 +346,7 @@ TEST_CASE("affinity: a runtime with given unbound CPUs keeps its thread and its 
 TEST_CASE("affinity: CPUs that were isolated at boot get bound items only", "[.][isolated]") {
     const cpuset isolated = cpuset::parse(vm::line_of("/sys/devices/system/cpu/isolated"));
     REQUIRE(isolated == cpuset{14, 15});
-    // The kernel starts programs outside of them.
+    // The kernel starts programs outside of the isolated CPUs.
     REQUIRE(vm::bind_this_thread(vm::all_cpus));
     cmwq::runtime rt;
     CHECK(rt.cpus() == vm::all_cpus);
@@ -358,7 +358,7 @@ TEST_CASE("affinity: CPUs that were isolated at boot get bound items only", "[.]
     CHECK(rt.dump().find("wq_unbound_cpumask=00003fff\n") != std::string::npos);
     for (const unsigned cpu : isolated) {
         CHECK((vm::see_from(q, cpu).mask & isolated).empty());
-        CHECK(vm::see_from(strict, cpu).mask == vm::cache_of(cpu) - isolated); // the nearest
+        CHECK(vm::see_from(strict, cpu).mask == vm::cache_of(cpu) - isolated); // the nearest pod
         CHECK(vm::see_on(bound, cpu).mask == cpuset{cpu});
     }
     CHECK(keep_to("cmwq/u", vm::all_cpus - isolated));
@@ -368,7 +368,7 @@ TEST_CASE("affinity: an elastic queue that is not strict leaves no CPU idle whil
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::elastic> q{rt, {.name = "loose", .attrs = attrs{}.affinity(affinity_scope::cache)}};
     for (const unsigned cpu : {0u, 13u}) {
-        vm::crowd all(vm::nr_cpus); // four times as many as the pod has CPUs
+        vm::crowd all(vm::nr_cpus); // four times the number of CPUs of the pod
         for (unsigned i = 0; i < vm::nr_cpus; ++i) q.post_on(cpu, [&] { all.join(); });
         CHECK(eventually([&] { return all.complete(); }));
         all.give_up();
@@ -388,7 +388,7 @@ TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CP
         CHECK(eventually([&] { return pod.complete(); }));
         pod.give_up();
         q.flush();
-        // An item that is found blocked, by a page fault for instance, is replaced: a few more are no error.
+        // A blocked item is replaced, for instance after a page fault: a few more items are no error.
         CHECK(pod.most() >= 4);
         CHECK(pod.most() < 8);
     }
@@ -431,10 +431,10 @@ TEST_CASE("affinity: the runtime has the CPUs that a cgroup leaves to the proces
                   }
                   n.expect(keep_to("cmwq/", mine), "a thread may leave the CPUs");
               }
-              // Explicit CPUs that the group does not leave.
+              // A runtime with explicit CPUs that the group does not contain.
               try {
                   cmwq::runtime more{{.cpus = {2, 6}}};
-                  n.add("a runtime on CPUs that it may not use");
+                  n.add("a runtime was made on CPUs that it may not use");
               } catch (const std::invalid_argument&) {}
           }) == "");
 }
@@ -446,7 +446,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               n.expect(group.enter(), "cannot enter the group");
               cmwq::runtime rt{vm::computing_items()};
               n.same("CPUs", rt.cpus().to_string(), "0-15");
-              // The whole machine is one pod: no CPU is outside of it and could help.
+              // The whole machine is one pod, so no CPU outside of it can help.
               cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .attrs = attrs{}.affinity(affinity_scope::system)}};
               vm::crowd two(2);
               for (unsigned i = 0; i < 60; ++i) {
@@ -457,7 +457,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
               q.flush();
               n.expect(two.most() < 4, std::to_string(two.most()) + " items at once");
 
-              // And they do not where some are.
+              // In this queue CPUs outside of the pod exist, but they do not help either.
               cmwq::workqueue<cmwq::elastic> narrow{rt,
                                                     {.name = "n", .attrs = attrs{}.affinity(affinity_scope::cache)}};
               vm::crowd again(2);
@@ -471,7 +471,7 @@ TEST_CASE("affinity: with a quota of 1.5 CPUs an elastic pool runs two items at 
 
 namespace {
 
-/// The sentinels of this process: how many of them have run for a millisecond at least, and their total time.
+/// The sentinels of this process: the number of those that have run for at least 1 ms, and the total time of all.
 struct sentinels {
     unsigned nr = 0;
     double seconds = 0;
@@ -490,7 +490,7 @@ sentinels sentinels_so_far() {
 
 } // namespace
 
-TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake; they leave the quota to the items") {
+TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake and they leave the quota to the items") {
     const bool with_sentinels = GENERATE(true, false);
     const vm::cgroup group("throttled");
     REQUIRE(group.set("cpu.max", "200000 100000"));
@@ -521,7 +521,7 @@ TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake; 
                   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
                   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
               };
-              n.expect(eventually([&] { return used() >= 10; }), "uses no time"); // five seconds, as the quota is
+              n.expect(eventually([&] { return used() >= 10; }), "uses too little time"); // 5 s under this quota
               stop = true;
               const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
               const sentinels watching = sentinels_so_far();

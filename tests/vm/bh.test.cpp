@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bottom halves on 16 CPUs: their CPUs, one item at a time in each context, and their fate when their CPU goes offline.
+// Bottom halves on 16 CPUs: the CPUs on which they run, one item at a time in each context, and their execution after
+// their CPU has gone offline.
 #include "catch.hpp"
 #include "stress.hpp"
 #include "vm/machine.hpp"
@@ -13,7 +14,7 @@ using cmwq::queue_status;
 using vm::eventually;
 using vm::sighting;
 
-TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns; one for another CPU runs there") {
+TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns and an item for another CPU runs there") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};
@@ -34,14 +35,14 @@ TEST_CASE("bh: an item for this CPU runs in the caller before queue() returns; o
     }
 }
 
-TEST_CASE("bh: 16 producers lose no item; each context runs one item at a time and in order") {
+TEST_CASE("bh: 16 producers lose no item and each context runs one item at a time and in order") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> normal{rt, "n"};
     cmwq::workqueue<cmwq::bh> high{rt, {.name = "h", .priority = priority::high}};
     cmwq::workqueue<cmwq::bh>* const queues[] = {&normal, &high};
     struct context {
         std::atomic<bool> inside{false};
-        std::array<int, vm::nr_cpus> last{}; // by producer; plain: one item at a time
+        std::array<int, vm::nr_cpus> last{}; // by producer; not atomic: one item runs at a time
     };
     std::array<std::array<context, vm::nr_cpus>, 2> contexts;
     std::atomic<unsigned> queued{0}, ran{0};
@@ -72,7 +73,7 @@ TEST_CASE("bh: 16 producers lose no item; each context runs one item at a time a
     CHECK(ran == queued);
 }
 
-TEST_CASE("bh: items on a CPU that goes offline run anyway and run there again when it is back") {
+TEST_CASE("bh: items for an offline CPU run elsewhere and run on that CPU again when it is back") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};
@@ -81,7 +82,7 @@ TEST_CASE("bh: items on a CPU that goes offline run anyway and run there again w
         std::atomic<bool> entered{false}, go{false};
         std::atomic<int> runs{0};
         CHECK(vm::see_on(q, 5).mask == cpuset{5});
-        q.post_on(5, [&] { // the context is taken
+        q.post_on(5, [&] { // occupies the context
             entered = true;
             while (!go) ::sched_yield();
         });
@@ -99,13 +100,13 @@ TEST_CASE("bh: items on a CPU that goes offline run anyway and run there again w
         if (round == 0) rt.refresh_topology();
         CHECK(eventually([&] {
             const sighting s = vm::see_on(q, 5);
-            // No thread looks by itself for bottom halves alone.
+            // Without refresh_topology() no thread notices the change for the sake of bottom halves.
             return s.cpu == 5 && (round == 1 || s.mask == cpuset{5});
         }));
     }
 }
 
-TEST_CASE("bh: a CPU that is offline also has one context") {
+TEST_CASE("bh: an offline CPU also has one context") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bh> q{rt, "q"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The guest that scripts/test-vm boots is the machine that the other suites of this folder expect. This test reads
-// files only, so its result does not depend on the library.
+// Checks that the guest that scripts/test-vm boots is the machine that the other suites of this folder expect. This
+// test only uses files of the kernel, so its result does not depend on the library.
 #include "catch.hpp"
 
 #include <cstdlib>
@@ -45,13 +45,13 @@ std::set<std::string> answers(const fs::path& file) {
 
 } // namespace
 
-TEST_CASE("guest: this is the guest") {
+TEST_CASE("guest: the tests run in the guest") {
     const char* vm = std::getenv("CMWQ_VM");
     REQUIRE(vm != nullptr);
     CHECK(std::string(vm) == "1");
 }
 
-TEST_CASE("guest: it has 16 CPUs and two nodes and four last-level caches and two threads per core") {
+TEST_CASE("guest: the guest has 16 CPUs and two nodes and four last-level caches and two threads per core") {
     CHECK(line_of(cpus / "online") == "0-15");
     CHECK(line_of(cpus / "possible") == "0-15");
     CHECK(line_of(nodes / "online") == "0-1");
@@ -65,12 +65,12 @@ TEST_CASE("guest: it has 16 CPUs and two nodes and four last-level caches and tw
           std::set<std::string>{"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"});
 }
 
-TEST_CASE("guest: its clock is read without a trap") {
+TEST_CASE("guest: programs read the clock without a trap") {
     CHECK(line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource") == "tsc");
 }
 
 TEST_CASE("guest: a CPU goes offline and comes back") {
-    // The first CPU that can go offline, one in the middle of a cache, and the last.
+    // The first CPU that can go offline, a CPU in the middle of a cache, and the last CPU.
     for (const unsigned n : {1U, 6U, 15U}) {
         CAPTURE(n);
         REQUIRE(write_to(cpu(n) / "online", "0"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// CPUs that go offline and come back, and a cpuset that is reduced and restored, under load. The random version is in
+// CPUs go offline and come back, and a cpuset is reduced and restored, under load. The random version is in
 // storm.test.cpp.
 #include "catch.hpp"
 #include "event_log.hpp"
@@ -23,7 +23,8 @@ namespace {
 
 const attrs by_cpu = attrs{}.affinity(affinity_scope::cpu).strict(true);
 
-/// Items on that CPU that compute until `n` of them do: all of them can run only if the pool is not managed.
+/// Queues `n` items on the CPU. Each of them computes until all of them run at once, which is possible only if the pool
+/// is not managed.
 bool all_run_at_once(cmwq::workqueue<>& q, unsigned cpu, unsigned n) {
     vm::crowd c(n);
     for (unsigned i = 0; i < n; ++i) q.post_on(cpu, [&] { c.join(); });
@@ -33,7 +34,7 @@ bool all_run_at_once(cmwq::workqueue<>& q, unsigned cpu, unsigned n) {
     return did;
 }
 
-/// Whether the second of two items waits until the first has burnt its time.
+/// Whether the second of two items waits until the first has used its CPU time.
 bool one_at_a_time(cmwq::workqueue<>& q, unsigned cpu) {
     std::atomic<bool> first_ended{false}, waited{false};
     q.post_on(cpu, [&] {
@@ -50,7 +51,7 @@ bool runs_at_home(cmwq::workqueue_base& q, unsigned cpu) {
     return s.cpu == cpu && s.mask == cpuset{cpu};
 }
 
-/// The threads of those pools that are bound to a CPU each, as their names say, may run there and nowhere else.
+/// Lists the threads that have the number of a CPU in their name but are not bound to exactly that CPU.
 std::string strays() {
     std::string text;
     for (const auto& [name, mask] : vm::threads_named("cmwq/")) {
@@ -63,7 +64,7 @@ std::string strays() {
 
 } // namespace
 
-TEST_CASE("hotplug: CPUs go and return under load of all policies; no item is lost or runs twice; order is kept") {
+TEST_CASE("hotplug: no item of any policy is lost or runs twice or out of order while CPUs go and return") {
     const std::size_t threads_before = vm::nr_threads();
     {
         const vm::cpus_come_back all;
@@ -79,7 +80,7 @@ TEST_CASE("hotplug: CPUs go and return under load of all policies; no item is lo
         }
         load.stop();
         CHECK(load.complaints.text() == "");
-        // It has noticed that all are back.
+        // The runtime has noticed that all CPUs are back.
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .attrs = by_cpu}};
         for (const unsigned cpu : {5u, 15u}) {
@@ -91,14 +92,14 @@ TEST_CASE("hotplug: CPUs go and return under load of all policies; no item is lo
     CHECK(vm::nr_threads() == threads_before);
 }
 
-TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes offline") {
+TEST_CASE("hotplug: an item that was queued on a CPU runs although the CPU goes offline") {
     const vm::cpus_come_back all;
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, {.name = "q", .max_active = 2}};
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> runs{0};
     for (int i = 0; i < 2; ++i) {
-        q.post_on(5, [&] { // the limit is reached: the others wait
+        q.post_on(5, [&] { // the limit is reached, so the other items wait
             entered.release();
             leave.acquire();
         });
@@ -119,7 +120,7 @@ TEST_CASE("hotplug: an item that was queued on a CPU runs though the CPU goes of
     CHECK(eventually([&] { return runs_at_home(q, 5); }));
 }
 
-TEST_CASE("hotplug: the pool of an offline CPU is not managed; online again it is; its workers are at home") {
+TEST_CASE("hotplug: the pool of an offline CPU is not managed until the CPU is back and its workers are bound to it") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{vm::computing_items()};
     cmwq::workqueue<> q{rt, "q"};
@@ -129,7 +130,7 @@ TEST_CASE("hotplug: the pool of an offline CPU is not managed; online again it i
         CHECK(one_at_a_time(q, 5));
         REQUIRE(go_offline(5));
         if (!by_itself) rt.refresh_topology();
-        CHECK(all_run_at_once(q, 5, 6)); // more than it has workers
+        CHECK(all_run_at_once(q, 5, 6)); // more items than the pool has workers
         CHECK(vm::see_on(q, 5).cpu != 5);
         REQUIRE(go_online(5));
         if (!by_itself) rt.refresh_topology();
@@ -164,7 +165,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its s
         CHECK(all_run_at_once(q, 3, 4));
         REQUIRE(go_online(3));
         rt.refresh_topology();
-        // Items that block, so that every worker and the sentinel have work.
+        // These items block, so that every worker and the sentinel have work.
         std::string text;
         CHECK(eventually([&] {
             std::counting_semaphore<> leave{0};
@@ -185,7 +186,7 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its s
     }
 }
 
-TEST_CASE("hotplug: a queue whose CPU is offline uses others; it reports that and returns later") {
+TEST_CASE("hotplug: a queue whose CPU is offline uses other CPUs and reports that and returns later") {
     const vm::cpus_come_back all;
     std::atomic<int> told{0}, deaf{0};
     cmwq::runtime* self = nullptr;
@@ -225,7 +226,7 @@ TEST_CASE("hotplug: a queue whose CPU is offline uses others; it reports that an
     CHECK(told == 1);
 }
 
-TEST_CASE("hotplug: a busy unbound queue notices the change by itself") {
+TEST_CASE("hotplug: a busy unbound queue notices without refresh_topology() that its CPU goes offline and comes back") {
     const vm::cpus_come_back all;
     cmwq_test::event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -249,7 +250,7 @@ TEST_CASE("hotplug: a whole node goes offline and comes back under load") {
     CHECK(load.goes_on());
     CHECK(vm::see_on(by_node, 12).mask == vm::node_cpus[0]);
     cmwq::work w{[] {}};
-    CHECK(by_node.queue_on_node(1, w) != queue_status::rejected); // a hint
+    CHECK(by_node.queue_on_node(1, w) != queue_status::rejected); // the node is only a hint
     w.flush();
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(go_online(cpu));
     rt.refresh_topology();
@@ -306,7 +307,7 @@ TEST_CASE("hotplug: the thread of the runtime returns to the unbound CPUs when t
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
     REQUIRE(go_offline(7));
     rt.refresh_topology();
-    CHECK(vm::see_on(q, 3).cpu != 7); // there is no other CPU
+    CHECK(vm::see_on(q, 3).cpu != 7); // the set contains no other CPU
     REQUIRE(go_online(7));
     rt.refresh_topology();
     CHECK(vm::see_on(q, 3).mask == cpuset{7});
@@ -319,7 +320,7 @@ TEST_CASE("hotplug: a CPU comes back that was offline when the thread of the run
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .attrs = by_cpu}};
     const auto send = [&](const cpuset& cpus) {
         rt.set_unbound_cpus(cpus);
-        // Those of them that are online: the kernel may forget the others.
+        // Compares only CPUs that are online: the kernel may drop the others from the mask.
         CHECK(eventually([&] {
             const auto service = vm::threads_named("cmwq/service");
             return service.size() == 1 && service[0].second - cpuset{9} == cpus - cpuset{9};
@@ -354,7 +355,8 @@ TEST_CASE("hotplug: threads of pools that are no longer needed end") {
                     vm::see_on(*q, cpu);
             }
         };
-        // Two workers for each pool: 16 bound ones, 16 of the CPUs, four of the caches, one of the ordered queue.
+        // Two workers for each pool: 16 bound pools, 16 pools of one CPU, four pools of a cache, one pool of the
+        // ordered queue.
         constexpr unsigned kept = 2 * (16 + 16 + 4 + 1);
         use_all();
         CHECK(eventually([&] { return rt.stats().threads == kept; }));
@@ -369,7 +371,7 @@ TEST_CASE("hotplug: threads of pools that are no longer needed end") {
         }
         CHECK(eventually([&] { return rt.stats().threads == kept; }));
         CAPTURE(rt.stats().threads);
-        // And a sentinel for each CPU, the two threads of the runtime, and this one.
+        // In addition: a sentinel for each CPU, the two threads of the runtime, and the calling thread.
         CHECK(eventually([&] { return vm::nr_threads() <= threads_before + kept + vm::nr_cpus + 2; }));
     }
     CHECK(vm::nr_threads() == threads_before);
@@ -385,7 +387,8 @@ TEST_CASE("hotplug: a cpuset is reduced and restored while the process is idle")
               cmwq::workqueue<cmwq::unbound> strict{rt, {.name = "s", .attrs = by_cpu}};
               cmwq::workqueue<cmwq::elastic> caches{
                   rt, {.name = "c", .attrs = attrs{}.affinity(affinity_scope::cache).strict(true)}};
-              // At once: threads are where they were, and may be anywhere, if the library has not bound them.
+              // Checks without waiting: a change of the cpuset changes the CPUs of all threads, so a mask is right only
+              // if the library has bound the thread again.
               const auto fits = [&](const std::string& when) {
                   for (const unsigned cpu : {0u, 1u, 2u, 3u, 8u}) {
                       const std::string number = std::to_string(cpu);
@@ -396,10 +399,10 @@ TEST_CASE("hotplug: a cpuset is reduced and restored while the process is idle")
                   }
               };
               fits("at first");
-              n.expect(group.set("cpuset.cpus", "0-3,8"), "cannot cut the set");
+              n.expect(group.set("cpuset.cpus", "0-3,8"), "cannot reduce the cpuset");
               rt.refresh_topology();
               fits("cut");
-              n.expect(group.set("cpuset.cpus", "0-11"), "cannot give it back");
+              n.expect(group.set("cpuset.cpus", "0-11"), "cannot restore the cpuset");
               rt.refresh_topology();
               fits("given back");
               n.same("strict on 9", vm::see_on(strict, 9).mask.to_string(), "9");
@@ -433,7 +436,7 @@ TEST_CASE("hotplug: a cpuset is reduced while the process is busy and restored")
                               };
                               differs(loose, cpus);
                               if (!cpus.contains(cpu)) {
-                                  vm::see_on(bound, cpu); // somewhere
+                                  vm::see_on(bound, cpu); // may run on any CPU
                                   continue;
                               }
                               differs(bound, {cpu});
@@ -447,10 +450,10 @@ TEST_CASE("hotplug: a cpuset is reduced while the process is busy and restored")
                   };
                   vm::load load(rt, 3);
                   n.same("at first", all_fits(cpuset::range(0, 12)), "");
-                  n.expect(group.set("cpuset.cpus", "0-3,8"), "cannot cut the set");
+                  n.expect(group.set("cpuset.cpus", "0-3,8"), "cannot reduce the cpuset");
                   n.same("cut", all_fits(cpuset::parse("0-3,8")), "");
                   n.expect(load.goes_on(), "a queue stands still on fewer CPUs");
-                  n.expect(group.set("cpuset.cpus", "0-11"), "cannot give it back");
+                  n.expect(group.set("cpuset.cpus", "0-11"), "cannot restore the cpuset");
                   n.same("given back", all_fits(cpuset::range(0, 12)), "");
                   n.expect(load.goes_on(), "a queue stands still");
                   load.stop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Queues of all policies with producers that never stop, while the machine changes under them.
+// Queues of all policies and producers that queue items all the time, while CPUs go offline and online.
 #pragma once
 
 #include "stress.hpp"
@@ -12,7 +12,7 @@
 
 namespace vm {
 
-/// One queue with the numbers of accepted and of finished items: in the end they are equal.
+/// A queue with the numbers of accepted and of finished items. At the end these numbers are equal.
 class counted_queue {
 public:
     counted_queue(notes& n, const cmwq::runtime& rt, cmwq::workqueue_base& q, bool may_block = true)
@@ -36,12 +36,12 @@ public:
         }
         }
     }
-    /// Whether producers should wait for it.
+    /// Whether producers should wait because too many items are pending.
     [[nodiscard]] bool is_full() const { return queued_ > ran_ + 32; }
     [[nodiscard]] std::uint64_t ran() const { return ran_; }
     [[nodiscard]] const std::string& what() const { return what_; }
 
-    /// All items have run; to be called when no thread queues any more and the queue has drained.
+    /// Checks that all items have run. Call it when no thread queues any more and the queue has drained.
     void check() {
         notes_.same(what_ + ": items that have run", std::to_string(ran_), std::to_string(queued_));
         const cmwq::queue_stats s = q_.stats();
@@ -87,7 +87,7 @@ private:
     never_twice later_{*this};
 };
 
-/// All the policies at once.
+/// Queues of all policies and their producers.
 class load {
 public:
     explicit load(cmwq::runtime& rt, unsigned nr_producers = 4)
@@ -105,7 +105,7 @@ public:
     load& operator=(const load&) = delete;
     ~load() { stop(); }
 
-    /// Every queue has run an item since the call.
+    /// Waits until every queue has run an item since the call. False: a queue has not.
     [[nodiscard]] bool goes_on() {
         std::vector<std::uint64_t> before;
         for (const auto& q : queues_) before.push_back(q->ran());
@@ -117,7 +117,7 @@ public:
         });
     }
 
-    /// Ends the producers, lets the queues drain, and compares. Differences are in `complaints`.
+    /// Ends the producers, drains the queues and compares the counts. Differences are in `complaints`.
     void stop() {
         stop_ = true;
         for (std::thread& t : producers_) t.join();
@@ -141,7 +141,7 @@ private:
         stress::random r(number);
         while (!stop_) {
             counted_queue& q = *queues_[r.below(static_cast<unsigned>(queues_.size()))];
-            while (q.is_full() && !stop_) stress::block_for(std::chrono::microseconds{500}); // leaves the CPU to them
+            while (q.is_full() && !stop_) stress::block_for(std::chrono::microseconds{500}); // lets the items run
             q.queue_any(r);
             if (r.one_in(4)) queue_in_order(r);
         }
@@ -152,7 +152,7 @@ private:
         if (next_ > nr_ran_in_order_ + 48) return;
         const std::uint64_t number = next_;
         const auto work = [this, number] {
-            // Plain: one at a time, each sees the writes of the one before.
+            // `expected_` is not atomic: one item runs at a time and sees the writes of the previous one.
             complaints.expect(expected_ == number,
                               "ordered: " + std::to_string(number) + " instead of " + std::to_string(expected_));
             expected_ = number + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The common part of the suites of the virtual machine: its CPUs, control groups, and the places of threads.
+// The common part of the suites of the virtual machine: its CPUs, control groups, and the CPUs of threads.
 #pragma once
 
 #include "eventually.hpp"
@@ -32,7 +32,7 @@ namespace vm {
 namespace fs = std::filesystem;
 using cmwq::cpuset;
 
-/// The 16 CPUs share those of a host that may be busy: an action of a moment may take many seconds.
+/// The 16 CPUs share the CPUs of a host that may be busy: a short action may take many seconds.
 template <class Pred>
 [[nodiscard]] bool eventually(Pred pred) {
     return cmwq_test::eventually(pred, std::chrono::seconds{60});
@@ -62,7 +62,7 @@ inline bool write_to(const fs::path& file, const std::string& text) {
     return out.good();
 }
 
-// --- CPUs that go and come -------------------------------------------------------------------------------------------
+// --- CPUs that go offline and online ---------------------------------------------------------------------------------
 
 inline bool set_online(unsigned cpu, bool on) {
     const fs::path file = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
@@ -72,8 +72,8 @@ inline bool set_online(unsigned cpu, bool on) {
 inline bool go_offline(unsigned cpu) { return set_online(cpu, false); }
 inline bool go_online(unsigned cpu) { return set_online(cpu, true); }
 
-/// For tests in which items compute, however long that takes on a busy host: only a blocked item lets another one start
-/// beside it.
+/// The options for tests in which items compute, which may take long on a busy host: only a blocked item lets another
+/// item start beside it.
 inline cmwq::runtime_options computing_items() {
     cmwq::runtime_options o;
     o.cpu_hog_threshold = std::chrono::nanoseconds{0};
@@ -81,7 +81,7 @@ inline cmwq::runtime_options computing_items() {
     return o;
 }
 
-/// At its end all CPUs are online again.
+/// The destructor brings all CPUs online again.
 struct cpus_come_back {
     cpus_come_back() = default;
     cpus_come_back(const cpus_come_back&) = delete;
@@ -104,7 +104,7 @@ using cmwq_test::pinned;
 
 inline sighting look() { return {static_cast<unsigned>(::sched_getcpu()), cmwq_test::cpus_of_this_task()}; }
 
-/// Runs an item on the queue and returns where it ran. `how` queues it.
+/// Runs an item and returns its sighting. `how` queues the item.
 template <class How>
 sighting see(How&& how) {
     sighting seen;
@@ -117,7 +117,7 @@ inline sighting see_on(cmwq::workqueue_base& q, unsigned cpu) {
     return see([&](cmwq::work_base& w) { return q.queue_on(cpu, w); });
 }
 
-/// Queued by a thread that is on that CPU.
+/// The item is queued by a thread that is bound to this CPU.
 inline sighting see_from(cmwq::workqueue_base& q, unsigned cpu) {
     const pinned here(cpu);
     return see([&](cmwq::work_base& w) { return q.queue(w); });
@@ -131,7 +131,7 @@ inline std::size_t nr_threads() {
     return n;
 }
 
-/// Threads that are each on one of the CPUs given.
+/// Calls `f` in one thread on each of these CPUs.
 inline void on_cpus(const cpuset& cpus, const std::function<void(unsigned cpu)>& f) {
     std::vector<std::thread> threads;
     for (const unsigned cpu : cpus) {
@@ -143,20 +143,20 @@ inline void on_cpus(const cpuset& cpus, const std::function<void(unsigned cpu)>&
     for (std::thread& t : threads) t.join();
 }
 
-/// Time that this thread has computed.
+/// The CPU time of the calling thread.
 inline std::chrono::nanoseconds cpu_time() {
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
 }
 
-/// Computes for so long, without a system call that waits.
+/// Uses this amount of CPU time, without a system call that waits.
 inline void burn(std::chrono::nanoseconds d) {
     for (const auto end = cpu_time() + d; cpu_time() < end;) {}
 }
 
-/// For items that compute until `n` of them do so at the same time, or until the test stops them. Each then computes
-/// for a while longer, so that more than `n` would be noticed.
+/// For items that compute until `size` of them do so at the same time, or until the test stops them. Each of them then
+/// computes for 2 ms more, so that the test sees if more than `size` run at once.
 class crowd {
 public:
     explicit crowd(unsigned size) : size_(size) {}
@@ -166,7 +166,7 @@ public:
         unsigned most = most_;
         while (most < here && !most_.compare_exchange_weak(most, here)) {}
         if (here >= size_) complete_ = true;
-        // Computes for a while longer, also if another thread shares this CPU.
+        // Yields, in case another item shares this CPU.
         while (!complete_ && !given_up_) ::sched_yield();
         burn(std::chrono::milliseconds{2});
         --here_;
@@ -182,9 +182,10 @@ private:
     std::atomic<bool> complete_{false}, given_up_{false};
 };
 
-// --- failed expectations of other threads than the main thread -------------------------------------------------------
+// --- failed expectations of threads other than the main thread -------------------------------------------------------
 
-/// Collects failed expectations as text; empty is good. With a file descriptor it writes them there at once.
+/// Collects failed expectations as text, which is empty if all hold. With a file descriptor it also writes them there
+/// at once.
 class notes {
 public:
     explicit notes(int fd = -1) : fd_(fd) {}
@@ -214,7 +215,7 @@ private:
 
 // --- control groups --------------------------------------------------------------------------------------------------
 
-/// A group below the root, which is removed at the end. All its processes have ended or left by then.
+/// A group below the root. The destructor removes it; all its processes must have ended or left by then.
 class cgroup {
 public:
     explicit cgroup(const std::string& name) : folder_(root() / name) { fs::create_directory(folder_); }
@@ -228,7 +229,7 @@ public:
     }
     [[nodiscard]] bool set(const char* file, const std::string& value) const { return write_to(folder_ / file, value); }
     [[nodiscard]] std::string get(const char* file) const { return line_of(folder_ / file); }
-    /// The calling process, with all its threads.
+    /// Moves the calling process with all its threads into the group.
     [[nodiscard]] bool enter() const { return set("cgroup.procs", "0"); }
 
 private:
@@ -236,8 +237,8 @@ private:
     const fs::path folder_;
 };
 
-/// Runs `f` in a forked child, and returns its failed expectations; also if it died, or had not ended within 240 s. To
-/// be called while this process has no other thread.
+/// Runs `f` in a forked child and returns its failed expectations. The text also says if the child failed or did not
+/// end within 240 s. Call it while this process has no other thread.
 inline std::string in_child(const std::function<void(notes&)>& f) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limit of an unbound queue on two real nodes: divided by CPUs, never exceeded, and chains of min_active items
-// complete. To see that an item does not start, a test queues an item behind it, in the same pool and on a queue below
-// its limit: when that has run, it reads the counters.
+// The limit of an unbound queue on two real nodes: it is divided by CPUs and never exceeded, and chains of min_active
+// items complete. To check that an item does not start, a test queues a probe behind it, in the same pool and on a
+// queue below its limit. After the probe has run, the test reads the counters.
 #include "catch.hpp"
 #include "stress.hpp"
 #include "vm/machine.hpp"
@@ -18,7 +18,7 @@ using vm::eventually;
 
 namespace {
 
-/// Counts the items that are inside, on each node and altogether.
+/// Counts the running items, for each node and in total.
 class census {
 public:
     void enter(unsigned node) {
@@ -42,7 +42,7 @@ private:
     std::atomic<int> here_[2]{}, all_{0}, most_[2]{}, most_all_{0};
 };
 
-/// Items that stay until the test releases them, by node. The node is that for which an item was queued.
+/// Items that run until the test releases them, by node. The node is the one for which an item was queued.
 struct guests {
     guests(cmwq::workqueue<cmwq::unbound>& on, attrs where)
         : q(on), probes(runtime_of(), options_of(std::move(where))) {}
@@ -66,7 +66,7 @@ struct guests {
         q.flush();
         queued = 0;
     }
-    /// Every item that may start has started.
+    /// Waits until every item that may start has started.
     void settle() {
         for (const unsigned cpu : {0u, 4u, 8u, 12u}) vm::see_on(probes, cpu);
         CHECK(
@@ -105,8 +105,8 @@ struct world {
 
 } // namespace
 
-TEST_CASE("node limits: a limit of 8 is 4 on each node and 8 in all at every moment") {
-    for (const attrs& where : {by_node, by_cpu}) { // one pool on a node, and eight that share its slots
+TEST_CASE("node limits: a limit of 8 means at most 4 items on each node and 8 in total") {
+    for (const attrs& where : {by_node, by_cpu}) { // one pool per node, and eight pools that share the slots of a node
         world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = where}};
         guests& g = *w.g;
         for (const unsigned cpu : vm::node_cpus[0]) g.invite(cpu, 3); // 24
@@ -164,7 +164,7 @@ TEST_CASE("node limits: 16 producers with short-lived items never exceed the lim
     }
 }
 
-TEST_CASE("node limits: nodes get shares by their CPUs that are rounded up") {
+TEST_CASE("node limits: the share of a node depends on its CPUs and is rounded up") {
     const cpuset uneven = cpuset::range(0, 10); // eight CPUs of one node, two of the other
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = attrs{by_node}.cpus(uneven)}};
     guests& g = *w.g;
@@ -185,7 +185,7 @@ TEST_CASE("node limits: no node gets less than min_active") {
     g.settle();
     CHECK(g.who.here(0) == 3);
     CHECK(g.who.here(1) == 3);
-    w.q->set_min_active(1); // stops none
+    w.q->set_min_active(1); // stops no running item
     g.let_go(0, 1);
     CHECK(eventually([&] { return g.who.here(0) == 2; }));
     g.settle();
@@ -207,18 +207,18 @@ TEST_CASE("node limits: pools that span the nodes have the whole limit") {
         CHECK(eventually([&] { return g.who.all() == 8; }));
         g.settle();
         CHECK(g.who.all() == 8);
-        CHECK(g.who.here(0) == 6); // in order: it is one pool
+        CHECK(g.who.here(0) == 6); // in queueing order, because it is one pool
     }
 }
 
-TEST_CASE("node limits: a chain of min_active items that wait for each other completes whatever the other node does") {
+TEST_CASE("node limits: a chain of min_active items that wait for each other completes while the other node is busy") {
     for (const unsigned length : {8u, 3u}) { // 8: the default
         world w{{.name = "q", .max_active = 8, .min_active = length == 8 ? 0 : length, .attrs = by_cpu}};
         CHECK(w.q->min_active() == length);
         guests& g = *w.g;
         g.invite(0, 12);
         CHECK(eventually([&] { return g.who.here(0) >= static_cast<int>(length); }));
-        // Each waits for the next one.
+        // Each item waits for the next one.
         std::vector<std::unique_ptr<std::counting_semaphore<>>> started;
         for (unsigned i = 0; i <= length; ++i) started.push_back(std::make_unique<std::counting_semaphore<>>(0));
         std::atomic<unsigned> done{0};
@@ -230,7 +230,7 @@ TEST_CASE("node limits: a chain of min_active items that wait for each other com
             });
         }
         CHECK(eventually([&] { return done == length; }));
-        for (auto& s : started) s->release(); // it ends also after a failure
+        for (auto& s : started) s->release(); // ends the items after a failure, too
     }
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("node limits: a node that goes offline leaves its share to the other n
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(vm::go_online(cpu));
     w.rt.refresh_topology();
     CHECK(eventually([&] { return g.who.here(1) == 4; }));
-    CHECK(g.who.here(0) == 8); // stops none
+    CHECK(g.who.here(0) == 8); // stops no running item
     g.let_go(0, 5);
     CHECK(eventually([&] { return g.who.here(0) == 4 && w.q->stats().completed == 9; }));
     g.settle();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// CPUs go offline and return at random while queues of all policies are busy, made, changed and destroyed.
+// CPUs go offline and online at random while queues of all policies are busy, made, changed and destroyed.
 #include "catch.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
@@ -12,7 +12,7 @@ using cmwq::attrs;
 using cmwq::cpuset;
 using vm::eventually;
 
-TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all policies every item has run once") {
+TEST_CASE("storm: under all policies every item runs once while CPUs go and return at random for 20 s or more") {
     constexpr std::chrono::seconds duration{20};
     const vm::cpus_come_back all;
     const std::size_t threads_before = vm::nr_threads();
@@ -20,7 +20,7 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all polic
     {
         cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds{50}}};
         vm::load load(rt, 5);
-        // Queues that live for a moment, and change meanwhile.
+        // Queues that live for a moment and change during that time.
         std::atomic<bool> stop{false};
         std::atomic<std::uint64_t> queued{0}, ran{0};
         std::thread fickle([&] {
@@ -55,7 +55,7 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all polic
         const auto end = std::chrono::steady_clock::now() + duration;
         stress::random r(200);
         std::vector<bool> on(vm::nr_cpus, true);
-        // On a busy host a CPU may take seconds to go offline: the storm goes on until it was one.
+        // On a busy host a CPU may take seconds to go offline: the test continues until 12 changes were made.
         while (std::chrono::steady_clock::now() < end || nr_switched < 12) {
             const unsigned cpu = 1 + r.below(vm::nr_cpus - 1);
             REQUIRE(vm::set_online(cpu, !on[cpu]));
@@ -71,7 +71,7 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all polic
         load.stop();
         CHECK(load.complaints.text() == "");
         CHECK(ran == queued);
-        // All threads are on their CPUs.
+        // All threads are bound to their CPUs.
         rt.refresh_topology();
         cmwq::workqueue<> bound{rt, "bound"};
         cmwq::workqueue<cmwq::unbound> by_cpu{
@@ -83,5 +83,5 @@ TEST_CASE("storm: CPUs go and return at random for 20 s or more; under all polic
         }
     }
     CHECK(vm::nr_threads() == threads_before);
-    std::cout << nr_switched << " times a CPU went or came\n";
+    std::cout << nr_switched << " times a CPU went offline or online\n";
 }

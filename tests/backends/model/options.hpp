@@ -16,7 +16,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The options of a search.
 struct options {
-    std::string name = "unnamed";   ///< the begin of schedule strings, by which a replay finds its search; without '@'
+    std::string name = "unnamed";   ///< the prefix of schedule strings, by which a replay finds its search; without '@'
     unsigned preemptions = 2;       ///< switches away from a thread that could continue, per execution
     unsigned stale_reads = 2;       ///< loads that return another value than the latest, per execution
     unsigned history = 4;           ///< values that an atomic keeps, at most max_history

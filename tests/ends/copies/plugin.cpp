@@ -1,4 +1,4 @@
-// A plugin with the library in it, which uses queues of the program.
+// A plugin that contains the library and uses queues of the program.
 #include "plugin.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -23,7 +23,7 @@ using unbound_queue = cmwq::workqueue<cmwq::unbound>;
 
 unbound_queue& queue_of(const parts& p) { return *static_cast<unbound_queue*>(p.queue); }
 
-// `wait(item)` waits for the end of the run, which is going on.
+// `wait(item)` is called during a run of the item and must wait for its end.
 template <class Wait>
 const char* waits_for_a_run(parts& p, const Wait& wait) {
     stay s;
@@ -37,7 +37,7 @@ const char* waits_for_a_run(parts& p, const Wait& wait) {
             after_the_run = s.finished;
         },
         [&] { s.leave.release(); });
-    queue_of(p).flush(); // so that a failure does not lead to a crash
+    queue_of(p).flush(); // prevents a crash after a failure
     return after_the_run ? "" : "it has not waited";
 }
 
@@ -60,7 +60,7 @@ CASE cancel_armed(parts& p) {
     cmwq::delayed_work item{[&] { ++runs; }};
     queue_of(p).queue_after(1h, item);
     if (!item.cancel_sync()) return "nothing was pending";
-    if (item.pending()) return "it is pending still";
+    if (item.pending()) return "it is still pending";
     queue_of(p).drain();
     return runs == 0 ? "" : "it has run";
 }
@@ -135,10 +135,10 @@ CASE announce_blocking(parts& p) {
     bound.queue(opens);
     waits.flush();
     opens.flush();
-    return ""; // the program looks at its counters
+    return ""; // the program checks its counters
 }
 
-// The program destroys its queue: this leaves items of the plugin in it.
+// The program destroys its queue while it contains items of the plugin.
 namespace {
 stay held;
 std::atomic<int> ran_late{0};
@@ -169,7 +169,7 @@ CASE have_items_run(parts&) {
     return ran ? "" : "not all items have run";
 }
 
-// An item of the plugin waits for one of the program, which waits for that.
+// An item of the plugin and an item of the program wait for each other.
 namespace {
 std::binary_semaphore in_cycle{0};
 std::atomic<int> nr_refused{0};
@@ -203,7 +203,7 @@ CASE use_in_forked_child(parts& p) {
     item.flush();
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(10); // of a hang
+        ::alarm(10); // ends a child that hangs
         std::atomic<int> ran{0};
         cmwq::work afresh{[&] { ++ran; }};
         const bool rejected = queue_of(p).queue(item) == cmwq::queue_status::rejected && !item.cancel_sync();
@@ -216,7 +216,7 @@ CASE use_in_forked_child(parts& p) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 7 ? "" : "the child could not go on";
 }
 
-// On a queue of the plugin.
+// Cases that use a queue of the plugin.
 namespace {
 std::optional<cmwq::runtime> own_runtime;
 std::optional<unbound_queue> own_queue;
@@ -248,7 +248,7 @@ CASE end_own_queue(parts&) {
     return "";
 }
 
-// Only this is called in a plugin of another backend.
+// The only function that is called in a plugin with another backend.
 CASE use_queue(parts& p) {
     cmwq::work item{[] {}};
     queue_of(p).queue(item);

@@ -15,19 +15,19 @@
 
 namespace copies {
 
-/// The objects that the program hands over. Types of the library cross the border as they are: both sides are built
-/// from the same headers.
+/// The objects that the program passes to the plugin. Both sides are built from the same headers, so they pass types of
+/// the library unchanged.
 struct parts {
-    void* queue = nullptr; ///< workqueue<unbound>, of the program
-    void* bound = nullptr; ///< workqueue_base, bound, of the program, on a runtime without detectors
+    void* queue = nullptr; ///< workqueue<unbound> of the program
+    void* bound = nullptr; ///< workqueue_base of a bound queue of the program, on a runtime without a sentinel
     void* item = nullptr;  ///< work_base
     void (*opened)() = nullptr;
 };
 
-/// Each returns an empty string, or a description of the failure.
+/// A test case returns an empty string, or a description of the failure.
 using test_case = const char* (*)(parts&);
 
-/// Makes a call in another thread, and does `before` as soon as that thread sleeps, or the call has returned.
+/// Makes the call in another thread. Calls `before` as soon as that thread sleeps or the call has returned.
 template <class Call, class Before>
 void call_and_meanwhile(Call call, Before before) {
     std::atomic<long> tid{0};
@@ -50,7 +50,7 @@ void call_and_meanwhile(Call call, Before before) {
     t.join();
 }
 
-/// The body of an item that stays until it is released.
+/// The body of an item that runs until it is released.
 struct stay {
     std::binary_semaphore entered{0}, leave{0};
     std::atomic<bool> finished{false};

@@ -1,7 +1,7 @@
 // exits: 0
 // says: all 14 cases: as in one copy
-// A program and a plugin with a copy of the library each: both can wait for, cancel and destroy the items that the
-// plugin queues on a queue of the program, and the other way round. Each case has a process.
+// A program and a plugin with a copy of the library each. Both can wait for, cancel and destroy items that the plugin
+// queues on a queue of the program, and items on a queue of the plugin. Each case runs in a process of its own.
 #include "plugin.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -31,7 +31,7 @@ struct machine {
     parts p{.queue = q.get()};
 };
 
-/// A case that is in the plugin as a whole.
+/// Runs a case that is entirely in the plugin.
 template <const char* Name>
 std::string in_plugin() {
     machine m;
@@ -46,9 +46,9 @@ std::string blocking_region_is_seen() {
     cmwq::runtime rt{{.sentinel = false}};
     cmwq::workqueue<> bound{rt, "bound"};
     parts p{.bound = static_cast<cmwq::workqueue_base*>(&bound)};
-    // The two may get any CPUs. If it is the same one, the guard notices the block at once.
+    // The two items may get any CPUs. If they get the same CPU, the guard reports the block at once.
     for (int i = 0; i < 1000 && rt.stats().blocks_by_guard == 0; ++i) static_cast<void>(call("announce_blocking", p));
-    return rt.stats().blocks_by_guard != 0 ? "" : "no guard was seen";
+    return rt.stats().blocks_by_guard != 0 ? "" : "no guard has reported a block";
 }
 
 std::string queue_is_destroyed() {
@@ -76,7 +76,7 @@ std::string cycle_is_found() {
     item.flush();
     m.q->flush();
     if (*call("end_cycle", m.p) != '\0') ++refused;
-    return refused == 1 ? "" : "not one of two waits was refused, but " + std::to_string(refused);
+    return refused == 1 ? "" : "refused waits (expected 1): " + std::to_string(refused);
 }
 
 /// The program waits for an item of the plugin, on a queue of the plugin.
@@ -134,7 +134,7 @@ std::string other_build_is_refused() {
     int status = 0;
     ::waitpid(child, &status, 0);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return "it is not refused";
-    return said.find("another copy of the library") != std::string::npos ? "" : "it is not said: " + said;
+    return said.find("another copy of the library") != std::string::npos ? "" : "the message is missing: " + said;
 }
 
 struct {
@@ -163,7 +163,7 @@ int main() {
         ++nr_cases;
         const pid_t child = ::fork();
         if (child == 0) {
-            ::alarm(20); // of a hang
+            ::alarm(20); // ends a child that hangs
             plugin = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
             if (plugin == nullptr) {
                 std::printf("%s\n", ::dlerror());

@@ -1,6 +1,6 @@
 // exits: 0
 // says: runs
-// The queue is destroyed first: it drains, and brings the timer forward.
+// The queue is destroyed before the item: its destructor drains it and brings the timer forward.
 #include "parts.hpp"
 
 #include <chrono>

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 struct speaks {
-    void operator()() const { std::puts("runs"); } // standard output is there to the end
+    void operator()() const { std::puts("runs"); } // standard output exists until the end
 };
 
 extern cmwq::workqueue<> static_queue;

@@ -1,6 +1,6 @@
 // exits: 0
 // says:
-// The item is destroyed first: its timer is removed, and the queue has no item left to wait for.
+// The item is destroyed before the queue: this removes its timer, so the queue has no item to wait for.
 #include "parts.hpp"
 
 #include <chrono>

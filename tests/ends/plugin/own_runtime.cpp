@@ -1,6 +1,6 @@
 // exits: 0
 // says: ran 600, unloaded 5 times, no thread left
-// A plugin whose runtimes are destroyed before it is unloaded, or with it, can be unloaded, and loaded again.
+// A plugin can be unloaded and loaded again if its runtimes are destroyed before it is unloaded or by the unloading.
 #include "plugin.hpp"
 
 int main() {
@@ -10,7 +10,7 @@ int main() {
         ran += call(plugin, "run_on_own_runtime", 20) + call(plugin, "run_on_static_runtime", 20);
         ::dlclose(plugin);
         unloaded += is_mapped() ? 0 : 1;
-        if (!can_fork()) return 1; // its handlers were removed with it
+        if (!can_fork()) return 1; // the unloading has removed the plugin's fork handlers
     }
     std::printf("ran %d, unloaded %d times, %s\n", ran, unloaded,
                 nr_threads() == 1 ? "no thread left" : "threads left");

@@ -26,7 +26,7 @@ extern "C" [[gnu::visibility("default")]] int run_on_own_runtime(int n) {
            run(cmwq::workqueue<cmwq::ordered>{rt, "ordered"}, n) + run(cmwq::workqueue<cmwq::bh>{rt, "bh"}, n);
 }
 
-// Destroyed by dlclose().
+// dlclose() destroys the static objects of this function.
 extern "C" [[gnu::visibility("default")]] int run_on_static_runtime(int n) {
     static cmwq::runtime rt;
     static cmwq::workqueue<> queue{rt, "static"};

@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-/// Runs that many items of every policy and returns how many have run.
+/// Runs as many items of every policy as the argument says, and returns the number of runs.
 using run_items = int (*)(int);
 
 #if defined(CMWQ_TEST_PLUGIN)
@@ -41,7 +41,7 @@ inline bool is_mapped() {
 
 inline long nr_threads() { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); }
 
-/// Whether a fork() works, with its handlers, and the child can go on.
+/// Whether fork() and its handlers work and the child can continue.
 inline bool can_fork() {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(7);
