@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// affinity_scope: how far from the CPU that queued it an item of an unbound queue may run.
+// affinity_scope: how far an item of an unbound queue may run from the CPU on which it was queued.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -45,8 +45,8 @@ inline constexpr affinity_scope default_affinity_scope = affinity_scope::cache_s
     return "default";
 }
 
-/// Returns the scope of a name that is spelled as by `to_string()`, or std::nullopt for any other text.
-/// Thread safety: any thread. Errors: none.
+/// Returns the scope with that name, in the spelling of `to_string()`, or std::nullopt for any other text. Thread
+/// safety: any thread. Errors: none.
 [[nodiscard]] constexpr std::optional<affinity_scope> parse_affinity_scope(std::string_view name) noexcept {
     for (const affinity_scope scope : affinity_scopes) {
         if (to_string(scope) == name) return scope;

@@ -13,17 +13,17 @@ class cpuset; // <cmwq/cpuset.hpp>: included only by code that names CPUs
 /// The scheduling class of the threads of a pool.
 enum class scheduling : unsigned char {
     normal, ///< the class of the process: SCHED_OTHER, unless its main thread has SCHED_BATCH or SCHED_IDLE
-    batch,  ///< SCHED_BATCH: does not preempt others when it wakes up
-    idle,   ///< SCHED_IDLE: runs when nothing else wants the CPU
+    batch,  ///< SCHED_BATCH: does not preempt other threads when it wakes up
+    idle,   ///< SCHED_IDLE: runs when no other thread is ready to run on the CPU
     fifo,   ///< SCHED_FIFO at its lowest priority, where the system permits it
 };
 
 /// The attributes of the pools that serve a queue: their threads and their CPUs. Queues of equal attributes share their
-/// pools. Thread safety: as any value, one thread at a time while it changes.
+/// pools. Thread safety: as any value: while one thread changes it, no other thread may use it.
 ///
 ///     auto a = cmwq::attrs{}.nice(5).cpus(cmwq::cpuset::range(0, 8)).affinity(cmwq::affinity_scope::cache);
 ///
-/// Impossible attributes (a nice value outside of -20 ... 19, CPUs of which the runtime may use none) make the
+/// Impossible attributes (a nice value outside of -20 ... 19, a set of CPUs none of which the runtime may use) make the
 /// constructor of the queue, or `workqueue::apply()`, throw std::invalid_argument; nothing has changed then. Attributes
 /// that the system does not permit (a negative nice value, SCHED_FIFO) fall back to normal, and the runtime reports
 /// that once through `runtime_options::on_event`.
@@ -72,7 +72,8 @@ public:
     /// Whether no CPUs were set: items may run on all unbound CPUs of the runtime.
     [[nodiscard]] bool on_all_cpus() const noexcept { return cpus_ == nullptr; }
 
-    /// Sets the scope: one pool serves each pod of it. Default: the runtime's default scope, also when that changes.
+    /// Sets the scope: one pool serves each pod of the scope. Default: the runtime's default scope, also after that has
+    /// changed.
     attrs& affinity(affinity_scope scope) noexcept {
         affinity_ = scope;
         return *this;
@@ -88,7 +89,7 @@ public:
     /// Returns whether the threads may run on the CPUs of their pod only.
     [[nodiscard]] bool strict() const noexcept { return strict_; }
 
-    /// Whether all attributes are equal. Attributes without CPUs of their own equal no attributes that name them.
+    /// Whether all attributes are equal. Attributes that name no CPUs never equal attributes that name some.
     friend bool operator==(const attrs& a, const attrs& b) noexcept {
         return a.nice_ == b.nice_ && a.scheduling_ == b.scheduling_ && a.affinity_ == b.affinity_ &&
                a.strict_ == b.strict_ && a.same_cpus(b);

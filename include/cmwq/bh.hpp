@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Holding back the bottom halves of the calling thread.
+// bh_disable_guard: holds back the bottom halves of the calling thread.
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>
@@ -14,13 +14,13 @@ namespace cmwq { inline namespace CMWQ_NS {
 ///
 /// Guards nest. Inside of a bottom half they change nothing: items queued there wait for the end of that bottom half
 /// anyway. A guard holds back the calling thread only. Another thread that queues on the same CPU, or the thread that
-/// serves its timers, runs all items that are pending there, including those of the guarded thread. So a guard is no
+/// serves its timers, runs all items that are pending there, including those of the guarded thread. So a guard is not a
 /// lock.
 ///
 /// Waiting inside of a guard (`flush()`, `drain()`, `cancel_sync()`, destructors) does not wait for the end of the
 /// guard: the items held back go to the bottom-half thread of their CPU first. A thread that waits for such an item in
-/// another way, with the future of `async()` for instance, waits for ever. A guard holds back the items of eight
-/// contexts at most (a context is a CPU and a priority). Items of any more contexts go to those threads, too.
+/// another way, with the future of `async()` for instance, waits forever. A guard holds back the items of eight
+/// contexts at most (a context is a CPU and a priority). Items of further contexts also go to the bottom-half threads.
 ///
 /// Thread safety: a guard belongs to the thread that made it. Ordering: as `workqueue_base::queue()`. Progress: the end
 /// of the outermost guard runs items within the budget of `bh`; the bottom-half thread runs the rest. Blocks: no.
@@ -33,9 +33,9 @@ namespace cmwq { inline namespace CMWQ_NS {
 ///     } // both run here
 class bh_disable_guard {
 public:
-    /// Begins to hold back.
+    /// Begins to hold back the bottom halves of the thread.
     [[nodiscard]] bh_disable_guard() noexcept { ++detail::this_thread_slots().bh_depth; }
-    /// Ends that. The end of the outermost guard runs the items that were held back.
+    /// Ends the guard. The end of the outermost guard runs the items that were held back.
     ~bh_disable_guard() {
         detail::thread_slots& s = detail::this_thread_slots();
         if (s.bh_depth == 1 && s.nr_raised != 0) detail::run_held_back_bottom_halves();

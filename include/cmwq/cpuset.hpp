@@ -19,7 +19,7 @@
 namespace cmwq { inline namespace CMWQ_NS {
 
 /// A set of CPU numbers, as the operating system gives them. Iteration is in ascending order. Thread safety: as any
-/// value, one thread at a time while it changes.
+/// value: while one thread changes it, no other thread may use it.
 ///
 ///     auto some = cmwq::cpuset{0, 2} | cmwq::cpuset::range(4, 8);   // 0,2,4-7
 class cpuset {
@@ -42,7 +42,7 @@ public:
         return s;
     }
 
-    /// Reads a text as `to_string()` writes it: "0-3,8". Blanks and newlines may follow. An empty text is the empty
+    /// Reads a text in the format of `to_string()`: "0-3,8". Blanks and newlines may follow. An empty text is the empty
     /// set. Errors: std::invalid_argument for any other text, with the text in the message; std::bad_alloc.
     [[nodiscard]] static cpuset parse(std::string_view text) {
         const auto last = text.find_last_not_of(" \t\r\n");
@@ -91,13 +91,13 @@ public:
         return cpu / 64 < words_.size() && (words_[cpu / 64] & bit(cpu)) != 0;
     }
 
-    /// Returns how many numbers the set has.
+    /// Returns the number of CPUs in the set.
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t n = 0;
         for (const std::uint64_t w : words_) n += static_cast<std::size_t>(std::popcount(w));
         return n;
     }
-    /// Whether the set has no number.
+    /// Whether the set is empty.
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
     /// Returns the lowest number of the set that is at least `from`, or `capacity` if there is none.
@@ -135,7 +135,7 @@ public:
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
 
-    /// Returns the set as the kernel writes lists of CPUs: "0-3,8". The empty set is "". Errors: std::bad_alloc.
+    /// Returns the set in the kernel's format for lists of CPUs: "0-3,8". The empty set is "". Errors: std::bad_alloc.
     [[nodiscard]] std::string to_string() const {
         std::string text;
         for (unsigned first = next(0); first < capacity;) {
@@ -149,8 +149,8 @@ public:
         return text;
     }
 
-    /// Returns the set as the kernel writes masks: groups of eight hexadecimal digits for 32 CPUs, the highest first,
-    /// with commas between them: "00000001,80000000". The empty set is "00000000". Errors: std::bad_alloc.
+    /// Returns the set in the kernel's format for masks: groups of eight hexadecimal digits for 32 CPUs, the highest
+    /// first, with commas between them: "00000001,80000000". The empty set is "00000000". Errors: std::bad_alloc.
     [[nodiscard]] std::string to_mask_string() const {
         unsigned highest = 0;
         for (const unsigned c : *this) highest = c;

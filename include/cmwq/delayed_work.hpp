@@ -9,9 +9,9 @@
 
 namespace cmwq { inline namespace CMWQ_NS {
 
-/// An item that a queue can run after a delay: `workqueue_base::queue_after()`. All members of `work_base` apply and
-/// include an armed timer. `workqueue_base::modify()` gives the item a new time; that ends the `flush()` calls in which
-/// other threads wait for the pending instance, and nothing has run then.
+/// An item that a queue can run after a delay: `workqueue_base::queue_after()`. All members of `work_base` apply, and
+/// treat an armed timer as a pending instance. `workqueue_base::modify()` gives the item a new time. That ends the
+/// `flush()` calls of other threads that wait for the pending instance, although it has not run.
 class delayed_work_base : public work_base {
 protected:
     /// Makes an item that runs `run(*this)`.

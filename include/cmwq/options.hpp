@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options of a queue: each policy has only the fields that mean something to it.
+// The options of a queue: each policy has only the fields that apply to it.
 #pragma once
 
 #include <cmwq/attrs.hpp>
@@ -67,20 +67,20 @@ struct options_for;
 /// The options of a queue on the pools of each CPU: `options<bound>`.
 template <class Policy>
 struct options_for<pool_kind::per_cpu, false, Policy> {
-    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
+    /// The name in diagnostics, which show all of it. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// How many items of this queue may be active (started, or next in line to start) *on each CPU*: 1 … 2048. Any
-    /// other value makes the constructor of the queue throw std::invalid_argument.
+    /// The number of items of this queue that may be active (started, or next in line to start) *on each CPU*: 1 …
+    /// 2048. Any other value makes the constructor of the queue throw std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
-    /// The pools of each CPU that run the items. Where the system does not permit their priority they have normal
+    /// The pools of each CPU that run the items. If the system does not permit their priority, they have normal
     /// threads, and the runtime reports that once through `runtime_options::on_event`. A value that is no priority
     /// makes the constructor of the queue throw std::invalid_argument.
     cmwq::priority priority = cmwq::priority::normal;
 
-    /// Whether items of this queue stop counting as running once they have started, so that others may start beside
-    /// them.
+    /// Whether items of this queue stop counting as running once they have started, so that other items may start
+    /// beside them.
     bool cpu_intensive = false;
 
     /// Whether a runtime with `runtime_options::power_efficient` serves the queue by elastic pools, at the nice value
@@ -88,11 +88,11 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
     /// and `max_active` counts for the whole machine. On other runtimes this changes nothing.
     bool power_efficient = false;
 
-    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue when no worker
     /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
-    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
-    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
-    /// system refuses the thread of the rescuer.
+    /// on whose progress others depend, for example a queue that writes memory back. The rescuer runs one item at a
+    /// time, at normal priority, and stops as soon as there are workers. The constructor of the queue throws
+    /// std::system_error if the system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
@@ -105,29 +105,30 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
 /// The options of a queue on attribute-keyed pools without a strict order: `options<unbound>`, `options<elastic>`.
 template <class Policy>
 struct options_for<pool_kind::attrs_keyed, false, Policy> {
-    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
+    /// The name in diagnostics, which show all of it. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// How many items of this queue may be active (started, or next in line to start) *on the whole machine*: 1 … 2048.
-    /// Each NUMA node gets a share in proportion to its CPUs, rounded up and no less than `min_active`, so on several
-    /// nodes the sum may be more. Any other value makes the constructor of the queue throw std::invalid_argument.
+    /// The number of items of this queue that may be active (started, or next in line to start) *on the whole machine*:
+    /// 1 … 2048. Each NUMA node gets a share in proportion to its CPUs, rounded up and no less than `min_active`, so on
+    /// several nodes the sum may be more. Any other value makes the constructor of the queue throw
+    /// std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
-    /// How many items each NUMA node may have active at least: 1 … `max_active`; 0: 8, or `max_active` if that is less.
-    /// Chains of that many items that wait for each other always complete. The sum over the nodes may exceed
-    /// `max_active` for this. A value above `max_active` makes the constructor of the queue throw
-    /// std::invalid_argument.
+    /// The minimum limit of each NUMA node: that many items may be active there, even if the node's share of
+    /// `max_active` is smaller. 1 … `max_active`; 0 stands for 8, or for `max_active` if that is less. Chains of that
+    /// many items that wait for each other always complete. Therefore the sum over the nodes may exceed `max_active`. A
+    /// value above `max_active` makes the constructor of the queue throw std::invalid_argument.
     unsigned min_active = 0;
 
     /// The threads of the pools, and the CPUs on which they run. Impossible attributes make the constructor of the
     /// queue throw std::invalid_argument.
     cmwq::attrs attrs = {};
 
-    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue when no worker
     /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
-    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
-    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
-    /// system refuses the thread of the rescuer.
+    /// on whose progress others depend, for example a queue that writes memory back. The rescuer runs one item at a
+    /// time, at normal priority, and stops as soon as there are workers. The constructor of the queue throws
+    /// std::system_error if the system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
@@ -140,18 +141,18 @@ struct options_for<pool_kind::attrs_keyed, false, Policy> {
 /// The options of a queue on attribute-keyed pools in strict order: `options<ordered>`.
 template <class Policy>
 struct options_for<pool_kind::attrs_keyed, true, Policy> {
-    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
+    /// The name in diagnostics, which show all of it. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
-    /// The threads of the pool, and the CPUs on which they run. One pool serves the queue, so the affinity scope means
-    /// nothing to it. Impossible attributes make the constructor of the queue throw std::invalid_argument.
+    /// The threads of the pool, and the CPUs on which they run. One pool serves the queue, so the affinity scope has no
+    /// effect. Impossible attributes make the constructor of the queue throw std::invalid_argument.
     cmwq::attrs attrs = {};
 
-    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue where no worker
+    /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue when no worker
     /// can be made, because the system refuses threads or `runtime_options::max_threads` is reached. Use it for queues
-    /// on which others depend, to write memory back for instance. The rescuer runs one item at a time, at normal
-    /// priority, and stops as soon as there are workers. The constructor of the queue throws std::system_error if the
-    /// system refuses the thread of the rescuer.
+    /// on whose progress others depend, for example a queue that writes memory back. The rescuer runs one item at a
+    /// time, at normal priority, and stops as soon as there are workers. The constructor of the queue throws
+    /// std::system_error if the system refuses the thread of the rescuer.
     bool rescuer = false;
 
     /// Whether `runtime::freeze()` stops this queue.
@@ -164,7 +165,7 @@ struct options_for<pool_kind::attrs_keyed, true, Policy> {
 /// The options of a queue of bottom halves: `options<bh>`.
 template <class Policy>
 struct options_for<pool_kind::dispatcher, true, Policy> {
-    /// The name that diagnostics show, whole. It need not be unique. Empty: the name of the policy.
+    /// The name in diagnostics, which show all of it. It need not be unique. Empty: the name of the policy.
     std::string_view name = {};
 
     /// The bottom-half contexts of each CPU that run the items: `normal`, or `high`, which goes first. `fifo` makes the
@@ -177,7 +178,7 @@ struct options_for<pool_kind::dispatcher, true, Policy> {
 
 } // namespace detail
 
-/// The options of a queue of this policy, for designated initialisers: `{.name = "io", .max_active = 8}`. The fields of
+/// The options of a queue of this policy, for designated initializers: `{.name = "io", .max_active = 8}`. The fields of
 /// each policy are those of `detail::options_for`.
 template <execution_policy Policy = bound>
 using options = detail::options_for<Policy::pool, Policy::fifo, Policy>;

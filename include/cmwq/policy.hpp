@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies: structs of compile-time answers to the questions how the items of a queue are executed.
+// Policies: structs of compile-time constants that define how the items of a queue are executed.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -19,16 +19,17 @@ enum class pool_kind : unsigned char {
 
 /// The bound policy: items run on the CPU on which they were queued, where one worker at a time is runnable.
 ///
-/// - *Where does it run?* On the CPU of the caller of `queue()`, or on the one named in `queue_on()`; an item that is
-///   still running somewhere else is run there again, by the same worker.
-/// - *How many at once?* At most `max_active` of one queue per CPU have started or wait to be started next; of all
-///   the queues of a CPU and priority, one is runnable at a time: the next one starts when that one blocks or ends.
-/// - *In which order?* The items of one queue start in queueing order on each CPU. There is no order between CPUs.
-/// - *May it block?* Yes, in any call. The pool then starts another item, within microseconds as a rule; when a dozen
-///   or more items are blocked already, once the CPU has stayed idle for a moment.
-/// - *Who wakes whom?* The producer wakes one idle worker if nothing runs there. The pool replaces a blocking worker.
-/// - *What does flush mean?* Everything queued before, on any CPU, has run or was cancelled.
-/// - *What about progress?* An item may wait for up to `max_active - 1` others of its queue and CPU.
+/// - Place: the CPU of the caller of `queue()`, or the CPU that `queue_on()` names. If the item still runs on another
+///   CPU, the same worker runs it again there.
+/// - Concurrency: on each CPU, at most `max_active` items of one queue have started or are next in line to start. Of
+///   the items of all queues of a CPU and priority, one is runnable at a time: the next one starts when that one blocks
+///   or ends.
+/// - Order: the items of one queue start in queueing order on each CPU. There is no order between CPUs.
+/// - Blocking: allowed, in any call. The pool then starts another item, within microseconds as a rule. If a dozen or
+///   more items are blocked already, it does so once the CPU has stayed idle for a moment.
+/// - Wake-ups: the producer wakes one idle worker if no item runs on that CPU. The pool replaces a blocked worker.
+/// - Flush: waits until every item queued before, on any CPU, has run or was cancelled.
+/// - Progress: an item may wait for up to `max_active - 1` other items of its queue and CPU.
 struct bound {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "bound";
@@ -47,14 +48,14 @@ struct bound {
 /// The unbound policy: items run on any CPU that the scheduler chooses, as soon as there is a thread and the limit
 /// allows.
 ///
-/// - *Where does it run?* On a thread of the pool that serves the caller's pod, which the affinity scope of `attrs`
-///   defines. Strict pools stay inside of the pod; the others prefer a worker that was there last.
-/// - *How many at once?* Up to `max_active` on the whole machine, divided among its NUMA nodes.
-/// - *In which order?* The items of one pod start in queueing order. There is no order between pods.
-/// - *May it block?* Yes. The next item does not wait for it.
-/// - *Who wakes whom?* The producer wakes one idle worker. Each worker that finds more pending items wakes the next.
-/// - *What does flush mean?* Everything queued before, in any pod, has run or was cancelled.
-/// - *What about progress?* Chains of up to `min_active` items that wait for each other always complete.
+/// - Place: a thread of the pool that serves the caller's pod, which the affinity scope of `attrs` defines. The threads
+///   of strict pools stay inside the pod; other pools prefer a worker that was in the pod last.
+/// - Concurrency: up to `max_active` items on the whole machine, divided among its NUMA nodes.
+/// - Order: the items of one pod start in queueing order. There is no order between pods.
+/// - Blocking: allowed. The next item does not wait for the blocked one.
+/// - Wake-ups: the producer wakes one idle worker. Each worker that finds more pending items wakes the next worker.
+/// - Flush: waits until every item queued before, in any pod, has run or was cancelled.
+/// - Progress: chains of up to `min_active` items that wait for each other always complete.
 struct unbound {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "unbound";
@@ -72,15 +73,16 @@ struct unbound {
 
 /// The elastic policy: unbound, with concurrency management.
 ///
-/// - *Where does it run?* As with `unbound`.
-/// - *How many at once?* Up to `max_active` on the whole machine have started. One of them is runnable for each CPU of
-///   the pod, and one more for each other CPU that the queue may use and that would idle.
-/// - *In which order?* As with `unbound`.
-/// - *May it block?* Yes, in any call, announced or not: the pool starts another item in its place, within microseconds
+/// - Place: as with `unbound`.
+/// - Concurrency: up to `max_active` items on the whole machine have started. One of them is runnable for each CPU of
+///   the pod, and one more for each other CPU that the queue may use and that would be idle.
+/// - Order: as with `unbound`.
+/// - Blocking: allowed, in any call, announced or not: the pool starts another item in its place, within microseconds
 ///   as a rule. When blocked workers run again, surplus ones take no further item.
-/// - *Who wakes whom?* The producer wakes a worker while fewer run than there are CPUs. The pool replaces blocked ones.
-/// - *What does flush mean?* As with `unbound`.
-/// - *What about progress?* As with `unbound`.
+/// - Wake-ups: the producer wakes a worker while fewer workers run than the pod has CPUs. The pool replaces blocked
+///   workers.
+/// - Flush: as with `unbound`.
+/// - Progress: as with `unbound`.
 struct elastic : unbound {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "elastic";
@@ -90,13 +92,13 @@ struct elastic : unbound {
 
 /// The ordered policy: one item at a time on the whole machine, in queueing order.
 ///
-/// - *Where does it run?* On a thread of the unbound pool that spans all CPUs of its `attrs`.
-/// - *How many at once?* One, also while attributes and CPU masks change.
-/// - *In which order?* Queueing order, always.
-/// - *May it block?* Yes; the next item waits for it.
-/// - *Who wakes whom?* The producer wakes an idle worker if the queue is empty; the end of an item starts the next.
-/// - *What does flush mean?* Everything queued before has run or was cancelled.
-/// - *What about progress?* An item must not wait for one that was queued behind it.
+/// - Place: a thread of the unbound pool that spans all CPUs of its `attrs`.
+/// - Concurrency: one item, also while attributes and CPU masks change.
+/// - Order: queueing order, always.
+/// - Blocking: allowed; the next item waits for the blocked one.
+/// - Wake-ups: the producer wakes an idle worker if the queue is empty; the end of an item starts the next one.
+/// - Flush: waits until every item queued before has run or was cancelled.
+/// - Progress: an item must not wait for an item that was queued behind it.
 struct ordered : unbound {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "ordered";
@@ -108,17 +110,17 @@ struct ordered : unbound {
 
 /// The bottom-half policy: the thread that queues an item runs it, before `queue()` returns.
 ///
-/// - *Where does it run?* In the thread that queues it, in the bottom-half context of its CPU. Inside a
-///   `bh_disable_guard` at the end of the guard. An item that is queued to another CPU or by a timer, or that is beyond
-///   the budget of 10 rounds or 2 ms, runs on a thread of that CPU.
-/// - *How many at once?* One for each CPU and priority.
-/// - *In which order?* Queueing order for each CPU and priority. Queueing from inside an item appends: items never
+/// - Place: the thread that queues the item, in the bottom-half context of its CPU. Inside a `bh_disable_guard` the
+///   item runs at the end of the guard. An item that is queued to another CPU or by a timer, or that is beyond the
+///   budget of 10 rounds or 2 ms, runs on the bottom-half thread of its CPU.
+/// - Concurrency: one item for each CPU and priority.
+/// - Order: queueing order for each CPU and priority. An item that a bottom half queues goes to the end: items never
 ///   nest.
-/// - *May it block?* No. A `blocking_region` in it ends the program with a diagnosis. Waiting for items or
-///   queues throws std::system_error(operation_not_permitted).
-/// - *Who wakes whom?* No thread wakes another one, as a rule.
-/// - *What does flush mean?* Everything queued before, on any CPU, has run or was cancelled.
-/// - *What about progress?* An item that never ends stops the bottom halves of its CPU.
+/// - Blocking: not allowed. A `blocking_region` in it ends the program with a diagnosis. Waiting for items or queues
+///   throws std::system_error(operation_not_permitted).
+/// - Wake-ups: none, as a rule.
+/// - Flush: waits until every item queued before, on any CPU, has run or was cancelled.
+/// - Progress: an item that never ends stops the bottom halves of its CPU and priority.
 struct bh {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "bh";
@@ -151,20 +153,20 @@ concept has_all_answers = requires {
 
 } // namespace detail
 
-/// A type that answers all questions about a policy, with answers that fit together. The five policies are such types;
-/// a program may define others.
+/// A type that has all members of a policy, in a combination that the library supports. The five policies of the
+/// library are such types; a program may define others.
 template <class P>
 concept execution_policy =
     detail::has_all_answers<P>
-    // A default limit that the constructor of the queue would refuse is no default.
+    // The constructor of a queue accepts the default limit.
     && P::default_max_active >= 1 &&
     P::default_max_active <= max_active_ceiling
     // A strict order and several items at once exclude each other.
     && (!P::fifo || P::default_max_active == 1)
-    // The pools of a CPU start the next item when one blocks: this is concurrency management. Several items of
-    // a queue may be active there, one behind the other, so it is no place for a strict order.
+    // The pools of a CPU start the next item when one blocks: this is concurrency management. Several items of a queue
+    // may be active there at once, so these pools cannot keep a strict order.
     && (P::pool != pool_kind::per_cpu || (P::concurrency_managed && P::may_block && !P::fifo))
-    // One item at a time leaves nothing to manage; and threads are there so that items may block.
+    // With one item at a time there is no concurrency to manage. Pools with threads let items block.
     && (P::pool != pool_kind::attrs_keyed || (P::may_block && !(P::fifo && P::concurrency_managed)))
     // Without threads items run one after the other in their caller, so they must not block it.
     && (P::pool != pool_kind::dispatcher || (P::fifo && !P::may_block && !P::concurrency_managed));

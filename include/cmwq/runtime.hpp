@@ -24,10 +24,11 @@ enum class made_for : bool;
 /// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
 /// queues are made by default.
 ///
-/// Threads: two of its own, the service thread and the manager thread; at least two workers for each CPU and priority on
-/// which an item of a bound queue was ever queued; at least two for each pool of the other queues that is used; an
-/// idle-class sentinel for each CPU where items of bound or elastic queues may run; one more for each CPU that had
-/// bottom halves left over. While nothing is pending none of them makes a system call.
+/// Threads: two of its own, the service thread and the manager thread; at least two workers for each CPU and priority
+/// on which an item of a bound queue was ever queued; at least two for each pool of the other queues that is used; an
+/// idle-class sentinel for each CPU where items of bound or elastic queues may run; a bottom-half thread for each CPU
+/// that has needed one; one thread for each queue with a rescuer; and a diagnosis thread once an item has waited for
+/// 100 ms, or a queue has stayed at its limit. While nothing is pending none of them makes a system call.
 ///
 /// Thread safety: all members may be called from any thread.
 class runtime {
@@ -36,28 +37,28 @@ public:
     /// the system refuses a thread, std::bad_alloc.
     explicit runtime(runtime_options options = {});
     /// Ends and joins all threads. The program must destroy the queues of the runtime before, and the calls that queue
-    /// on them must have returned. A queue that is left terminates the program, with its name on stderr; so does a call
-    /// from inside an item of the runtime. Blocks: until all threads have ended.
+    /// on them must have returned. If a queue still exists, the program terminates, with the name of the queue on
+    /// stderr; it also terminates if an item of the runtime makes the call. Blocks: until all threads have ended.
     ~runtime();
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
 
     /// Returns the process-wide runtime. The first call makes it, with the options of `configure_global()` and of the
     /// environment variable CMWQ. It is never destroyed. A forked child makes a new one. It may use the CPUs of the
-    /// process's main thread, whatever CPUs the first caller is bound to.
+    /// process's main thread, even if the first caller is bound to other CPUs.
     ///
-    /// CMWQ is for the user of the program; its options replace those of the program. `CMWQ=watchdog=10s,cpus=0-3+8`
-    /// sets the options of these names; see docs/tuning.md. The library ignores it in a program that has other rights
-    /// than its user (setuid), and for all other runtimes. The first call reads it, so setenv() has to come before
-    /// that.
+    /// CMWQ is for the user of the program: its options take precedence over those of the program.
+    /// `CMWQ=watchdog=10s,cpus=0-3+8` sets the options of these names; see docs/tuning.md. The library ignores it in a
+    /// program that runs with other rights than its user's (setuid), and for all other runtimes. The first call reads
+    /// it, so call setenv() before that.
     ///
     /// Thread safety: any thread. Blocks: while another thread makes the runtime. Errors: as the constructor, and
-    /// std::invalid_argument for a text in CMWQ that is no list of options. The next call tries again.
+    /// std::invalid_argument if the text in CMWQ is not a list of options. The next call tries again.
     [[nodiscard]] static runtime& global();
 
     /// Sets the options of `global()`. It must come before the first use of that runtime: system queues, and queues
-    /// that are made without a runtime, use it. The last call counts. A forked child has the options of its parent, and
-    /// may set others before its own first use.
+    /// that are made without a runtime, use it. The options of the last call apply. A forked child has the options of
+    /// its parent, and may set others before its own first use.
     ///
     /// Thread safety: any thread. Errors: std::logic_error after the first use in this process, std::invalid_argument
     /// for options that no machine can have, std::bad_alloc; nothing changed then. For options that are impossible on
@@ -85,8 +86,8 @@ public:
     /// `set_unbound_cpus()`.
     void set_default_scope(affinity_scope scope);
 
-    /// Returns the machine with its caches and NUMA nodes, as far as the runtime uses it. The first call, or the first
-    /// attribute-keyed queue, reads it, which takes milliseconds. Errors: std::bad_alloc.
+    /// Returns the topology of the runtime's CPUs, with their caches and NUMA nodes. The first call, or the first
+    /// attribute-keyed queue, loads it, which takes milliseconds. Errors: std::bad_alloc.
     [[nodiscard]] const topology& machine() const;
 
     /// Checks at once which CPUs are online, and adapts the pools if that has changed: see docs/topology.md. While the
@@ -95,8 +96,9 @@ public:
     void refresh_topology();
 
     /// Stops the queues with the option `freezable`: active items, which run or are next in line, still run; no other
-    /// item starts until the thaw. Queueing goes on, in order. Freezes nest: each needs its `thaw()`. Waiting for a
-    /// frozen queue (flush, drain, its destructor) waits for the thaw. Blocks: no, see `wait_frozen()`. Errors: none.
+    /// item starts until the thaw. Queueing continues, and the order is kept. Freezes nest: each needs its own
+    /// `thaw()`. Waiting for a frozen queue (flush, drain, its destructor) waits for the thaw. Blocks: no, see
+    /// `wait_frozen()`. Errors: none.
     void freeze();
     /// Whether the freezable queues are frozen and none of their items is active any more. A snapshot.
     [[nodiscard]] bool frozen() const noexcept;

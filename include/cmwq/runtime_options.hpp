@@ -19,8 +19,8 @@ namespace detail {
 class thread_budget;
 }
 
-/// A fact that a program should know, and that no call of the program could report. Without `runtime_options::on_event`
-/// the runtime prints the kinds that mean a lack of progress to the standard error.
+/// A fact that a program should know, but that no call could report to it. Without `runtime_options::on_event` the
+/// runtime prints the kinds that mean a lack of progress to the standard error.
 struct event {
     /// The kinds of events.
     enum class kind : unsigned char {
@@ -34,14 +34,14 @@ struct event {
         thread_limit,     ///< `max_threads` is reached: pools that need another worker have to wait
 
         // Lack of progress. Printed without `on_event`.
-        stalled,          ///< a pool has started no item for the time of the watchdog. Each time
-        saturated,        ///< all items that a queue's limit admits are blocked, and others wait. Once for each queue
-        deadlock,         ///< items wait for each other; names them. Each time
+        stalled,          ///< a pool has started no item for the time of the watchdog. Reported each time
+        saturated,        ///< all active items of a queue at its limit are blocked. Reported once for each queue
+        deadlock,         ///< items wait for each other; the message names them. Reported each time
         flush_dependency, ///< an item of a queue with a rescuer waits for a queue that has none. Once for each queue
 
         // Other facts.
         rescued,                ///< a rescuer has begun to run the items of its queue. Once for each queue
-        cpu_hog,                ///< an item has kept its CPU for too long, as often as `cpu_hog_warning_threshold` says
+        cpu_hog,                ///< an item has kept its CPU too long; `cpu_hog_warning_threshold` limits the reports
         destroyed_while_queued, ///< an item was destroyed while it was queued; noticed in builds with assertions
     };
     kind what;           ///< the kind of this event
@@ -50,7 +50,7 @@ struct event {
     std::string message; ///< a sentence for people; empty if there was no memory for it
 };
 
-/// Receives the notice of a clock_source that its time has changed. A runtime adds one to its clock.
+/// A clock_source calls it after its time has changed. A runtime attaches one listener to its clock.
 class clock_listener {
 public:
     /// The time of the clock has changed. The clock calls it on any thread. Returns when the runtime has queued the
@@ -61,7 +61,7 @@ protected:
     ~clock_listener() = default;
 };
 
-/// A clock of timers and idle timeouts. A runtime without one uses CLOCK_MONOTONIC. The source must outlive the
+/// The clock of timers and idle timeouts. A runtime without one uses CLOCK_MONOTONIC. The source must outlive the
 /// runtime.
 class clock_source {
 public:
@@ -77,7 +77,7 @@ protected:
     ~clock_source() = default;
 };
 
-/// One start of a thread, which the library asks a `thread_source` for.
+/// A request of the library to a `thread_source` to start one thread.
 class thread_request {
 public:
     thread_request(const thread_request&) = delete;
@@ -85,8 +85,8 @@ public:
 
     /// Starts the thread, at most once. Returns 0, or the errno with which the system refuses it.
     int start() noexcept { return thread_.start(body_, arg_); }
-    /// Starts the thread, at most once. The new thread calls `before(context)` first, which must not throw. Returns 0, or
-    /// the errno with which the system refuses it; nothing is called then.
+    /// Starts the thread, at most once. The new thread calls `before(context)` first, which must not throw. Returns 0,
+    /// or the errno with which the system refuses the thread; nothing is called then.
     int start(void (*before)(void* context), void* context) noexcept {
         return thread_.start(body_, arg_, before, context);
     }
@@ -106,7 +106,8 @@ private:
 class thread_source {
 public:
     /// Calls `r.start()` and returns its result, or returns an errno and starts nothing. Any thread may call it. It may
-    /// take long: timers fire meanwhile, and rescuers are called. Work that needs another thread may wait for it.
+    /// take long: timers still fire meanwhile, and rescuers are still called; items that need another worker may have
+    /// to wait.
     virtual int start(thread_request& r) noexcept = 0;
 
 protected:
@@ -142,9 +143,9 @@ struct runtime_options {
 
     /// The highest number of workers over all pools; 0: as many as the limits of the queues and the system admit. At
     /// the limit, an idle pool gives up a worker to a pool that needs one more. If no worker is idle, items wait, which
-    /// the runtime reports once, and rescuers run the items of the queues that have one. Less than twice the number of
-    /// pools in use leaves pools without a spare worker. Rescuers, sentinels, the threads of bottom halves, the two
-    /// threads of the runtime itself, and workers that are to end do not count.
+    /// the runtime reports once, and rescuers run the items of the queues that have one. With less than twice the
+    /// number of pools in use, some pools have no spare worker. Rescuers, sentinels, the threads of bottom halves, the
+    /// two threads of the runtime itself, and workers that are to end do not count.
     unsigned max_threads = 0;
 
     /// The time that a surplus worker, beyond those that a pool keeps, may be idle before its thread ends.
@@ -162,13 +163,13 @@ struct runtime_options {
     /// `runtime_stats::cpu_hogs` counts all the same.
     unsigned cpu_hog_warning_threshold = 4;
 
-    /// The time for which a bound or elastic pool may start no item because running items keep its CPUs busy, although
-    /// another item waits that could start. After that the pool starts one item beside them, and another one after as
-    /// much time again. Zero: items wait for the running ones.
+    /// The time after which a bound or elastic pool starts one item beside the running ones, if these keep its CPUs
+    /// busy and the pool has started no item for that long although one could start. It starts another one after the
+    /// same time again. Zero: items wait for the running ones.
     std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
-    /// The time after which the runtime reports a pool in which items wait and that has started none, as
-    /// `event::kind::stalled`. After a third of it the runtime reports a queue at its limit all of whose active items
+    /// The time after which the runtime reports a pool that has started no item although items wait, as
+    /// `event::kind::stalled`. After a third of it the runtime reports a queue at its limit if all of its active items
     /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
@@ -177,9 +178,9 @@ struct runtime_options {
     bool sentinel = true;
 
     /// Receives every `event`. The runtime calls it on one of its threads, or on a thread that runs its bottom halves,
-    /// without any lock held; for events of different kinds also at the same time. It must not throw. While it runs,
-    /// timers and the start of workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a
-    /// thread that does nothing but detect them.
+    /// without any lock held. Calls for events of different kinds may overlap. It must not throw. While it runs, timers
+    /// and the start of workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a thread
+    /// that does nothing but detect them.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts. Null: CLOCK_MONOTONIC. It must outlive the runtime.

@@ -18,7 +18,7 @@ struct queue_stats {
 /// Counters of a runtime since it was made.
 struct runtime_stats {
     unsigned threads = 0;                 ///< worker threads, running, blocked and idle, without those that are to end
-    unsigned peak_threads = 0;            ///< the most that existed at once
+    unsigned peak_threads = 0;            ///< the highest value of `threads` so far
     std::uint64_t items_started = 0;      ///< items whose function was entered, over all queues and pools
     std::uint64_t items_completed = 0;    ///< items whose function has returned, or has thrown
     std::uint64_t blocks_by_guard = 0;    ///< times a blocking_region left a CPU idle with work pending

@@ -9,7 +9,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 
 /// A queue that the whole process shares. It cannot be flushed or drained: that would wait for items of other parts of
 /// the program, which may need a lock that the caller holds. Flush the item instead, or make a queue of your own: that
-/// costs no thread. Its `max_active` cannot be changed either: for many items that wait for each other make a queue of
+/// costs no thread. Its `max_active` cannot be changed either: for many items that wait for each other, make a queue of
 /// your own. A call of `set_max_active()` by way of `workqueue_base&` throws std::logic_error, and changes nothing.
 ///
 /// Thread safety: all members may be called from any thread.
@@ -55,7 +55,7 @@ system_workqueue& system_freezable_power_efficient_wq();
 /// Returns the queue for items that are short and never block: bottom halves. Errors: as `system_wq()`.
 system_workqueue& system_bh_wq();
 
-/// Returns a queue like `system_bh_wq()`, whose items run before those. Errors: as `system_wq()`.
+/// Returns a queue like `system_bh_wq()`; its items run before the items of that queue. Errors: as `system_wq()`.
 system_workqueue& system_bh_highpri_wq();
 
 }} // namespace cmwq::CMWQ_NS

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Questions that a work function can ask about its own run.
+// this_work: functions by which a work function inspects its own run.
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>
 
-/// The item and the queue of the calling work function. Outside of a work function all answers are null or false.
-/// Errors: none. Blocks: no.
+/// The item and the queue of the calling work function. Outside of a work function they return null or false. Errors:
+/// none. Blocks: no.
 namespace cmwq { inline namespace CMWQ_NS { namespace this_work {
 
 /// Returns the item that the calling thread runs. Null if the item is gone: its function has destroyed it, or it came
@@ -20,8 +20,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace this_work {
 /// Whether the rescuer of the queue runs this item, because no worker could be made. Other items wait for it then.
 [[nodiscard]] inline bool on_rescuer() noexcept { return detail::on_rescuer_thread(); }
 
-/// Describes this run in a few words, which the watchdog shows; it keeps 31 bytes. The words count until the end of the
-/// run or the next call. Outside of a work function this does nothing.
+/// Sets a short description of this run, which the watchdog shows; the first 31 bytes are kept. It applies until the
+/// end of the run or the next call. Outside of a work function this does nothing.
 inline void describe(std::string_view what) noexcept { detail::describe_this_run(what); }
 
 }}} // namespace cmwq::CMWQ_NS::this_work

@@ -51,12 +51,12 @@ public:
     [[nodiscard]] static topology system(const cpuset& cpus);
 
     /// Returns the machine of a description in hwloc's syntax: "pack:2 numa:1 l3:2 core:4 pu:2". Errors:
-    /// std::invalid_argument, with the text in the message, if it is no such description, or one of more CPUs than a
-    /// `cpuset` can hold.
+    /// std::invalid_argument, with the text in the message, if it is not such a description, or describes more CPUs
+    /// than a `cpuset` can hold.
     [[nodiscard]] static topology synthetic(std::string_view description);
 
     /// Returns the machine that `lstopo file.xml` recorded. Blocks: it reads the file. Errors, with the path in the
-    /// message: std::system_error if the file cannot be read, std::invalid_argument if it is no such record.
+    /// message: std::system_error if the file cannot be read, std::invalid_argument if it is not such a record.
     [[nodiscard]] static topology from_xml(const std::string& path);
 
     /// Returns a machine of which only the CPUs are known: each is a core of its own, and all share one cache and node
@@ -68,8 +68,8 @@ public:
         return topology(std::move(locations), default_cache_shard_size, false);
     }
 
-    /// Returns this machine with those of its CPUs that are in `allowed`. The CPUs left of a cache are a cache, with
-    /// new shards. Errors: std::invalid_argument if no CPU is left.
+    /// Returns this machine with those of its CPUs that are in `allowed`. The remaining CPUs of a cache form a cache,
+    /// with new shards. Errors: std::invalid_argument if no CPU is left.
     [[nodiscard]] topology restricted(const cpuset& allowed) const {
         std::vector<detail::cpu_location> locations;
         for (const detail::cpu_location& p : machine_->locations) {
@@ -87,7 +87,7 @@ public:
         if (cores == 0) throw std::invalid_argument("cmwq: cache_shard_size is 0, it must be 1 or more");
         return topology(machine_->locations, cores, machine_->simulated);
     }
-    /// Returns the number of cores that a cache shard has, about.
+    /// Returns the approximate number of cores in a cache shard.
     [[nodiscard]] unsigned cache_shard_size() const noexcept { return machine_->shard_size; }
 
     /// Returns the CPUs, at least one. The reference is valid as long as any copy of this topology.
@@ -96,8 +96,8 @@ public:
     /// Whether `synthetic()` or `from_xml()` made it, so that the CPUs are not those of this machine.
     [[nodiscard]] bool simulated() const noexcept { return machine_->simulated; }
 
-    /// Returns how many NUMA nodes have CPUs here. Nodes have the numbers of the operating system, which may have gaps.
-    /// Nodes that only have memory do not count.
+    /// Returns the number of NUMA nodes that have CPUs here. Nodes have the numbers of the operating system, which may
+    /// have gaps. Nodes that only have memory do not count.
     [[nodiscard]] unsigned nr_nodes() const noexcept {
         return static_cast<unsigned>(pods(affinity_scope::numa).size());
     }
@@ -212,7 +212,7 @@ private:
     return text;
 }
 
-/// Returns that text for a machine all of whose CPUs may run unbound items. Thread safety: any thread. Errors:
+/// Returns the same text, with all CPUs of the machine as the CPUs of unbound items. Thread safety: any thread. Errors:
 /// std::bad_alloc.
 [[nodiscard]] inline std::string describe(const topology& t, affinity_scope default_scope = affinity_scope::default_,
                                           std::span<const affinity_scope> scopes = affinity_scopes) {

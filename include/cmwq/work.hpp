@@ -19,7 +19,7 @@ namespace detail {
 
 class pool_workqueue;
 struct item_tag;
-struct work_access; // the engine's way to the private parts of an item
+struct work_access; // gives the engine access to the private parts of an item
 
 using item_node = list_node<item_tag>;
 
@@ -29,9 +29,10 @@ using item_node = list_node<item_tag>;
 /// cannot be copied or moved. The function comes from a derived class: `work<F>`, `work_member<&C::f>`,
 /// `delayed_work<F>`.
 ///
-/// An item never runs twice at the same time on one queue, nor on bound queues of one runtime and priority. After every
-/// successful `workqueue_base::queue()` comes a run that sees everything written before the call; several calls before
-/// that run are one run. An item that is queued on another queue while it runs may run on both at the same time.
+/// An item never runs twice at the same time on one queue, nor on bound queues of one runtime and priority. Every
+/// successful `workqueue_base::queue()` is followed by a run that sees everything written before the call. Several
+/// calls before that run result in one run. An item that is queued on another queue while it runs may run on both at
+/// the same time.
 ///
 /// Thread safety: all members may be called from any thread, concurrently, also from work functions. None of them
 /// allocates.
@@ -40,9 +41,9 @@ public:
     work_base(const work_base&) = delete;
     work_base& operator=(const work_base&) = delete;
 
-    /// Waits until the instance queued last has run. If the item is pending, waits for the end of that run; else, if it
-    /// runs, for the end of this run. A `cancel()` of the pending instance, or a `workqueue_base::modify()`, ends the
-    /// wait, too; nothing has run then. If a timer is armed, queues the item at once.
+    /// Waits until the instance queued last has run: the pending one, or if there is none, the running one. A
+    /// `cancel()` of the pending instance, or a `workqueue_base::modify()`, also ends the wait; that instance has not
+    /// run then. If a timer is armed, queues the item at once.
     ///
     /// Returns whether the item was pending or running. Ordering: the run happens before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,
@@ -131,7 +132,7 @@ static_assert(CMWQ_SYNC != 0 || sizeof(work_base) <= 48, "an item is cheap to em
 
 namespace detail {
 
-/// An item that nobody else owns: it goes with its run, or when it is dropped.
+/// An item that owns itself: it is destroyed by its run, or when it is dropped.
 class self_owned_work : public work_base {
 protected:
     using dropper = void (*)(self_owned_work&) noexcept;

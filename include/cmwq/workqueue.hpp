@@ -32,12 +32,15 @@ public:
     workqueue_base& operator=(const workqueue_base&) = delete;
 
     /// Makes `w` pending on the calling thread's CPU, or in its pod. On a `bh` queue it runs here, as a rule. Never
-    /// allocates. Takes no lock, with one exception: if the item still runs in a pool that `workqueue::apply()`, or a
-    /// change of CPUs, has taken from the queue since, it is put behind that run under the lock of that pool.
+    /// allocates. Takes no lock, with two exceptions, both for an item that was last in another pool. First: the queue
+    /// is unbound or elastic, and the item still runs in a pool that does not serve the queue, for example after
+    /// `workqueue::apply()` or a change of CPUs; then the call takes the lock of that pool, and puts the item behind
+    /// that run if the run belongs to this queue. Second: that pool has at least 64 records of workers, and fewer than
+    /// 64 workers are busy; then the call takes its lock to check whether the item runs there.
     ///
     /// Ordering: everything written before the call happens before the run that follows, also when the call returns
-    /// `already_pending` because another thread made it pending. Progress: lock-free but for the item itself. Blocks:
-    /// no. Errors: none, never throws.
+    /// `already_pending` because another thread made it pending. Progress: lock-free; a thread that is stopped in the
+    /// middle of a call delays only its own item. Blocks: no. Errors: none, never throws.
     queue_status queue(work_base& w) noexcept { return detail::queue_work(*core_, w, detail::any_cpu); }
 
     /// Makes `w` pending on the CPU with this operating system number. With the attribute-keyed policies it is queued
@@ -70,8 +73,8 @@ public:
     /// not. A delay of zero or less queues at once. `disabled` and `rejected` leave the item unchanged.
     ///
     /// The pending instance is cancelled first, as by `work_base::cancel()`: a flush of the item, or of the queue that
-    /// had it, in which another thread waits for that instance, returns, and nothing has run. Ordering: as `queue()`.
-    /// Blocks: only while another thread is in the middle of queueing this item. Errors: none, never throws.
+    /// had it, in which another thread waits for that instance, returns although the instance has not run. Ordering: as
+    /// `queue()`. Blocks: only while another thread is in the middle of queueing this item. Errors: none, never throws.
     template <detail::duration_like Duration>
     queue_status modify(const Duration& delay, delayed_work_base& w) noexcept {
         return detail::modify_work(*core_, w, detail::to_ns(delay), detail::any_cpu);
@@ -111,7 +114,7 @@ public:
     /// Returns the whole name, as given. The text is valid as long as the queue.
     [[nodiscard]] std::string_view name() const noexcept { return detail::queue_name(*core_); }
 
-    /// Returns the counters of the queue. They are read CPU by CPU, so they are no snapshot of one moment.
+    /// Returns the counters of the queue. They are read pool by pool, so they are not a snapshot of one moment.
     [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
 
 protected:
@@ -204,9 +207,9 @@ public:
     ~workqueue() { detail::destroy_queue(&core()); }
 
     /// Waits until all items queued on this queue before the call have run or were cancelled, by a `cancel()` or a
-    /// `modify()`. Does not wait for armed timers, or for items queued during the call, also by the items for which it
-    /// waits. Any number of threads may flush at once. Ordering: the runs happen before the return. Blocks: yes.
-    /// Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue,
+    /// `modify()`. Does not wait for armed timers, or for items queued during the call, not even for those queued by
+    /// the items for which it waits. Any number of threads may flush at once. Ordering: the runs happen before the
+    /// return. Blocks: yes. Errors: std::system_error(resource_deadlock_would_occur) from inside an item of this queue,
     /// std::system_error(operation_not_permitted) from inside a bottom half.
     void flush() { detail::flush_queue(core()); }
 
@@ -217,17 +220,17 @@ public:
 
     /// Ends the use of this queue: cancels the items that have not started, armed timers included, and destroys the
     /// closures of `post()` (a future of `async()` throws std::future_error, broken_promise). Waits for the items that
-    /// run. Returns how many items it dropped. From the call on all queueing calls return `rejected`, also in the
-    /// queue's own items, for good. Ordering: the runs happen before the return. Blocks: for the running items. Errors:
-    /// as `flush()`; nothing changed then, unless the caller is an item for which an item of this queue waits:
-    /// everything has been dropped by then, and the queue stays shut.
+    /// run. Returns how many items it dropped. From the call on, all queueing calls return `rejected` permanently, also
+    /// those of the queue's own items. Ordering: the runs happen before the return. Blocks: for the running items.
+    /// Errors: as `flush()`; nothing changed then, unless the caller is an item for which an item of this queue waits:
+    /// everything has been dropped by then, and the queue stays closed.
     std::size_t shutdown(cancel_pending_t /*what*/) { return detail::shut_queue_down(core(), {}); }
 
     /// Ends the use of this queue as `shutdown(cancel_pending)`, and calls `f(work_base&)` with each dropped item that
     /// is no closure, on the calling thread, without any lock. The item is not pending any more then. `f` may destroy
-    /// it and other things that it owns, as its own function would have done, or queue it on another queue. As long as
-    /// an item waits for its call, any thread may still cancel or destroy it; `f` does not get it then, and it is not
-    /// counted. Allocates nothing. Errors: as `shutdown(cancel_pending)`, and the first exception that `f` throws,
+    /// it and other things that it owns, as its own function would have done, or queue it on another queue. Until `f`
+    /// is called with an item, any thread may still cancel or destroy that item; `f` does not get it then, and it is
+    /// not counted. Allocates nothing. Errors: as `shutdown(cancel_pending)`, and the first exception that `f` throws,
     /// after all items have been handed out and the running ones have ended. The count is lost then.
     ///
     ///     queue.shutdown(cmwq::cancel_pending, [](cmwq::work_base& w) { delete static_cast<request*>(&w); });
@@ -247,14 +250,14 @@ public:
         workqueue_base::set_max_active(max_active);
     }
 
-    /// Sets how many items each NUMA node may have active at least, see the option `min_active`. It takes effect at
-    /// once. Errors: std::invalid_argument outside 1 … `max_active()`; nothing changed then.
+    /// Sets the minimum limit of each NUMA node, see the option `min_active`. It takes effect at once. Errors:
+    /// std::invalid_argument outside 1 … `max_active()`; nothing changed then.
     void set_min_active(unsigned min_active)
         requires(has_attrs && has_limit)
     {
         detail::set_queue_min_active(core(), min_active);
     }
-    /// Returns how many items each NUMA node may have active at least.
+    /// Returns the minimum limit of each NUMA node.
     [[nodiscard]] unsigned min_active() const noexcept
         requires(has_attrs && has_limit)
     {
