@@ -35,7 +35,7 @@ struct event {
 
         // Lack of progress. Printed without `on_event`.
         stalled,          ///< a pool has started no item for the time of the watchdog. Reported each time
-        saturated,        ///< all active items of a queue at its limit are blocked. Reported once for each queue
+        saturated,        ///< all active items of a queue at its limit are blocked, others wait; once for each queue
         deadlock,         ///< items wait for each other; the message names them. Reported each time
         flush_dependency, ///< an item of a queue with a rescuer waits for a queue that has none. Once for each queue
 

@@ -10,7 +10,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 /// A queue that the whole process shares. It cannot be flushed or drained: that would wait for items of other parts of
 /// the program, which may need a lock that the caller holds. Flush the item instead, or make a queue of your own: that
 /// costs no thread. Its `max_active` cannot be changed either: for many items that wait for each other, make a queue of
-/// your own. A call of `set_max_active()` by way of `workqueue_base&` throws std::logic_error, and changes nothing.
+/// your own. A call of `set_max_active()` through `workqueue_base&` throws std::logic_error, and changes nothing.
 ///
 /// Thread safety: all members may be called from any thread.
 class system_workqueue : public workqueue_base {
