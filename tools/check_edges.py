@@ -3,8 +3,8 @@
 """Fails when an atomic operation is stronger than relaxed and docs/memory_ordering.md gives no reason, or a wrong one.
 
 The code: include/cmwq. Every use of acquire, release, acq_rel, seq_cst, or of a long name of these, belongs to an
-operation: the call with that argument, whatever its name is. (The lines that define the short names are no uses.) Each
-operation has an id in brackets, such as [IDLE-1], in a comment
+operation: the call of any function with that argument. (The lines that define the short names are no uses.)
+Each operation has an id in brackets, such as [IDLE-1], in a comment
 
   - on a line of the operation itself, from its name to its closing parenthesis, or
   - in the block of comment lines directly above the line on which the operation or its statement begins, or

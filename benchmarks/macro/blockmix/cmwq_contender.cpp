@@ -9,7 +9,7 @@ namespace blockmix {
 
 namespace {
 
-/// Bound: each item is queued on a CPU of its own choice, in turn over all CPUs. Elastic: no CPU is given.
+/// Bound: each item has a fixed CPU, assigned in turn. Elastic: the items are queued without a CPU.
 template <class Policy>
 class cmwq_running final : public running {
 public:

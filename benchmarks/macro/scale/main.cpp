@@ -80,7 +80,7 @@ bool blocked(const settings& s, cmwq::runtime& rt) {
 
 // --- Pending items ---------------------------------------------------------------------------------------------------
 
-/// Keeps all later items of a queue pending, whose max_active is 1.
+/// Blocks a queue with max_active 1, so that all later items stay pending.
 class plug {
 public:
     explicit plug(cmwq::workqueue_base& q) {
