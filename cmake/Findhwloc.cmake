@@ -1,6 +1,6 @@
 # Finds hwloc: the imported target hwloc::hwloc, hwloc_VERSION, hwloc_INCLUDE_DIR, hwloc_LIBRARY.
 #
-# pkg-config says where to look, if it is there; set hwloc_ROOT for another place.
+# If pkg-config is installed, it gives the place of hwloc; set hwloc_ROOT for another place.
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
@@ -11,7 +11,7 @@ find_path(hwloc_INCLUDE_DIR hwloc.h HINTS ${PC_hwloc_INCLUDE_DIRS})
 find_library(hwloc_LIBRARY hwloc HINTS ${PC_hwloc_LIBRARY_DIRS})
 mark_as_advanced(hwloc_INCLUDE_DIR hwloc_LIBRARY)
 
-# The version of the interface, which is what counts here: 0x00020800 is 2.8.0.
+# The version of the interface, which cmwq depends on: 0x00020800 is 2.8.0.
 if(hwloc_INCLUDE_DIR AND EXISTS ${hwloc_INCLUDE_DIR}/hwloc.h)
   file(STRINGS ${hwloc_INCLUDE_DIR}/hwloc.h hwloc_VERSION REGEX "define HWLOC_API_VERSION 0x")
   if(hwloc_VERSION MATCHES "0x([0-9a-fA-F]+)([0-9a-fA-F][0-9a-fA-F])([0-9a-fA-F][0-9a-fA-F])$")
@@ -24,7 +24,7 @@ endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(hwloc REQUIRED_VARS hwloc_LIBRARY hwloc_INCLUDE_DIR VERSION_VAR hwloc_VERSION
-  REASON_FAILURE_MESSAGE "It is libhwloc-dev on Debian and Ubuntu, hwloc-devel on Fedora, hwloc on Arch.")
+  REASON_FAILURE_MESSAGE "The package is libhwloc-dev on Debian and Ubuntu, hwloc-devel on Fedora, hwloc on Arch.")
 
 if(hwloc_FOUND AND NOT TARGET hwloc::hwloc)
   add_library(hwloc::hwloc UNKNOWN IMPORTED)

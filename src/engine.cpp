@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one source file of the target cmwq::compiled, which defines CMWQ_COMPILED for it and for all that link it.
+// The only source file of the target cmwq::compiled. The target defines CMWQ_COMPILED for this file and for all targets
+// that link it.
 #include <cmwq/engine.hpp>

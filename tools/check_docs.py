@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: BSL-1.0
 """Compiles every ```cpp block of README.md and docs/*.md.
 
-A block with `int main` is a whole program: it is compiled, linked and run, and has to return 0. Any other block is
-compiled in place of the line `// SNIPPET` of a prelude, tests/docs/<name>.hpp, with its #include lines at the top of the
-file. The prelude is `statements` (the block stands in a function) unless the line before the block says otherwise:
+A block with `int main` is a complete program: it is compiled, linked and run, and must return 0. Any other block
+replaces the line `// SNIPPET` of a prelude, tests/docs/<name>.hpp, with its #include lines at the top of the file, and
+is compiled. The prelude is `statements` (the block is in a function) unless the line before the block names another:
 
     <!-- prelude: declarations -->
 
-Code that is not meant to compile stands in a block of another kind, ```text for instance.
+Code that need not compile is in a block of another kind, for instance ```text.
 
-In the tables of docs/guarantees.md, whatever stands in double quotes in the last column is the name of a test case, and
-tests/....cpp a file: both have to exist.
+In the last column of the tables of docs/guarantees.md, a text in double quotes is the name of a test case, and
+tests/....cpp is a file: both must exist.
 
 In the text of README.md, CHANGELOG.md and docs/*.md, each `function()`, `scope::name`, `.member`, `cmwq/header.hpp` and
 thread name `cmwq/...` has to exist in include/. FOREIGN lists the functions of others.
@@ -37,7 +37,7 @@ FOREIGN = set("""
     current_is_workqueue_rescuer current_work enable_and_queue_work mod_delayed_work queue_delayed_work
     schedule_on_each_cpu set_worker_desc work_on_cpu
     """.split())
-# Names that begin so are scopes and members of others.
+# Names with these beginnings belong to other libraries or to the tests.
 FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "folly::", "vm::", "fault::", "model::")
 
 
@@ -61,7 +61,7 @@ def blocks(text):
 
 
 def assemble(code, name, line, prelude):
-    """The translation unit for a block; the compiler's messages point into the document."""
+    """Returns (translation unit of a block, whether it is a program). Compiler messages refer to the document."""
     if re.search(r"\bint main\s*\(", code):
         return f'#line {line} "{name}"\n{code}', True
     file = ROOT / "tests" / "docs" / f"{prelude}.hpp"
@@ -77,7 +77,7 @@ def assemble(code, name, line, prelude):
 
 
 def precompile(compiler, include, folder):
-    """The options that spare a block most of the work for <cmwq/cmwq.hpp>."""
+    """Precompiles <cmwq/cmwq.hpp> and returns the compiler options that use the result."""
     header = pathlib.Path(folder, "library.hpp")
     header.write_text("#include <cmwq/cmwq.hpp>\n")
     made = [compiler, *FLAGS, f"-I{include}", "-x", "c++-header", header, "-o", f"{header}.gch"]
@@ -86,7 +86,7 @@ def precompile(compiler, include, folder):
 
 
 def try_block(compiler, include, library, engine, name, line, prelude, code):
-    """None, or what is wrong with the block."""
+    """Returns None, or a message about the mistake in the block."""
     where = f"{name}:{line}"
     try:
         unit, is_program = assemble(code, name, line, prelude)
@@ -111,7 +111,7 @@ def try_block(compiler, include, library, engine, name, line, prelude, code):
 
 
 def missing_tests(root):
-    """What docs/guarantees.md names and tests/ does not have."""
+    """Returns a message for each test that docs/guarantees.md names and that tests/ does not contain."""
     document = root / "docs" / "guarantees.md"
     if not document.exists():
         return []
@@ -126,13 +126,13 @@ def missing_tests(root):
 
 
 def documents(root):
-    """The documents that exist, with their names."""
+    """Returns the documents that exist, with their names."""
     files = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
     return [(f, f.relative_to(root).as_posix()) for f in files if f.exists()]
 
 
 def unknown_names(span, words, headers, threads):
-    """The names in a code span that the library does not have."""
+    """Returns the names in a code span that the library does not have."""
     header = re.fullmatch(r"(?:#include )?<?(cmwq/[\w/]+\.hpp)>?", span)
     if header:
         return [] if header[1] in headers else [header[1]]
@@ -149,11 +149,11 @@ def unknown_names(span, words, headers, threads):
 
 
 def missing_names(root, include):
-    """Functions, options, members, headers and thread names in the text of documents that the library does not have."""
+    """Returns a message for each name in the text of documents that the library does not have."""
     files = [f for f in include.rglob("*") if f.suffix in (".hpp", ".ipp")]
     text = "".join(f.read_text() for f in files)
     words, headers = set(re.findall(r"\w+", text)), {f.relative_to(include).as_posix() for f in files}
-    # "cmwq/%u:%u%s" in a program is cmwq/3:0H or cmwq/CPU:N in a document.
+    # "cmwq/%u:%u%s" in the code matches cmwq/3:0H or cmwq/CPU:N in a document.
     threads = [re.compile(re.sub(r"%[us]", r"\\w*", literal)) for literal in re.findall(r'"(cmwq/[\w:%]+)"', text)]
     wrong = []
     for document, name in documents(root):
@@ -166,7 +166,7 @@ def missing_names(root, include):
 
 
 def check(compiler, root, include, engine):
-    """(number of blocks, list of what is wrong); `engine`: the object files that programs link"""
+    """Returns (number of blocks, list of mistakes). `engine`: the object files that programs link."""
     found = []
     for document, name in documents(root):
         found += [(name, *block) for block in blocks(document.read_text())]
@@ -185,7 +185,7 @@ struct options { int size; int md; };
 
 
 def self_test(compiler):
-    """Planted documents over a library of one function."""
+    """Checks planted documents against a library with one function."""
     fence = "```"
     cases = [
         (f"{fence}cpp\nint main() {{}}\n{fence}\n", 1, []),

@@ -1,34 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Fails when an atomic operation is stronger than relaxed and docs/memory_ordering.md does not say why, or is wrong.
+"""Fails when an atomic operation is stronger than relaxed and docs/memory_ordering.md gives no reason, or a wrong one.
 
-The code: include/cmwq. Every use of acquire, release, acq_rel, seq_cst, or of a long name, belongs to an operation,
-which is the call whose arguments it stands in, whatever that is called. (The lines that define the short names are no
-uses.) Each operation carries an id in brackets, such as [IDLE-1], in a comment
+The code: include/cmwq. Every use of acquire, release, acq_rel, seq_cst, or of a long name of these, belongs to an
+operation: the call of any function with that argument. (The lines that define the short names are no uses.)
+Each operation has an id in brackets, such as [IDLE-1], in a comment
 
   - on a line of the operation itself, from its name to its closing parenthesis, or
   - in the block of comment lines directly above the line on which the operation or its statement begins, or
-  - in the block of comment lines directly above the function that the operation is in, if the function has at most
+  - in the block of comment lines directly above the function that contains the operation, if the function has at most
     MAX_LINES lines.
 
-An empty line, or a line of code, ends a block. An id behind the word "pairs" names the other site, and does not count.
-Every id in any comment has to be in the document.
+An empty line, or a line of code, ends a block. An id after the word "pairs" names the other site, and does not count.
+The document must contain every id of every comment.
 
-So that no operation hides its order: a function with an argument `memory_order o` has the name of an atomic operation,
-and std::atomic, which has default orders, stands only in the header that defines the `class atomic` of the library.
+Two rules ensure that no operation hides its order: a function with an argument `memory_order o` has the name of an
+atomic operation, and std::atomic, which has default orders, is used only in the header that defines the `class atomic`
+of the library.
 
 The document has two tables. The register has the columns edge, first site, second site, order, owner:
 
-  - The edge is one id for both sites, or two ids. One id stands at two operations at least, each of two at one. If the
-    second site begins with "the same", one operation is enough.
+  - The edge is one id for both sites, or two ids. One id must be at two or more operations; each of two ids must be at
+    one or more. If the second site begins with "the same", one operation is enough.
   - A site names functions and files, in backquotes: `f()`, `type::f()` or a word, `engine/worker.ipp`. A file is
-    relative to include/cmwq/detail and exists. A name belongs to the first file behind it in its site, or else to the
-    last one before it. The file defines the function, or has the word in its code.
-  - Each file with an operation that carries an id of the edge is named by the entry.
-  - The order names each order of the operations that carry ids of the edge and of no other entry.
+    relative to include/cmwq/detail and exists. A name belongs to the next file after it in its site; if there is none,
+    to the last file before it. The file must define the function, or contain the word in its code.
+  - The entry names each file with an operation that has an id of the edge.
+  - The order names each order of the operations that have ids of the edge and of no other entry.
   - The owner names files of tests/model, which exist, or is "none: reason".
 
-The allow-list has the columns word and reason. Each word, in brackets, stands at an operation at least.
+The allow-list has the columns word and reason. Each word, in brackets, must be at one or more operations.
 """
 
 import bisect
@@ -61,14 +62,14 @@ def blank(text):
 
 
 class bracket:
-    """An open one. `head`: where the statement begins that it stands in; `start`: where the last one inside begins."""
+    """An open bracket. `head`: begin of the statement that contains it; `start`: begin of the last statement inside."""
 
     def __init__(self, kind, at, head):
         self.kind, self.at, self.head, self.start = kind, at, head, at + 1
 
 
 class source:
-    """A header: its comments and code, line by line, its operations, and the functions that it defines."""
+    """A header: its comments and its code, line by line, its operations, and the functions that it defines."""
 
     def __init__(self, text):
         code, comments, end = [], [], 0
@@ -109,7 +110,7 @@ class source:
         return b.at < 0 or bool(SCOPE.match(TEMPLATE.sub("", self.code[b.head:b.at]).lstrip()))
 
     def is_body(self, open_ones):
-        """Whether the last bracket opens the body of a function, not a block or another body inside of one."""
+        """Whether the last bracket opens the body of a function, not a block or another body inside a body."""
         *outer, last = open_ones
         return (last.kind == "{" and outer[-1:] != [] and all(b.kind == "{" and self.is_scope(b) for b in outer)
                 and not self.is_scope(last))
@@ -119,7 +120,7 @@ class source:
         return bisect.bisect_left(self.newlines, at)
 
     def line_of_word(self, at):
-        """The line of the first word at or behind a place."""
+        """The line of the first word at or after a place."""
         return self.line_of(re.compile(r"\s*").match(self.code, at).end())
 
     def name_of(self, at):
@@ -133,7 +134,7 @@ class source:
         return self.comments[first:line]
 
     def ids(self, at):
-        """Those that an operation carries."""
+        """The ids of an operation."""
         open_ones, statement, _ = self.operations[at]
         first, last = self.line_of(self.name_of(at)[1]), self.line_of(self.ends.get(at, at))
         text = [*self.comments[first:last + 1], *self.block_above(first)]
@@ -147,7 +148,7 @@ class source:
 
 
 def read_tables(root):
-    """(register: [(line, ids, [first site, second site], order, owner)], allow-list: {word: line})"""
+    """Returns (register: [(line, ids, [first site, second site], order, owner)], allow-list: {word: line})."""
     register, allowed, kind = [], {}, ""
     file = root / DOCUMENT
     for number, line in enumerate(file.read_text().splitlines() if file.exists() else [], 1):
@@ -165,7 +166,7 @@ def read_tables(root):
 
 
 def check_site(root, sources, site):
-    """Yields what is wrong with a site of an entry."""
+    """Yields a message for each mistake in a site of an entry."""
     quoted = re.findall(r"`([^`]+)`", site)
     files = [i for i, q in enumerate(quoted) if re.search(r"\.[hi]pp$", q)]
     for i in files:
@@ -273,7 +274,7 @@ SELF_TEST = [
                   "    std::atomic<T> v_;\n"
                   "};\n"
                   "int f() { return a.load(relaxed) + p.release() + q->release(); } // no acquire here\n"), []),
-    # Where an id stands.
+    # The place of an id.
     (planted_tree("void f() {\n    stop_.store(true, release);\n}\n"),
      [f"{HERE}:2: store is release, and no comment beside it has an id"]),
     (planted_tree("// [STOP]\nvoid f() {\n    a();\n    stop_.store(true, release);\n}\n", allowed="STOP"), []),
@@ -296,7 +297,7 @@ SELF_TEST = [
       f"{DOCUMENT}:3: [A-2] stands at 0 operations, not at 1"]),
     (planted_tree("void f() {\n    b_.store(1, release);\n    // [STOP]\n    a_.load(acquire);\n}\n", allowed="STOP"),
      [f"{HERE}:2: store is release, and no comment beside it has an id"]),
-    # Other words for an order, and orders that hide.
+    # Other names of an order, and hidden orders.
     (planted_tree("bool f() {\n    return __atomic_load_n(&v_, __ATOMIC_ACQUIRE);\n}\n"
                   "int g() { return v_.load(std::memory_order_seq_cst) + v_.load(memory_order::acquire); }\n"),
      [f"{HERE}:2: __atomic_load_n is acquire, and no comment beside it has an id",

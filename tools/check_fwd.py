@@ -12,7 +12,7 @@ DETAIL = re.compile(r"namespace detail(?:::\w+)* \{")
 
 
 def without_detail(text):
-    """The text without comments, and without namespace detail."""
+    """Returns the text without comments and without namespace detail."""
     text, kept = re.sub(r"//.*", "", text), ""
     while m := DETAIL.search(text):
         kept += text[:m.start()]

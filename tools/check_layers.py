@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Fails when a header reaches above what layers.txt allows it, is in no layer, or is longer than 500 lines; and when the
-drawing of the engine in docs/architecture.md is not the one that the headers make. --draw prints that drawing."""
+"""Fails when a header includes a header of a layer that layers.txt does not allow, is in no layer, or is longer than
+500 lines; and when the drawing of the engine in docs/architecture.md does not match the headers. --draw prints it."""
 
 import collections
 import pathlib
@@ -27,7 +27,7 @@ def read_rules():
 
 
 def covers(path, rel):
-    """Whether a path of layers.txt names that header: a file, a folder "a/b/", or all files of a kind below, "a/*.ipp"."""
+    """Whether a path of layers.txt matches the header: a file, a folder "a/b/", or all files of a type, "a/*.ipp"."""
     if "*" in path:
         folder, suffix = path.split("*")
         return rel.startswith(folder) and rel.endswith(suffix)
@@ -35,8 +35,8 @@ def covers(path, rel):
 
 
 def place(rules, rel):
-    """(layer, highest layer that it may include) of a header, or None when no line of layers.txt names it. A file goes
-    before a kind of files, and that before a folder; then the longest path wins."""
+    """Returns (layer, highest layer that it may include) of a header, or None if no line of layers.txt matches it. A
+    file takes precedence over a file type, and a file type over a folder; among these, the longest path."""
     hits = [(p == rel, "*" in p, len(p), layer, top) for p, layer, top in rules if covers(p, rel)]
     return max(hits)[3:] if hits else None
 
@@ -46,7 +46,7 @@ def headers(base):
 
 
 def draw(root):
-    """The folders of the engine, and how many includes of declarations lead from each to the others."""
+    """Returns a graph of the folders of the engine, with the number of includes between the headers of two folders."""
     base = root / "include" / "cmwq"
     arrows = collections.Counter()
     folders = set()

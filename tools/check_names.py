@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Fails when a name turns up outside of the place that the house keeps for it."""
+"""Fails when a header or a name, such as std::atomic, is used outside the directories that may use it."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ def included(headers):
 OS = "include/cmwq/detail/os/"
 SYNC = ("include/cmwq/detail/base/", "include/cmwq/detail/sync/", OS)
 
-# (where it is looked for, what, what to say, where it is welcome)
+# (directories to search, pattern, message, paths that may use it)
 RULES = [
     (("include/",), included("thread|atomic|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|stop_token"),
      "synchronisation belongs to detail/sync", SYNC),
@@ -43,7 +43,7 @@ SUFFIXES = {".hpp", ".ipp", ".cpp"}
 
 
 def without_comments(lines):
-    """Line by line, with // comments cut off: prose may name what code may not."""
+    """Returns the lines without // comments: a comment may mention a name that code must not use."""
     return [re.sub(r"//.*", "", line) for line in lines]
 
 

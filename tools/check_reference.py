@@ -43,7 +43,7 @@ void g();
 }} // namespace cmwq::CMWQ_NS
 """
 
-# One entity of each kind; MISSING marks those that have to be found.
+# One entity of each kind; MISSING marks the entities that Doxygen must report.
 UNDOCUMENTED = HEADER + """\
 #define CMWQ_MACRO 1 // MISSING
 namespace cmwq { inline namespace CMWQ_NS {

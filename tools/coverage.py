@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""coverage.py PROFILE PROGRAM...: figures of each header of include/cmwq, and its lines and branches never reached.
+"""coverage.py PROFILE PROGRAM...: prints the figures of each header of include/cmwq, and its lines and branches that
+were never reached.
 
-A line or branch counts once, however many times it is compiled: as template, in several programs, and in the inline
-namespaces of several backends. Left out is what is inside of an assertion, because that it fails is a bug, and what is
-for other machines."""
+A line or branch counts once, however many times it is compiled: as a template, in several programs, and in the inline
+namespaces of several backends. Conditions in assertions are left out, because a failed assertion is a bug. Code for
+other machines is left out, too."""
 
 import collections
 import concurrent.futures
@@ -21,7 +22,7 @@ SKIPPED = 2  # the kind of a region
 
 
 def header(name):
-    """The path below include/cmwq; None for what is not counted."""
+    """Returns the path below include/cmwq; None for a file that is not counted."""
     path = pathlib.Path(name)
     if not path.is_relative_to(BASE):
         return None
@@ -29,14 +30,14 @@ def header(name):
 
 
 def lines_of(segments):
-    """{line: how often it ran}. A segment reaches up to the next one; a gap is the white space behind a block."""
+    """Returns {line: number of runs}. A segment ends where the next one begins; a gap is white space after a block."""
     starts = collections.defaultdict(list)
     for line, _, count, has_count, is_entry, is_gap in segments:
         starts[line].append((count, has_count, is_entry, is_gap))
     ran, before = {}, None  # the segment that reaches into the line
     for line in range(min(starts, default=1), max(starts, default=0) + 1):
         here = starts.get(line, [])
-        after_gap = before is not None and before[3]  # what goes on behind it is none of its kind
+        after_gap = before is not None and before[3]  # the code after a gap is not part of the gap
         counts = [count for count, has_count, is_entry, is_gap in here if has_count and not is_gap
                   and (is_entry or after_gap)]
         skipped = here and here[0][2] and not here[0][1]
@@ -48,7 +49,7 @@ def lines_of(segments):
 
 
 def count_at(segments, line, column):
-    """How often the place ran; None outside of functions."""
+    """Returns the number of runs of the place; None outside of functions."""
     best = None
     for seg in segments:
         if (seg[0], seg[1]) > (line, column):
@@ -58,21 +59,21 @@ def count_at(segments, line, column):
 
 
 def export(profile, program):
-    """What llvm-cov knows about one program. Of several at once it takes a function from the first that has it, and for
-    some (bit 60 of their hash is set) that is one which never calls it."""
+    """Returns the data of llvm-cov for one program. For several programs at once, llvm-cov would take a function from
+    the first program that has it, which for some functions (bit 60 of their hash is set) never calls the function."""
     told = subprocess.run(["llvm-cov-19", "export", program, "-instr-profile", profile], capture_output=True)
     if b"no coverage data found" in told.stderr:
-        return None  # it has nothing of the library
+        return None  # the program has no code of the library
     told.check_returncode()
     return json.loads(told.stdout)["data"][0]
 
 
 def read(exports):
-    """({header: {line: count}}, {header: {(line, column, line, column): [times true, times false]}})"""
+    """Returns ({header: {line: count}}, {header: {(line, column, line, column): [times true, times false]}})."""
     lines = collections.defaultdict(collections.Counter)
-    skipped = collections.defaultdict(set)  # by the preprocessor, in some program
+    skipped = collections.defaultdict(set)  # lines that the preprocessor skipped in some program
     branches = collections.defaultdict(dict)
-    ran = collections.Counter()  # how often the place of a branch did
+    ran = collections.Counter()  # number of runs of the place of a branch
     for data in filter(None, exports):
         segments = {rel: f["segments"] for f in data["files"] if (rel := header(f["filename"]))}
         for rel, found in segments.items():
@@ -90,12 +91,12 @@ def read(exports):
                     ran[rel, tuple(place)] += count_at(segments[rel], *place[:2]) or 0
     for rel, found in lines.items():
         text = (BASE / rel).read_text().splitlines()
-        # A function that a program does not use has no such regions there.
+        # In a program that does not use a function, the function has no skipped regions.
         lines[rel] = {line: count for line, count in found.items()
                       if not NO_CODE.match(text[line - 1]) and (count or line not in skipped[rel])}
     for rel, found in branches.items():
         text = (BASE / rel).read_text().splitlines()
-        # Neither true nor false where it ran: the compiler knows the answer.
+        # A condition that ran, but was neither true nor false, is a constant for the compiler.
         branches[rel] = {place: both for place, both in found.items()
                          if (any(both) or not ran[rel, place]) and "CMWQ_ASSERT(" not in text[place[0] - 1]}
     return lines, branches
@@ -107,7 +108,7 @@ def figures(counts):
 
 
 def ranges(numbers):
-    """3-5, 8"""
+    """Returns ranges of successive numbers: [[3, 5], [8, 8]] for 3, 4, 5, 8."""
     found = []
     for n in numbers:
         if found and found[-1][1] == n - 1:
@@ -135,7 +136,7 @@ def main(profile, *programs):
             for line in text[first - 1:last]:
                 print(f"      {line}")
 
-    print("\nConditions that had one answer only, where the line has run:")
+    print("\nConditions that were never true or never false, in lines that have run:")
     for rel, found in sorted(branches.items()):
         text = (BASE / rel).read_text().splitlines()
         for (line, column, last, end), (true, false) in sorted(found.items()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the checks beside this file share: running over the project, or over planted violations."""
+"""The common part of the checks in this folder: runs a check over the project, or over planted violations."""
 
 import pathlib
 import sys

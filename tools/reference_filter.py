@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSL-1.0
 """Doxygen's input filter: prints a header or a document in a form from which Doxygen makes the right names and links.
 
-Headers: the comment at the head becomes the documentation of the file; Doxygen does not report free functions of a file
-without one. The inline namespace goes, because users never name it. The blocks `namespace detail` are hidden, but for the options of the policies, which users read.
+Headers: the comment at the beginning becomes the documentation of the file; without one, Doxygen reports no free
+function of the file. The inline namespace is removed, because users never name it. The blocks `namespace detail` are
+hidden, except the options of the policies, which users read.
 
-Documents: headings get the anchors that GitHub gives them, with the name of the document before it, because Doxygen has
-one name space for all documents; links to such anchors follow. A link to a file that is no document becomes plain text.
+Documents: a heading gets the anchor that GitHub gives it, with the name of the document before it, because Doxygen has
+one name space for all documents. The links to such anchors are changed in the same way. A link to a file that is no
+document becomes plain text.
 
-The number of lines stays, so that Doxygen's messages name the right ones.
+The number of lines does not change, so that Doxygen's messages have the right line numbers.
 """
 
 import collections
@@ -58,7 +60,7 @@ def document(text, path):
             again = f"-{seen[name] - 1}" if seen[name] > 1 else ""
             lines[i] = f"{line.rstrip()} {{#{path.stem.lower()}-{name}{again}}}"
         else:
-            # Doxygen wants the text of a link to a heading on one line: its beginning goes to the line of its end.
+            # Doxygen requires the text of a link to a heading on one line: move its beginning to the line of its end.
             if re.match(r"[^\[\]]*\]\([\w./-]*#", line) and (begin := re.search(r" ?(\[[^\]]*)$", lines[i - 1])):
                 lines[i - 1], line = lines[i - 1][:begin.start()], f"{begin[1]} {line}"
             line = re.sub(r"\]\(([\w./-]*)#([\w-]+)\)", to_heading, line)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long an item waits behind the backlog of another queue that shares its pool: from queue() to its start. One queue
-// has many items, of which `max_active` may be active; samples come from another queue, one after the other.
+// The time from queue() to the start of an item behind the backlog of another queue in the same pool. One queue has
+// many items, of which `max_active` may be active. The samples are items of another queue, one after the other.
 #include "support/burn.hpp"
 #include "support/statistics.hpp"
 
@@ -20,9 +20,9 @@ using clock_type = std::chrono::steady_clock;
 
 struct load {
     unsigned limit;   ///< max_active of the queue with the backlog
-    unsigned items;   ///< how many it has
-    double item_us;   ///< how long each computes
-    unsigned samples; ///< at most
+    unsigned items;   ///< number of items of that queue
+    double item_us;   ///< CPU time of each of them
+    unsigned samples; ///< maximum number of samples
 };
 
 template <class Policy>
@@ -64,8 +64,8 @@ void measure(const char* name, const load& l, double rounds_per_us) {
 int main(int argc, char** argv) {
     unsigned items = 20'000, samples = 200;
     CLI::App app{"Start delay of an item behind the backlog of another queue.", "backlog"};
-    app.add_option("--items", items, "of the backlog")->capture_default_str();
-    app.add_option("--samples", samples, "for each line, at most")->capture_default_str();
+    app.add_option("--items", items, "number of items of the backlog")->capture_default_str();
+    app.add_option("--samples", samples, "maximum number of samples for each line")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
     const double rounds_per_us = bench::spin_rounds_per_us();

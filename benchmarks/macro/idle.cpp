@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A program with open queues that has nothing to do. Run it under strace (tools/idle_strace.sh): from its first idle
-// second on there must be no system call, of any thread.
+// A program with open queues that has nothing to do. Run it under strace (benchmarks/tools/idle_strace.sh): after the
+// first idle second, no thread may make a system call.
 #include <cmwq/cmwq.hpp>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Something of everything, so that every thread the library may have has been woken.
+/// Uses workers, announced and unannounced blocks, and a timer, so that each thread that these need has been woken.
 void be_busy(cmwq::runtime& runtime, cmwq::workqueue<>& queue, cmwq::workqueue<>& urgent) {
     const auto block = [] { std::this_thread::sleep_for(2ms); };
     const auto announce = [] {
@@ -42,7 +42,7 @@ void be_busy(cmwq::runtime& runtime, cmwq::workqueue<>& queue, cmwq::workqueue<>
 int main(int argc, char** argv) {
     double seconds = 10;
     CLI::App app{"Opens queues, uses some of them, and idles.", "idle"};
-    app.add_option("--seconds", seconds, "how long")->capture_default_str();
+    app.add_option("--seconds", seconds, "how long it idles")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
     cmwq::runtime runtime;

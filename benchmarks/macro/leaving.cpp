@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long a program takes to go beside others that compute: from exit(), exec() and SIGKILL to the end of the process,
-// the destructor of a runtime, and how late a timer is while an idle-class queue with many workers is destroyed.
+// How long a program takes to end while other processes compute: the time from exit(), exec() and SIGKILL to the end of
+// the process, the time of the destructor of a runtime, and the lateness of a timer while an idle-class queue with many
+// workers is destroyed.
 #include "support/hogs.hpp"
 #include "support/statistics.hpp"
 
@@ -36,7 +37,7 @@ struct settings {
     bool no_sentinel = false;
 };
 
-/// Every CPU's sentinel has been armed and has gone back to sleep, as far as it gets the CPU for that.
+/// Arms the sentinel of every CPU. Afterwards it sleeps again, if it got the CPU for that.
 void use(cmwq::runtime& runtime, cmwq::workqueue<>& queue) {
     for (const unsigned cpu : runtime.cpus()) {
         for (int i = 0; i < 4; ++i) queue.post_on(cpu, [] { std::this_thread::sleep_for(100us); });
@@ -54,7 +55,8 @@ void print(const char* what, std::vector<double> ms) {
 
 enum class way { exits, execs, is_killed };
 
-/// Milliseconds from the decision to go to the end of the process. The child tells the moment through a pipe.
+/// Milliseconds from the start of the exit, exec or kill to the end of the process. The child reports the start through
+/// a pipe.
 double time_to_go(const settings& s, way w, const char* self) {
     int told[2];
     if (::pipe(told) != 0) std::exit(1);
@@ -107,9 +109,9 @@ double time_of_destructor(const settings& s) {
     return static_cast<double>(now() - begin) / 1e6;
 }
 
-/// A timer every 10 ms, and its worst lateness from the moment on when the other queue begins to go.
+/// The worst lateness of a timer of 10 ms, from the moment when the destruction of the other queue begins.
 double lateness(const settings& s, const bench::hogs& others) {
-    others.pause(); // idle-class workers beside them take their time to begin, too
+    others.pause(); // beside them, the idle-class workers would also need a long time to begin
     cmwq::runtime runtime;
     cmwq::workqueue<cmwq::bound> timed{runtime, {.name = "timed", .priority = cmwq::priority::high}};
     std::atomic<std::int64_t> worst{0}, due{0};
@@ -137,10 +139,10 @@ double lateness(const settings& s, const bench::hogs& others) {
     timed.queue_after(10ms, beat);
     std::this_thread::sleep_for(200ms);
     worst = 0;
-    low.reset(); // the pool has no user any more: its workers end
+    low.reset(); // the pool has no queue any more: its workers end
     std::this_thread::sleep_for(3s);
     stop = true;
-    beat.flush(); // also one that has not come at all has come then
+    beat.flush(); // so that a timer that has not expired yet counts, too
     return static_cast<double>(worst.load()) / 1e6;
 }
 
@@ -150,14 +152,14 @@ int main(int argc, char** argv) {
     settings s;
     int child = -1, tell = -1;
     std::string part = "all";
-    CLI::App app{"How long a program takes to go beside others that compute.", "leaving"};
-    app.add_option("--hogs", s.hogs, "computing processes beside it")->capture_default_str();
-    app.add_option("--repetitions", s.repetitions, "of each measurement")->capture_default_str();
-    app.add_option("--workers", s.workers, "of the idle-class queue that goes")->capture_default_str();
+    CLI::App app{"How long a program takes to end while other processes compute.", "leaving"};
+    app.add_option("--hogs", s.hogs, "number of other processes that compute")->capture_default_str();
+    app.add_option("--repetitions", s.repetitions, "repetitions of each measurement")->capture_default_str();
+    app.add_option("--workers", s.workers, "workers of the idle-class queue that is destroyed")->capture_default_str();
     app.add_flag("--no-sentinel", s.no_sentinel, "without sentinels");
-    app.add_option("--part", part, "exit, exec, kill, runtime, timer or all")->capture_default_str();
-    app.add_option("--child", child, "used by itself");
-    app.add_option("--tell", tell, "used by itself");
+    app.add_option("--part", part, "part to run: exit, exec, kill, runtime, timer or all")->capture_default_str();
+    app.add_option("--child", child, "internal");
+    app.add_option("--tell", tell, "internal");
     CLI11_PARSE(app, argc, argv);
     if (child >= 0) be_child(s, static_cast<way>(child), tell);
     const auto wanted = [&](const char* name) { return part == "all" || part == name; };
@@ -174,6 +176,6 @@ int main(int argc, char** argv) {
     measure("exec", "exec, to the end of /bin/true", [&] { return time_to_go(s, way::execs, "/proc/self/exe"); });
     measure("kill", "SIGKILL", [&] { return time_to_go(s, way::is_killed, "/proc/self/exe"); });
     measure("runtime", "~runtime()", [&] { return time_of_destructor(s); });
-    measure("timer", "timer of 10 ms, at its latest", [&] { return lateness(s, others); });
+    measure("timer", "worst lateness of a 10 ms timer", [&] { return lateness(s, others); });
     return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the idle-class sentinel gains and costs: how soon after a worker blocked, in a call that nobody announced, the
-// next item runs on that CPU; and how much slower items that never block are while it watches.
+// The gain and the cost of the idle-class sentinel. Gain: the time from a block that was not announced to the start of
+// the next item on that CPU. Cost: the slow-down of items that never block while the sentinel watches.
 #include "support/burn.hpp"
 #include "support/cpus.hpp"
 #include "support/statistics.hpp"
@@ -42,7 +42,7 @@ unsigned chosen_cpu(const settings& s) {
     return s.cpu >= 0 ? static_cast<unsigned>(s.cpu) : bench::usable_cpus().back();
 }
 
-// --- From blocking to the next item running ---------------------------------------------------------------------------
+// --- The latency: from the block to the start of the next item -------------------------------------------------------
 
 enum class noticed_by { sentinel, guard, monitor };
 
@@ -69,7 +69,7 @@ private:
     void run_first() {
         queue_.queue_on(cpu_, next_);
         if (case_.before_blocking.count() != 0) burner_(case_.before_blocking);
-        // The monitor needs milliseconds to notice anything: an item that blocks for less has ended before.
+        // The monitor needs milliseconds to notice a block: an item that blocks for a shorter time ends before that.
         const std::chrono::duration<double, std::milli> time{settings_.block_ms *
                                                              (case_.who == noticed_by::monitor ? 10 : 1)};
         if (case_.who == noticed_by::guard) {
@@ -137,7 +137,8 @@ void measure_latency(const settings& s) {
         std::vector<double> us;
         unsigned before = 0;
         for (unsigned i = 0; i < s.samples; ++i) {
-            // Long enough for the pool to forget that it had a use for two workers, and never in step with any tick.
+            // Long enough that the second worker no longer counts as needed. Random, so that samples do not synchronize
+            // with a tick.
             std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(gap(random)));
             const double v = b.sample();
             if (v < 0) ++before;
@@ -158,7 +159,7 @@ void measure_latency(const settings& s) {
     print_histogram(histogram);
 }
 
-// --- What it costs items that never block -----------------------------------------------------------------------------
+// --- The cost for items that never block -----------------------------------------------------------------------------
 
 /// Items that only compute and queue themselves again: one runs, the others wait behind it.
 class stream {
@@ -167,7 +168,7 @@ public:
         : runtime_(make_options(sentinel)), cpu_(cpu), rounds_(rounds) {
         for (unsigned i = 0; i < pending; ++i) queue_.queue_on(cpu_, items_.emplace_back(*this).work);
     }
-    ~stream() { stop_.store(true, std::memory_order_relaxed); } // and the queue drains
+    ~stream() { stop_.store(true, std::memory_order_relaxed); } // then the destructor of the queue drains it
 
     double items_per_second(double seconds) {
         const std::uint64_t before = done_.load(std::memory_order_relaxed);
@@ -209,12 +210,12 @@ void measure_cost(const settings& s) {
     const unsigned cpu = chosen_cpu(s);
     const auto run = [&](bool sentinel) {
         stream st{sentinel, cpu, s.pending, rounds};
-        st.items_per_second(s.seconds / 10); // settles
+        st.items_per_second(s.seconds / 10); // warm-up
         return st.items_per_second(s.seconds);
     };
     std::vector<double> armed;
     std::vector<double> without;
-    std::vector<double> slower; // pair by pair, so that what drifts cancels
+    std::vector<double> slower; // for each pair, so that slow changes of the machine's speed cancel
     for (unsigned r = 0; r < s.repetitions; ++r) {
         const bool armed_first = r % 2 == 0;
         const double a = run(armed_first);
@@ -239,14 +240,14 @@ void measure_cost(const settings& s) {
 
 int main(int argc, char** argv) {
     settings s;
-    CLI::App app{"What the sentinel gains and costs.", "sentinel"};
-    app.add_option("--part", s.part, "latency, cost or both")
+    CLI::App app{"The gain and the cost of the sentinel.", "sentinel"};
+    app.add_option("--part", s.part, "part to run: latency, cost or both")
         ->capture_default_str()
         ->check(CLI::IsMember({"latency", "cost", "both"}));
-    app.add_option("--samples", s.samples, "of the latency")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--samples", s.samples, "samples of the latency")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--block-ms", s.block_ms, "how long the worker blocks")->capture_default_str();
-    app.add_option("--gap-ms", s.gap_ms, "between two samples, on average")->capture_default_str();
-    app.add_option("--seed", s.seed, "of the gaps")->capture_default_str();
+    app.add_option("--gap-ms", s.gap_ms, "time between two samples, on average")->capture_default_str();
+    app.add_option("--seed", s.seed, "seed of the random gaps")->capture_default_str();
     app.add_option("--reps", s.repetitions, "pairs of runs for the cost")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
@@ -255,7 +256,7 @@ int main(int argc, char** argv) {
     app.add_option("--pending", s.pending, "items pending for the cost")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
-    app.add_option("--cpu", s.cpu, "where (default: the last one)");
+    app.add_option("--cpu", s.cpu, "CPU to measure on (default: the last one)");
     CLI11_PARSE(app, argc, argv);
 
     if (s.part != "cost") measure_latency(s);

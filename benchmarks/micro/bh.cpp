@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From queue() to done of a bottom half, in the calling thread: beside a direct call, and beside what Asio has for "here
-// and now, but one at a time", dispatch() to a strand. Nobody competes.
+// The time from queue() of a bottom half to its end, in the calling thread. Compared with a direct call and with
+// dispatch() to a strand, Asio's means to run a handler at once in the calling thread, but one at a time. No other
+// thread competes.
 #include "support/cpus.hpp"
 
 #include <benchmark/benchmark.h>
@@ -16,7 +17,7 @@
 
 namespace {
 
-/// What every item does. Not inlined: a direct call is a call.
+/// The body of every item. Not inlined, so that a direct call is a call.
 class counter {
 public:
     [[gnu::noinline]] void count() noexcept {
@@ -28,7 +29,7 @@ private:
     std::uint64_t n_ = 0;
 };
 
-// --- A call -----------------------------------------------------------------------------------------------------------
+// --- A call ----------------------------------------------------------------------------------------------------------
 
 void direct_call(benchmark::State& state) {
     const bench::pinned here{bench::usable_cpus().front()};
@@ -36,7 +37,7 @@ void direct_call(benchmark::State& state) {
     for ([[maybe_unused]] auto _ : state) c.count();
 }
 
-/// The least that "one at a time" costs.
+/// The lowest cost of running one item at a time.
 void under_a_mutex(benchmark::State& state) {
     const bench::pinned here{bench::usable_cpus().front()};
     counter c;
@@ -47,7 +48,7 @@ void under_a_mutex(benchmark::State& state) {
     }
 }
 
-// --- cmwq -------------------------------------------------------------------------------------------------------------
+// --- cmwq ------------------------------------------------------------------------------------------------------------
 
 void bottom_half(benchmark::State& state, cmwq::priority p) {
     cmwq::runtime runtime;
@@ -61,7 +62,7 @@ void bottom_half(benchmark::State& state, cmwq::priority p) {
 void bottom_half_normal(benchmark::State& state) { bottom_half(state, cmwq::priority::normal); }
 void bottom_half_high(benchmark::State& state) { bottom_half(state, cmwq::priority::high); }
 
-/// Held back by a guard, and run at its end, sixteen at a time: by item.
+/// A guard holds back sixteen items, which run when it ends. The result is the time of one item.
 void bottom_half_batch(benchmark::State& state) {
     constexpr int batch = 16;
     cmwq::runtime runtime;
@@ -79,7 +80,7 @@ void bottom_half_batch(benchmark::State& state) {
     }
 }
 
-/// To the thread of the CPU and back, for what cannot be run here.
+/// To the bottom-half thread of another CPU and back, for items that this thread must not run.
 void bottom_half_on_its_thread(benchmark::State& state) {
     cmwq::runtime runtime;
     cmwq::workqueue<cmwq::bh> queue{runtime, "bh"};
@@ -93,7 +94,7 @@ void bottom_half_on_its_thread(benchmark::State& state) {
     }
 }
 
-// --- Asio -------------------------------------------------------------------------------------------------------------
+// --- Asio ------------------------------------------------------------------------------------------------------------
 
 namespace asio = boost::asio;
 
@@ -101,7 +102,7 @@ namespace asio = boost::asio;
 template <class Measure>
 void on_io_context(Measure measure) {
     const bench::pinned here{bench::usable_cpus().front()};
-    asio::io_context io{2}; // two threads may run it: with the hint of one it would leave out its locks
+    asio::io_context io{2}; // two threads may run it: with a hint of 1 it would use no locks
     auto strand = asio::make_strand(io);
     asio::post(io, [&] { measure(strand); });
     io.run();
@@ -123,7 +124,7 @@ void asio_dispatch_from_inside(benchmark::State& state) {
     });
 }
 
-/// From a thread that does not run the io_context: it has to, to get it done.
+/// From a thread that does not run the io_context yet: it must call run() itself to have the handler called.
 void asio_dispatch_and_run(benchmark::State& state) {
     const bench::pinned here{bench::usable_cpus().front()};
     asio::io_context io{2};

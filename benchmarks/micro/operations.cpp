@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What single operations cost the thread that makes them.
+// The costs of single operations for the thread that calls them.
 #include "support/cpus.hpp"
 
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ void on_worker(benchmark::State& state, Measure measure) {
     item.flush();
 }
 
-/// A queue whose only active item blocks: what is queued on it stays pending.
+/// A queue whose only active item blocks: all other items of the queue stay pending.
 class held_queue {
 public:
     held_queue() {
@@ -52,7 +52,7 @@ private:
     cmwq::work_member<&held_queue::hold> holder_{*this};
 };
 
-// --- Queueing ---------------------------------------------------------------------------------------------------------
+// --- Queueing --------------------------------------------------------------------------------------------------------
 
 void requeue_pending(benchmark::State& state) {
     held_queue queue;
@@ -98,13 +98,13 @@ void wake_up_and_answer(benchmark::State& state) {
     const unsigned cpu = other_cpu();
     const bench::pinned here{bench::usable_cpus().front()};
     for ([[maybe_unused]] auto _ : state) {
-        // The item may still be on its way out; it is then queued again all the same.
+        // The previous execution of the item may not have ended yet; the item is queued again all the same.
         queue.queue_on(cpu, item);
         answer.acquire();
     }
 }
 
-// --- Waiting ----------------------------------------------------------------------------------------------------------
+// --- Waiting ---------------------------------------------------------------------------------------------------------
 
 void flush_empty_queue(benchmark::State& state) {
     cmwq::runtime runtime;
@@ -145,7 +145,7 @@ void queue_and_flush_queue(benchmark::State& state) {
     }
 }
 
-// --- Timers -----------------------------------------------------------------------------------------------------------
+// --- Timers ----------------------------------------------------------------------------------------------------------
 
 void arm_and_cancel(benchmark::State& state) {
     held_queue queue;
@@ -164,7 +164,7 @@ void modify_armed(benchmark::State& state) {
     item.cancel_sync();
 }
 
-// --- Announcing that one blocks ---------------------------------------------------------------------------------------
+// --- Announcing a block ----------------------------------------------------------------------------------------------
 
 void regions(benchmark::State& state, cmwq::block_kind kind) {
     for ([[maybe_unused]] auto _ : state) {
@@ -204,7 +204,7 @@ BENCHMARK(queue_and_flush_queue)->UseRealTime();
 BENCHMARK(arm_and_cancel);
 BENCHMARK(modify_armed);
 BENCHMARK(region_outside_a_worker);
-// These loops run on a worker, whose CPU time is not that of the thread that the benchmark library watches.
+// These loops run on a worker. The benchmark library measures the CPU time of another thread, so take the real time.
 BENCHMARK(region_on_a_worker)->UseRealTime();
 BENCHMARK(region_on_a_worker_may_block)->UseRealTime();
 BENCHMARK(region_nested)->UseRealTime();

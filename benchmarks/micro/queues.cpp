@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What it costs to make a queue and to destroy it, and what a pool with two threads of its own costs instead.
+// The cost of making and destroying a queue, compared with a pool that has two threads of its own.
 #include <cmwq/cmwq.hpp>
 
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@ cmwq::runtime& shared_runtime() {
 
 unsigned threads_made(const cmwq::runtime& rt, unsigned before) { return rt.stats().peak_threads - before; }
 
-/// Another queue has the same attributes: the pool is there.
+/// Another queue has the same attributes, so the pool exists already.
 template <class Policy>
 void make_and_destroy(benchmark::State& state) {
     cmwq::runtime& rt = shared_runtime();
@@ -31,7 +31,7 @@ void make_and_destroy(benchmark::State& state) {
     state.counters["threads"] = threads_made(rt, before);
 }
 
-/// Nobody else has them: the registry makes a pool and ends it.
+/// No other queue has the same attributes: the registry makes a pool and ends it.
 void make_and_destroy_alone(benchmark::State& state) {
     cmwq::runtime& rt = shared_runtime();
     const unsigned before = rt.stats().peak_threads;
@@ -42,7 +42,7 @@ void make_and_destroy_alone(benchmark::State& state) {
     state.counters["threads"] = threads_made(rt, before);
 }
 
-/// The same, and one item runs.
+/// Like make_and_destroy(), but the queue also runs one item.
 template <class Policy>
 void make_use_and_destroy(benchmark::State& state) {
     cmwq::runtime& rt = shared_runtime();

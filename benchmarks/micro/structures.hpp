@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Structures through which items can get from a producer to a consumer, each with the same item and nothing else around
-// it: the floor for what a queue can reach, and the reason for the one that the library has.
+// Structures that pass items from a producer to a consumer, each with the same item and nothing else around it. They
+// show the lowest cost that a queue can reach, and the reason why the library uses the intrusive one.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@
 
 namespace structures {
 
-/// The claim of the library: an item is submitted by whoever sets PENDING, and runs after it was cleared.
+/// An item that is claimed as in the library: the thread that sets PENDING submits the item, and the item runs after
+/// PENDING has been cleared.
 struct node {
     std::atomic<std::uint64_t> state{0};
     node* next = nullptr;
@@ -26,7 +27,7 @@ struct node {
     }
 };
 
-/// The item's own link; the consumer takes everything at once and reverses it.
+/// Links the items by a pointer in each item; the consumer takes all items at once and reverses their order.
 class intrusive_inbox {
 public:
     void push(node* n) noexcept {
@@ -45,7 +46,7 @@ public:
         }
         while (reversed != nullptr) {
             node* n = reversed;
-            reversed = n->next; // before the run: the item may be gone after it
+            reversed = n->next; // read before the run, which may destroy the item
             n->clear_and_run();
         }
     }
@@ -78,7 +79,7 @@ private:
 class lockfree_fixed {
 public:
     void push(node* n) {
-        while (!queue_.push(n)) {} // full: the consumer is behind
+        while (!queue_.push(n)) {} // the queue is full: try again until the consumer has taken an item
     }
     void run_all() {
         queue_.consume_all([](node* n) { n->clear_and_run(); });

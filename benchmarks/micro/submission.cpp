@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From claim to run: one producer on one CPU, one consumer on another, many distinct items. Total time by items.
+// The time from the claim of an item to its run: one producer on one CPU, one consumer on another, many distinct items.
+// The result is the total time divided by the number of items.
 #include "structures.hpp"
 
 #include "support/cpus.hpp"
@@ -28,7 +29,7 @@ using clock_type = std::chrono::steady_clock;
 unsigned producer_cpu() { return bench::usable_cpus().front(); }
 unsigned consumer_cpu() { return bench::usable_cpus().back(); }
 
-/// Where every item passes when it runs; the last one wakes the producer.
+/// Counts the items that have run; the last one wakes the producer.
 class finish_line {
 public:
     void expect(std::uint64_t items) noexcept {
@@ -46,9 +47,9 @@ private:
     std::binary_semaphore all_{0};
 };
 
-finish_line finish; // one at a time is measured, and an item without a pointer to it is the smallest
+finish_line finish; // global: items need no pointer to it and are smaller; only one measurement runs at a time
 
-// --- The structures, with a consumer that polls -----------------------------------------------------------------------
+// --- The structures, with a consumer that polls ----------------------------------------------------------------------
 
 template <class Structure>
 class polling_consumer {
@@ -103,7 +104,7 @@ private:
     std::size_t items_;
 };
 
-// --- Whole libraries --------------------------------------------------------------------------------------------------
+// --- Whole libraries -------------------------------------------------------------------------------------------------
 
 template <unsigned MaxActive>
 class cmwq_intrusive {
@@ -158,7 +159,7 @@ private:
 class tbb_enqueue {
 public:
     explicit tbb_enqueue(std::size_t items) : items_(items) {
-        // Its thread is made on first use, and must not inherit the binding of the producer.
+        // The arena's thread is made on first use, here, because it must not inherit the CPU binding of the producer.
         finish.expect(1);
         arena_.enqueue([] { finish.pass(); });
         finish.wait();
@@ -202,7 +203,7 @@ void add(const char* name, std::int64_t items) {
     benchmark::RegisterBenchmark(name, claim_to_run<Way>)->Arg(items)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
-/// Takes `--items N` out of the arguments.
+/// Removes `--items N` from the arguments and returns N.
 std::int64_t take_items(int& argc, char** argv) {
     std::int64_t items = 4'000'000;
     for (int i = 1; i + 1 < argc; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Using up CPU time.
+// Functions that use CPU time.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ inline void spin(std::uint64_t rounds) noexcept {
     }
 }
 
-/// How many rounds of `spin` one microsecond of CPU time has, on this machine now.
+/// The number of rounds of `spin` in one microsecond of CPU time, on this machine now.
 [[nodiscard]] inline double spin_rounds_per_us() {
     double best = 0;
     for (int attempt = 0; attempt < 20; ++attempt) {
@@ -44,8 +44,8 @@ public:
     cpu_burner() : chunk_(static_cast<std::uint64_t>(spin_rounds_per_us()) + 1) {}
 
     void operator()(std::chrono::nanoseconds amount) const noexcept {
-        // The clock is a system call of some 0.3 µs, which counts as burnt. A chunk of a microsecond between two looks
-        // keeps it a side issue and the overshoot small.
+        // To read the clock is a system call of some 0.3 µs, which counts as CPU time used. With a chunk of a
+        // microsecond between two readings, the share of the readings and the overshoot are small.
         const auto end = thread_cpu_time() + amount;
         while (thread_cpu_time() < end) spin(chunk_);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which CPUs there are, and staying on one.
+// The usable CPUs, and a guard that binds a thread to one of them.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,8 @@ namespace bench {
     return cpus;
 }
 
-/// Keeps the calling thread on one CPU for as long as it lives. Threads inherit the binding: make one only after
-/// the threads that must not have it.
+/// Binds the calling thread to one CPU for the lifetime of this object. New threads inherit the binding: construct this
+/// object after the threads that must not have it.
 class pinned {
 public:
     [[nodiscard]] explicit pinned(unsigned cpu) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Other people's processes, which want the CPUs, too.
+// Other processes that compete for the CPUs.
 #pragma once
 
 #include "burn.hpp"
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// Child processes that compute for as long as this lives. Make it before any thread.
+/// Child processes that compute for the lifetime of this object. Construct it before any thread is created.
 class hogs {
 public:
     explicit hogs(unsigned n) {
@@ -33,7 +33,7 @@ public:
             ::waitpid(child, nullptr, 0);
         }
     }
-    /// They stand still, as after Ctrl-Z, or go on.
+    /// pause() stops all of them, as Ctrl-Z does; resume() lets them continue.
     void pause() const { tell(SIGSTOP); }
     void resume() const { tell(SIGCONT); }
     hogs(const hogs&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the process occupies.
+// The memory and the number of threads of the process.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct memory {
         m.resident_bytes *= page;
         return m;
     }
-    /// The same, after the allocator has given back what it can.
+    /// Like now(), after the allocator has returned unused memory to the system.
     [[nodiscard]] static memory trimmed() {
         ::malloc_trim(0);
         return now();
     }
 };
 
-/// Of this process, whoever has made them.
+/// The number of all threads of this process, also of those that the library has not created.
 [[nodiscard]] inline unsigned threads_of_process() {
     std::ifstream status("/proc/self/status");
     unsigned n = 0;

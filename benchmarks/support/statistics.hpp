@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// The value below which the share `q` (0 … 1) of the values lies, interpolated. 0 for no values.
+/// The value below which the share `q` (0 … 1) of the values lies, interpolated. 0 if there are no values.
 [[nodiscard]] inline double quantile(std::vector<double> values, double q) {
     if (values.empty()) return 0;
     std::ranges::sort(values);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the process has used.
+// The resource usage of the process.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# Shows that an idle program with open queues makes no system calls: benchmarks/tools/idle_strace.sh [IDLE_PROGRAM [SECONDS]]
-# Counts what all threads do from one second after the program went idle until it wakes up. Ends with 1 if that is not 0.
+# Shows that an idle program with open queues makes no system calls.
+# Usage: benchmarks/tools/idle_strace.sh [IDLE_PROGRAM [SECONDS]]
+# Counts the system calls of all threads, from one second after the program went idle until it wakes up. The exit status
+# is 1 if there are any.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/scripts/lib/deps.sh"
@@ -14,14 +16,14 @@ seconds=${2:-10}
 trace=$(mktemp)
 trap 'rm -f "$trace"' EXIT
 
-# -C: every call with its time, and the table of -c after them. A call is written when it begins, and again when it
-# returns if another thread did something in between; both mean that a thread was awake.
+# -C prints every call with its time, and then the table of -c. strace writes a call when it begins, and again when it
+# returns if another thread made a call in between; both lines mean that a thread was awake.
 strace -f -C -ttt -o "$trace" "$program" --seconds "$seconds"
 
 sed -n '/^% time/,$p' "$trace"
 awk '
     /write\(2, "idle begins/ { from = $2 + 1 }
-    # The end of the sleep of the main thread is what ends the idle time.
+    # The idle time ends when the sleep of the main thread ends.
     /write\(2, "idle ends/ { to = $2 - 0.01 }
     $2 ~ /^[0-9]+\.[0-9]+$/ { time[NR] = $2; line[NR] = $0; last = NR }
     END {

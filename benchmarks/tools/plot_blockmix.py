@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Draws the bars of README.md from what `blockmix --json FILE` wrote: items/s of each contender, median of its runs.
+"""Draws the bar chart of README.md from the output of `blockmix --json FILE`: items/s of each contender, median of its
+runs.
 
     build/bench/benchmarks/macro/blockmix --external --json docs/figures/blockmix.json
     benchmarks/tools/plot_blockmix.py docs/figures/blockmix.json docs/figures/blockmix.svg
@@ -28,7 +29,7 @@ def label(name):
 
 
 def draw(data):
-    """The SVG document, a string."""
+    """Returns the SVG document as a string."""
     rows = [(label(c["name"]), statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"]))
             for c in data["contenders"]]
     rows.sort(key=lambda row: row[1], reverse=True)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A first look: items that are queued at once and later, an item that says that it blocks, and waiting for them.
+// A first example: items that are queued at once, an item that is queued with a delay, an item that announces that it
+// blocks, and the functions that wait for items.
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
@@ -12,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Stands for a call that sleeps: a read, a lock, a request to somebody else.
+// Stands for a call that sleeps: a read, a lock, a request to another process.
 void slow_call() { std::this_thread::sleep_for(20ms); }
 
 } // namespace
@@ -20,7 +21,7 @@ void slow_call() { std::this_thread::sleep_for(20ms); }
 int main() {
     cmwq::workqueue<> queue{"hello"};
 
-    // What the items use is declared before the items, and the items after the queue: they go first.
+    // The items are declared after the queue and after the variables that they use, so the items are destroyed first.
     const unsigned here = *cmwq::runtime::global().cpus().begin();
     std::atomic<bool> bystander_ran{false};
     bool ran_meanwhile = false;
@@ -30,9 +31,9 @@ int main() {
     cmwq::work bystander{[&] { bystander_ran = true; }};
 
     cmwq::work blocker{[&] {
-        queue.queue_on(here, bystander); // behind this item, on the same CPU
+        queue.queue_on(here, bystander); // it comes after this item, on the same CPU
         {
-            const cmwq::blocking_region region; // an announcement; blocking without one is noticed as well
+            const cmwq::blocking_region region; // announces the block; the library also notices one without this
             slow_call();
         }
         ran_meanwhile = bystander_ran;
@@ -47,10 +48,10 @@ int main() {
     blocker.flush();
     std::printf("while one item blocked, the next one behind it %s\n", ran_meanwhile ? "ran" : "waited");
 
-    queue.flush(); // what was queued so far; a timer that is armed is not waited for
+    queue.flush(); // waits for the items queued so far, but not for armed timers
     std::printf("%s\n", later.pending() ? "the delayed item still waits for its time" : "the delayed item is done");
 
-    queue.drain(); // until nothing is left: the delayed item runs now, before its time
+    queue.drain(); // waits until the queue is empty: the delayed item runs now, before its time
     std::printf("%llu items ran\n", static_cast<unsigned long long>(queue.stats().completed));
     return queue.stats().completed == 4 ? 0 : 1;
 }

@@ -45,7 +45,7 @@ desk::desk(cmwq::runtime& rt, unsigned nr_cpus)
 
 void file::read() {
     const whereabouts::run here{desk_.read.seen};
-    desk_.memory.acquire(); // not known to the library either, and noticed all the same
+    desk_.memory.acquire(); // not announced to the library, which notices it if it blocks
     error_ = read_all(path_.c_str(), content_);
     desk_.examine.queue.queue(examine_work_);
 }
@@ -63,7 +63,7 @@ void file::examine() {
     bytes_ = content_.size();
     content_ = {};
     desk_.memory.release();
-    desk_.count.queue.queue(count_work_); // has run when this returns, as a rule
+    desk_.count.queue.queue(count_work_); // as a rule, the item has run when this returns
     desk_.journal.queue.queue(journal_work_);
 }
 

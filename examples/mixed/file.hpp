@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A file, and the items that take it through the queues, one after the other.
+// A file, and the items that process it, one after the other, each on its own queue.
 #pragma once
 
 #include "whereabouts.hpp"
@@ -16,7 +16,7 @@
 
 namespace mixed {
 
-/// A queue, and what is known about its items.
+/// A queue, and a record of the runs of its items.
 template <class Policy>
 struct station {
     template <class... Options>
@@ -26,24 +26,24 @@ struct station {
     cmwq::workqueue<Policy> queue;
 };
 
-/// What all files have in common.
+/// The queues and totals that all files share.
 struct desk {
     static constexpr unsigned readers = 32;
     static constexpr int files_in_memory = 64;
 
     std::FILE* journal_file = nullptr;
-    unsigned long lines_in_journal = 0; // only items of the journal touch it: no lock, no atomic
+    unsigned long lines_in_journal = 0; // used only by items of the journal, so it needs no lock and is no atomic
     std::counting_semaphore<> memory{files_in_memory};
     std::atomic<std::uint64_t> bytes{0}, lines{0}, failures{0};
 
-    /// Blocks in read(2), and while too many files are in memory. Another item is started meanwhile, and a thread is there
-    /// for each that blocks: hence the limit.
+    /// Items block in read(2), and while too many files are in memory. The library then starts another item, so each
+    /// blocked item needs a thread: hence the limit.
     station<cmwq::elastic> read;
-    /// Computes. The CPUs are shared with the others, who are to go first.
+    /// Items compute. Their nice value is higher, so that the other items get the CPUs first.
     station<cmwq::unbound> examine;
-    /// One line at a time, in order.
+    /// Items write one line at a time, in order.
     station<cmwq::ordered> journal;
-    /// A few additions: not worth a thread.
+    /// Items make a few additions, which need no thread of their own.
     station<cmwq::bh> count;
 
     explicit desk(cmwq::runtime& rt, unsigned nr_cpus);
@@ -67,7 +67,7 @@ private:
     int error_ = 0;
     std::uint64_t bytes_ = 0, lines_ = 0, words_ = 0, hash_ = 0;
 
-    // Declared last: they are gone before what they use.
+    // Declared last, so that they are destroyed before the members that they use.
     cmwq::work_member<&file::read> read_work_{*this};
     cmwq::work_member<&file::examine> examine_work_{*this};
     cmwq::work_member<&file::write_journal> journal_work_{*this};

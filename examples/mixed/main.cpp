@@ -4,12 +4,12 @@
 //
 //   walk     bound    one item finds the files
 //   read     elastic  an item for each file reads it, and blocks in read(2)
-//   examine  unbound  another one computes, at a lower priority
-//   count    bh       a third one adds up, in the thread that queues it
-//   journal  ordered  a fourth one writes a line
+//   examine  unbound  an item for each file computes, at a lower priority
+//   count    bh       an item for each file adds up, in the thread that queues it
+//   journal  ordered  an item for each file writes a line
 //
-// The journal has a line for each file: number, errno, hash, lines, words, bytes, name. At the end a table says what ran
-// where.
+// The journal has a line for each file: number, errno, hash, lines, words, bytes, name. At the end a table shows the
+// threads and CPUs on which the items of each queue ran.
 #include "file.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -56,10 +56,10 @@ void print(const station<Policy>& s) {
 }
 
 int run(const char* directory, const char* journal_path) {
-    // In the order in which the later ones need the earlier ones; they go the other way round.
+    // Later objects need earlier ones. They are destroyed in the opposite order.
     cmwq::runtime rt;
     desk d{rt, static_cast<unsigned>(rt.cpus().size())};
-    std::deque<file> files; // only the walker touches it, until it has ended
+    std::deque<file> files; // used only by the walker, until the walker has ended
     std::string failed;
     station<cmwq::bound> walk{rt, "walk"};
     cmwq::work walker{[&] {
@@ -78,7 +78,7 @@ int run(const char* directory, const char* journal_path) {
     }
     walk.queue.queue(walker);
 
-    // Each of these waits for what the one before has queued.
+    // Each call waits for the items that the items of the previous call have queued.
     walker.flush();
     d.read.queue.drain();
     d.examine.queue.drain();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""mixed against its own arithmetic in Python, on a made-up tree; the table that it prints; its exit codes."""
+"""Compares the journal of mixed with results computed in Python, on a generated tree; checks table and exit codes."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def make_tree(root):
     for size in (0, 1, 65535, 65536, 65537, 200_000):
         (root / "deep" / "er" / f"size-{size}").write_bytes(bytes(i * 7 % 251 for i in range(size)))
     (root / "no newline").write_text("one two")
-    # None of these is read.
+    # mixed reads none of these.
     os.mkfifo(root / "fifo")
     os.symlink("no newline", root / "link")
 
@@ -67,7 +67,7 @@ class Mixed(unittest.TestCase):
         self.assertLessEqual(int(rows["examine"][4]), cpus * nodes, "max_active; each node gets min_active at least")
         self.assertLessEqual(int(rows["count"][4]), cpus, "one bottom half for each CPU")
         self.assertLessEqual(int(rows["read"][4]), 32 * nodes)
-        # The names of threads tell the pools: of CPUs, or numbered.
+        # The name of a thread contains the CPU or the number of its pool.
         self.assertRegex(rows["walk"][7], r"^cmwq/\d+:\d+$")
         for name in ("read", "examine", "journal"):
             self.assertRegex(rows[name][7], r"^(cmwq/u\d+:\d+ ?)+…?$", name)

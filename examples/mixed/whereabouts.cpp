@@ -20,7 +20,7 @@ struct thread_name {
 std::array<thread_name, 4096> names;
 std::atomic<std::size_t> nr_names{0};
 
-/// Its index in `names`; each thread takes one when it comes here first.
+/// The index of this thread in `names`. A thread gets its index in its first call.
 std::size_t number_of_this_thread() noexcept {
     static thread_local const std::size_t number = [] {
         const std::size_t n = nr_names.fetch_add(1);

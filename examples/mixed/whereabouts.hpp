@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who ran the items of a queue, and where.
+// The threads and CPUs that ran the items of a queue.
 #pragma once
 
 #include <cmwq/cpuset.hpp>
@@ -13,7 +13,7 @@
 
 namespace mixed {
 
-/// Notes the threads and CPUs of many runs. Without a lock, because bottom halves must not wait for one.
+/// Records the threads and CPUs of many runs. It has no lock, because bottom halves must not wait for one.
 class whereabouts {
 public:
     /// One run, from its beginning to its end.
@@ -28,7 +28,7 @@ public:
         whereabouts& w_;
     };
 
-    // When no run is under way.
+    // Call these when no run is in progress.
     [[nodiscard]] unsigned long runs() const noexcept { return runs_; }
     [[nodiscard]] unsigned most_at_once() const noexcept { return peak_; }
     [[nodiscard]] cmwq::cpuset cpus() const;
@@ -37,7 +37,7 @@ public:
 
 private:
     static constexpr std::size_t nr_cpus = 4096;
-    static constexpr std::size_t nr_threads = 4096; // of the process in its whole life; the others are not noted
+    static constexpr std::size_t nr_threads = 4096; // the first threads of the process; later ones are not recorded
 
     std::atomic<unsigned long> runs_{0};
     std::atomic<unsigned> running_{0};

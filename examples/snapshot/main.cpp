@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A consistent snapshot of a store in memory, while it goes on being changed: the items that change it stand still for a
-// fork(), and the child writes what it has inherited.
+// A consistent snapshot of a store in memory. The runtime freezes the items that change the store during a fork(), and
+// the child writes its inherited copy while the parent continues.
 #include <cmwq/cmwq.hpp>
 
 #include <array>
@@ -19,7 +19,8 @@
 
 namespace {
 
-/// 64 accounts with 1000 each at first. Everybody locks it, but for a child that was forked while nobody had it locked.
+/// 64 accounts, each with 1000 at first. Its member functions take a lock. A forked child can use its copy only because
+/// no thread held the lock at the fork().
 class store {
 public:
     store() { accounts_.fill(1000); }
@@ -27,7 +28,7 @@ public:
     void transfer(std::size_t from, std::size_t to, long amount) {
         const std::lock_guard g(lock_);
         accounts_[from % accounts_.size()] -= amount;
-        accounts_[to % accounts_.size()] += amount; // a fork() before this line would lose some
+        accounts_[to % accounts_.size()] += amount; // the total would be wrong in a child forked before this line
         ++transfers_;
     }
     [[nodiscard]] long transfers() const {
@@ -53,23 +54,24 @@ private:
     long transfers_ = 0;
 };
 
-/// A child that has the store as it was when this was made, and writes it when `finish()` lets it.
+/// A child process with the store as it was when this object was constructed. The child writes it when finish() is
+/// called.
 class snapshot {
 public:
     snapshot(cmwq::runtime& rt, const store& s, const std::string& file) {
         if (::pipe(ends_.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-        const cmwq::freeze_guard still{rt}; // until the end of this function: no item is in the middle of a transfer
+        const cmwq::freeze_guard still{rt}; // until the end of this function, no item is in a transfer
         transfers_ = s.transfers();
         child_ = ::fork();
         if (child_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
         if (child_ > 0) return;
-        // The child. It has no workers, and needs none.
+        // The child process. It has no workers, and needs none.
         char go = 0;
         ::close(ends_[1]);
         while (::read(ends_[0], &go, 1) < 0 && errno == EINTR) {}
         ::_exit(s.write(file) ? 0 : 1);
     }
-    /// Whether it has been written.
+    /// Lets the child write the store and waits for its end. True if the child has written the store.
     bool finish() {
         ::close(ends_[0]);
         ::close(ends_[1]);
@@ -77,7 +79,7 @@ public:
         while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
         return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    [[nodiscard]] long transfers() const { return transfers_; } ///< that had been made by then
+    [[nodiscard]] long transfers() const { return transfers_; } ///< number of transfers before the fork()
 
 private:
     std::array<int, 2> ends_{};
@@ -97,9 +99,9 @@ int main(int argc, char** argv) try {
     };
 
     queue_thousand();
-    snapshot s(cmwq::runtime::global(), accounts, file); // some transfers have been made, the others wait
+    snapshot s(cmwq::runtime::global(), accounts, file); // some transfers have run, the others are pending
     queue_thousand();
-    queue.flush(); // all have been made, and the child does not know
+    queue.flush(); // now all transfers have run; the child's copy does not change
     if (!s.finish()) return 1;
 
     std::ifstream in(file);

@@ -2,7 +2,7 @@
 #include "cpus.hpp"
 #include "pool.hpp"
 
-// The same library under two names: with Boost, and without.
+// The same library exists under two names: as a part of Boost, and standalone.
 #if __has_include(<boost/asio/thread_pool.hpp>)
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>

@@ -13,7 +13,7 @@ public:
         : queue_(runtime_, {.name = "treehash",
                             .max_active = o.max_active != 0 ? o.max_active : cmwq::bound::default_max_active}) {}
 
-    // A queue may refuse to be destroyed by one of its own items; nobody does that here.
+    // The destructor of a queue ends the program if an item of the queue runs it; no item does that here.
     ~cmwq_pool() noexcept override = default;
 
     void run(job& j) override {
@@ -26,7 +26,7 @@ public:
             });
         }};
         queue_.queue(walk);
-        queue_.drain(); // knows what its own items queue
+        queue_.drain(); // also waits for the items that the items of this queue have queued
     }
 
     [[nodiscard]] pool_figures figures() const override {

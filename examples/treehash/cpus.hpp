@@ -5,7 +5,7 @@
 
 namespace treehash {
 
-/// How many CPUs this process may use.
+/// The number of CPUs that this process may use.
 [[nodiscard]] inline unsigned usable_cpus() noexcept {
     cpu_set_t set;
     if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;

@@ -27,7 +27,7 @@ private:
     int fd_;
 };
 
-// What a thread needs to hash files, kept from one file to the next.
+// The hash and the buffer of a thread, kept from one file to the next.
 struct workspace {
     static constexpr std::size_t size = std::size_t{64} * 1024;
 
@@ -44,7 +44,7 @@ struct outcome {
 outcome read_and_hash(const char* path) {
     thread_local workspace space;
     outcome result;
-    // O_NONBLOCK matters only if the path has become a FIFO since it was found: opening one would wait for a writer.
+    // O_NONBLOCK matters only if the path has become a FIFO since the walk: without it, open() would wait for a writer.
     const descriptor file{::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     struct stat st{};
     if (file.get() < 0 || ::fstat(file.get(), &st) != 0) {

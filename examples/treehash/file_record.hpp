@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One file: the work item that hashes it, and what came of it.
+// One file: the work item that hashes it, and the result.
 #pragma once
 
 #include "sha256.hpp"
@@ -14,7 +14,7 @@
 
 namespace treehash {
 
-/// How far the job has come; read by the progress bar while it runs.
+/// The progress of the job; the progress bar reads it while the job runs.
 struct tally {
     std::atomic<std::uint64_t> files_found{0};
     std::atomic<std::uint64_t> files_done{0};
@@ -25,7 +25,7 @@ class file_record {
 public:
     file_record(std::string p, tally& t) : path(std::move(p)), tally_(t) {}
 
-    /// Reads and hashes the file, with plain blocking calls; run once, on whatever thread.
+    /// Reads and hashes the file, with plain blocking calls. Call it once, on any thread.
     void hash();
 
     const std::string path;
@@ -37,7 +37,7 @@ private:
     tally& tally_;
 
 public:
-    // Part of the record: a tree of any size is queued without one allocation for the queueing. Declared last, so that
+    // The item is part of the record, so queueing allocates nothing, however large the tree is. Declared last, so that
     // it is destroyed first.
     cmwq::work_member<&file_record::hash> item{*this};
 };

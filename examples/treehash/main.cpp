@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// treehash: SHA-256 of every file of a directory tree. One work item walks, one work item per file reads and hashes,
-// with plain blocking calls: when a read waits for the disk, the library runs another item on that CPU.
+// treehash: SHA-256 of every file of a directory tree. One work item walks the tree, and one work item per file reads
+// and hashes the file with plain blocking calls. When a read waits for the disk, the library runs another item on that
+// CPU.
 #include "cpus.hpp"
 #include "job.hpp"
 #include "options.hpp"
@@ -45,7 +46,7 @@ double seconds(const timeval& t) noexcept {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
 }
 
-/// Wall and CPU time of the process from its making to `stop`.
+/// Wall and CPU time of the process from the construction of this object to `stop`.
 class stopwatch {
 public:
     void stop(figures& f) const {
@@ -77,7 +78,7 @@ std::unique_ptr<pool> make_pool(const options& o) {
 }
 
 int run(const options& o) {
-    // Opened first: who hashes for an hour wants to know now that the result cannot be written.
+    // Opened first: the hashing may take an hour, so report at once if the result cannot be written.
     const file out = o.out.empty() ? file{stdout} : open_for_writing(o.out);
     const file json = o.json.empty() ? nullptr : open_for_writing(o.json);
     if (!out || (!o.json.empty() && !json)) return incomplete;

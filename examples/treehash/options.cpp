@@ -32,7 +32,7 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
                  "treehash"};
     std::string pool = "cmwq";
     app.add_option("PATH", o.paths, "directories and files to hash")->required();
-    app.add_option("--pool", pool, "who runs the work: cmwq, asio or serial")
+    app.add_option("--pool", pool, "pool that runs the work: cmwq, asio or serial")
         ->capture_default_str()
         ->check(CLI::IsMember(pool_names));
     auto* threads = app.add_option("--threads", o.threads, "threads of the asio pool (default: number of CPUs)")
@@ -40,8 +40,8 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
     auto* max_active = app.add_option("--max-active", o.max_active, "limit of active items per CPU of the cmwq queue")
                            ->check(CLI::Range(1u, 2048u));
     app.add_flag("--cold", o.cold, "drop the files from the page cache first");
-    app.add_option("--out", o.out, "write the manifest there (default: standard output)");
-    app.add_option("--json", o.json, "write the figures there, machine readable");
+    app.add_option("--out", o.out, "write the manifest to this file (default: standard output)");
+    app.add_option("--json", o.json, "write the figures to this file, as JSON");
 
     try {
         app.parse(argc, argv);

@@ -11,7 +11,7 @@ namespace treehash {
 
 dropped drop_from_page_cache(const std::vector<std::string>& paths) {
     dropped total;
-    // Pages that are not written yet cannot be dropped. Once per path instead of once per file, which would flush the
+    // Dirty pages cannot be dropped, so write them first: one syncfs() per path. An fsync() per file would flush the
     // disk's own cache each time.
     for (const std::string& path : paths) {
         const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

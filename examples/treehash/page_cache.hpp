@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Making reads go to the disk.
+// A function that drops files from the page cache, so that later reads go to the disk.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct dropped {
 };
 
 /// Drops the contents of every file below the paths from the page cache; names and inodes stay cached. Needs no
-/// privilege. What cannot be opened is left out: the job reports it.
+/// privilege. Files that cannot be opened are skipped; the job reports them.
 dropped drop_from_page_cache(const std::vector<std::string>& paths);
 
 } // namespace treehash

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The three ways to run the job.
+// The three pools that can run the job.
 #pragma once
 
 #include "job.hpp"
@@ -11,7 +11,7 @@
 
 namespace treehash {
 
-/// What only the pool knows.
+/// The figures that only the pool knows.
 struct pool_figures {
     unsigned peak_threads = 1;
     std::uint64_t blocks_by_guard = 0;
@@ -22,7 +22,7 @@ struct pool_figures {
 class pool {
 public:
     virtual ~pool() = default;
-    /// Returns when everything is walked and hashed. The pool must outlive the job.
+    /// Returns when everything has been walked and hashed. The pool must outlive the job.
     virtual void run(job& j) = 0;
     [[nodiscard]] virtual pool_figures figures() const = 0;
 };

@@ -34,7 +34,7 @@ void draw_until_stopped(const std::stop_token& stop, const tally& t) {
     std::mutex mutex;
     std::condition_variable_any stopped;
     std::unique_lock lock{mutex};
-    // False means that the time is up and nobody asked for the end.
+    // wait_for() returns false if the period has passed and no end was requested.
     while (!stopped.wait_for(lock, stop, period, [&] { return stop.stop_requested(); }) && !stop.stop_requested()) {
         draw(t, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }

@@ -10,7 +10,8 @@
 
 namespace treehash {
 
-/// Draws a bar on standard error while it lives, if that is a terminal; else it does nothing. Leaves an empty line.
+/// Draws a bar on standard error for the lifetime of this object, if standard error is a terminal; otherwise does
+/// nothing. Leaves an empty line.
 class progress_bar {
 public:
     explicit progress_bar(const tally& t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What comes out: the manifest and the figures.
+// The output: the manifest and the figures.
 #pragma once
 
 #include "file_record.hpp"
@@ -28,17 +28,17 @@ struct figures {
     [[nodiscard]] double megabytes_per_second() const noexcept {
         return wall_seconds > 0 ? static_cast<double>(bytes) / 1e6 / wall_seconds : 0;
     }
-    /// 0 … 1: the share of all CPU time there was.
+    /// 0 … 1: the used share of the available CPU time.
     [[nodiscard]] double cpu_utilisation() const noexcept {
         return wall_seconds > 0 ? cpu_seconds / (wall_seconds * cpus) : 0;
     }
 };
 
-/// One line as sha256sum writes it, with the line end: names with a backslash, newline or carriage return are escaped
-/// and the line then begins with a backslash.
+/// One line in the format of sha256sum, with the line end. If the name has a backslash, newline or carriage return,
+/// these are escaped, and the line begins with a backslash.
 [[nodiscard]] std::string manifest_line(const sha256_digest& digest, const std::string& path);
 
-/// False if it could not be written; errno says why.
+/// False if the manifest could not be written; errno has the reason.
 [[nodiscard]] bool write_manifest(std::FILE* to, const std::vector<const file_record*>& files);
 [[nodiscard]] bool write_json(std::FILE* to, const figures& f);
 void print_figures(std::FILE* to, const figures& f);

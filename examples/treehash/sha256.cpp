@@ -13,7 +13,7 @@ void require(bool ok) {
     if (!ok) throw std::runtime_error("OpenSSL offers no SHA-256");
 }
 
-// Looked up once: to look it up for every file takes longer than to hash a small one, and takes a lock.
+// Looked up once: a lookup takes longer than hashing a small file, and takes a lock.
 const EVP_MD* algorithm() {
     struct free_md {
         void operator()(EVP_MD* m) const noexcept { EVP_MD_free(m); }

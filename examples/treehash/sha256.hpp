@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SHA-256, by OpenSSL.
+// SHA-256, computed by OpenSSL.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace treehash {
 
 using sha256_digest = std::array<unsigned char, 32>;
 
-/// One hash at a time, any number after each other: the context is made once.
+/// Computes any number of hashes, one after the other, with one OpenSSL context.
 class sha256 {
 public:
     sha256();

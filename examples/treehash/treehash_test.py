@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""treehash against sha256sum, on a made-up tree with odd names; its exit codes; all pools alike."""
+"""Compares treehash with sha256sum, on a generated tree with odd names; checks its exit codes, with each pool."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ODD_NAMES = (
     b"plain", b"with space", b" leading", b"trailing ", b"back\\slash", b"new\nline", b"carriage\rreturn",
     b"\\\n\r all of them", b"*star", b"-dash", b"--help", b"'quote\"", b"not utf-8 \xff\xfe", "ü-ñ-漢".encode(), b"~", b"a" * 255,
 )
-# Around the sizes of the hash's block and of the read buffer.
+# Sizes near the block size of the hash and near the size of the read buffer.
 SIZES = (0, 1, 55, 56, 63, 64, 65, 4096, 65535, 65536, 65537, 200_000)
 NOBODY = 65534
 
@@ -39,7 +39,7 @@ def make_tree(root):
     many.mkdir()
     for i in range(500):
         (many / f"{i}").write_text(f"file {i}\n" * (i % 50))
-    # None of these is hashed.
+    # treehash hashes none of these.
     os.mkfifo(root / "fifo")
     os.symlink("plain", root / "link to a file")
     os.symlink("deep", root / "link to a directory")
@@ -52,7 +52,7 @@ def run(*arguments, **more):
 
 
 def reference(root):
-    """What sha256sum says of every regular file, sorted by the bytes of the name."""
+    """The output of sha256sum for every regular file, sorted by the bytes of the name."""
     names = sorted(
         os.path.join(directory, name)
         for directory, _, files in os.walk(os.fsencode(root))
@@ -114,7 +114,7 @@ class treehash_test(unittest.TestCase):
 
     def test_what_cannot_be_read_is_reported_and_the_rest_is_done(self):
         expected = reference(self.root)
-        # Regular by its mode, opens, and fails to read: even for root.
+        # /proc/self/mem is a regular file by its mode and can be opened, but a read fails, even for root.
         paths = [str(self.root), "/proc/self/mem", str(self.base / "missing"), str(self.root / "fifo")]
         for pool in self.each_pool():
             result = run(*pool, *paths)
@@ -134,9 +134,9 @@ class treehash_test(unittest.TestCase):
         self.addCleanup((self.root / "closed").chmod, 0o700)
         as_somebody = {}
         program = TREEHASH
-        if os.geteuid() == 0:  # whom nothing is denied
+        if os.geteuid() == 0:  # root is denied nothing: run as another user
             self.base.chmod(0o755)
-            program = shutil.copy(TREEHASH, self.base)  # the build folder may be closed to others
+            program = shutil.copy(TREEHASH, self.base)  # other users may have no access to the build folder
             as_somebody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         (self.root / "closed").chmod(0o700)
         expected = b"".join(l for l in reference(self.root).splitlines(True) if b"/secret" not in l and b"/closed/" not in l)
@@ -184,10 +184,10 @@ class treehash_test(unittest.TestCase):
             for name in (b"files", b"bytes", b"MB/s", b"CPU utilisation", b"peak threads",
                          b"guard", b"sentinel", b"monitor"):
                 self.assertRegex(result.stderr, re.escape(name))
-            self.assertNotIn(b"\x1b", result.stderr)  # no bar where there is no terminal
+            self.assertNotIn(b"\x1b", result.stderr)  # without a terminal there is no bar
 
     def test_a_bar_on_a_terminal(self):
-        # Large enough to be drawn at least once; and the manifest must not notice.
+        # Large enough that the bar is drawn at least once. The bar must not change the manifest.
         with open(self.root / "large", "wb") as f:
             f.truncate(200_000_000)
         for pool in self.each_pool():
@@ -201,7 +201,7 @@ class treehash_test(unittest.TestCase):
                 try:
                     while chunk := reader.read(4096):
                         shown += chunk
-                except OSError:  # how Linux says that the other end is closed
+                except OSError:  # on Linux this means that the other end is closed
                     pass
             self.assertEqual(process.returncode, 0)
             self.assertEqual(manifest, reference(self.root))

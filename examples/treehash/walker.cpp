@@ -28,7 +28,7 @@ std::string join(const std::string& dir, std::string_view name) {
     return path;
 }
 
-// "tree/" names the same files as "tree": one spelling, so that manifests are comparable.
+// "tree/" names the same files as "tree". Use one spelling, so that manifests are comparable.
 std::string without_trailing_slashes(std::string path) {
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     return path;
@@ -45,7 +45,7 @@ public:
         } else if (S_ISREG(st.st_mode)) {
             to_.file(given);
         } else if (S_ISDIR(st.st_mode)) {
-            // A stack instead of recursion: one open descriptor, however deep the tree is.
+            // A stack instead of recursion needs one open descriptor, however deep the tree is.
             directories_.push_back(without_trailing_slashes(given));
             while (!directories_.empty()) {
                 const std::string dir = std::move(directories_.back());
@@ -53,7 +53,7 @@ public:
                 list(dir);
             }
         } else {
-            // Left out silently inside a tree; but this one was asked for by name.
+            // Such a file is skipped silently inside a tree, but the user has named this one.
             to_.failed({given, EINVAL});
         }
     }
@@ -77,7 +77,7 @@ private:
 
     void found(DIR& dir, const dirent& entry, const std::string& parent) {
         unsigned char type = entry.d_type;
-        if (type == DT_UNKNOWN) { // some file systems do not say
+        if (type == DT_UNKNOWN) { // some file systems do not report the type
             struct stat st{};
             if (::fstatat(::dirfd(&dir), entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
                 to_.failed({join(parent, entry.d_name), errno});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Finding the regular files of directory trees.
+// A function that finds the regular files of directory trees.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace treehash {
 
-/// Something that could not be read, and why (an errno value).
+/// A file or directory that could not be read, and the reason (an errno value).
 struct failure {
     std::string path;
     int error = 0;

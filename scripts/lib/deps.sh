@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Installing what a script needs. Sourced by the scripts beside this folder:
+# Installs the packages that a script needs. The scripts in the parent folder source this file:
 #
 #   . "$(dirname "$0")/lib/deps.sh"
 #   need_packages g++ cmake ninja-build pkg-config
 #
-# need_packages takes Debian package names; "a|b" means that either will do. When nothing is
-# missing it only asks dpkg once. Where it cannot install (no apt-get, or neither root nor sudo)
-# it says what is missing and how to get it, and exits 2 before anything was changed.
+# need_packages takes Debian package names; "a|b" means that one of the two is enough. If nothing is missing, it only
+# asks dpkg once. If it cannot install packages (no apt-get, or neither root nor sudo), it prints the missing packages
+# and the commands that install them, and exits with 2 without any change to the system.
 
-# The package that holds the same thing elsewhere; prints nothing when there is no separate one.
+# Prints the name of the corresponding package of another distribution; the Debian name if this list has no other.
 _deps_translate() { # <dnf|pacman> <debian package>
     case "$1:$2" in
         dnf:g++) echo gcc-c++ ;;
@@ -49,7 +49,7 @@ _deps_list() { # <dnf|pacman> <debian package>...
     for package in "$@"; do _deps_translate "$manager" "$package"; done | sort -u | tr '\n' ' '
 }
 
-# Says what is missing and how to install it, and ends the script with 2.
+# Prints the missing packages and the commands that install them, and ends the script with 2.
 _deps_refuse() { # <reason> <debian package>...
     local reason=$1
     shift
@@ -62,7 +62,7 @@ _deps_refuse() { # <reason> <debian package>...
     exit 2
 }
 
-# Away from Debian there is no dpkg to ask: look for what the package is there to provide.
+# Other systems have no dpkg: look for the command or header that the package provides.
 _deps_present_elsewhere() { # <debian package>
     local header=
     case $1 in
@@ -80,7 +80,7 @@ _deps_present_elsewhere() { # <debian package>
         libssl-dev) header=openssl/evp.h ;;
         libcli11-dev) header=CLI ;;
         libhwloc-dev) header=hwloc.h ;;
-        *) command -v "$1" >/dev/null; return ;; # no kernel image either: whoever wants one has looked for it
+        *) command -v "$1" >/dev/null; return ;; # a kernel image counts as missing: its caller has found no kernel
     esac
     [ -e "/usr/include/$header" ] || [ -e "/usr/local/include/$header" ]
 }
@@ -97,8 +97,8 @@ need_packages() {
     fi
 
     wanted=("${@//|/$'\n'}")
-    # One question for all packages: dpkg-query fails when it does not know one of them, which is
-    # no error here (hence the `|| true`), and a package that was removed with its configuration kept is not installed.
+    # One query for all packages. dpkg-query fails if it does not know one of them, which is no error here (hence the
+    # `|| true`). A removed package whose configuration was kept does not count as installed.
     # shellcheck disable=SC2016,SC2086
     present=$(dpkg-query -W -f '${binary:Package} ${Status}\n' $(printf '%s\n' "${wanted[@]}") 2>/dev/null |
         sed -n 's/^\([^ :]*\)[^ ]* install ok installed$/\1/p' || true)
@@ -113,15 +113,14 @@ need_packages() {
 
     local as_root=()
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || _deps_refuse "this is neither root nor is there sudo" "${missing[@]}"
+        command -v sudo >/dev/null || _deps_refuse "you are not root, and there is no sudo" "${missing[@]}"
         as_root=(sudo)
     fi
     command -v apt-get >/dev/null || _deps_refuse "there is no apt-get to install them with" "${missing[@]}"
 
     echo "installing: ${missing[*]}"
-    # Quiet when it works; a bare image has no package lists, so a first failure is answered by
-    # fetching them.
-    # A machine that has just started may be busy with upgrades of its own, which hold the lock.
+    # The first attempt prints nothing. A bare image has no package lists, so after a failure fetch them and try again.
+    # On a machine that has just started, automatic upgrades may hold the lock: wait for it.
     local patient=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
     local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${patient[@]}" install -y -qq
         --no-install-recommends)

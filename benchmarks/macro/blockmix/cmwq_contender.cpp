@@ -9,7 +9,7 @@ namespace blockmix {
 
 namespace {
 
-/// Bound: the items are dealt out to the CPUs. Elastic: they are just queued.
+/// Bound: each item has a fixed CPU, assigned in turn. Elastic: the items are queued without a CPU.
 template <class Policy>
 class cmwq_running final : public running {
 public:
@@ -24,7 +24,7 @@ public:
         items_.begin();
     }
 
-    // A queue may refuse to be destroyed by one of its own items; nobody does that here.
+    // The destructor of a queue ends the program if an item of the queue runs it; no item does that here.
     ~cmwq_running() noexcept override = default;
 
     void finish() override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Items that compute, block and compute again, always the same number of them outstanding.
+// Items that compute, block and compute again. The number of outstanding items is constant.
 #pragma once
 
 #include "support/burn.hpp"
@@ -22,7 +22,7 @@ struct load {
     std::chrono::nanoseconds sleep;
     unsigned outstanding;
     unsigned blocked_percent; ///< this share of the items sleeps, the others only compute
-    bool external;            ///< one thread outside of the pool hands in every item; else each item the next one
+    bool external;            ///< true: one thread outside the pool queues every item; false: each item queues the next
     bench::cpu_burner burner;
 
     void compute() const noexcept { burner(burn); }
@@ -32,13 +32,13 @@ struct load {
         ::nanosleep(&t, nullptr);
     }
 
-    /// Spreads the blocking items evenly over all that were ever started.
+    /// Whether the item with this ticket blocks. The blocking items are spread evenly over all tickets.
     [[nodiscard]] bool blocks(std::uint32_t ticket) const noexcept {
         return (ticket * 2654435761u >> 8) % 100 < blocked_percent;
     }
 };
 
-/// What the items of one run share.
+/// The state that the items of one run share.
 struct progress {
     alignas(64) std::atomic<std::uint64_t> done{0};
     alignas(64) std::atomic<bool> stop{false};
@@ -46,7 +46,7 @@ struct progress {
 
 class submitter;
 
-/// The items of one run, whatever pool runs them: `start(i)` makes it call `run(i)` once, sometime.
+/// The items of one run, independent of the pool. `start(i)` makes the pool call `run(i)` once, at some later time.
 class items {
 public:
     items(const load& l, progress& p, std::function<void(unsigned)> start);
@@ -54,9 +54,9 @@ public:
     items(const items&) = delete;
     items& operator=(const items&) = delete;
 
-    /// Starts all of them. When the pool is ready.
+    /// Starts all items. Call it when the pool is ready.
     void begin();
-    /// The body of an item. `Block` is how the pool wants to be told, if at all.
+    /// The body of an item. `around` calls the function that blocks, and may announce the block to the pool.
     template <class Block>
     void run(unsigned i, Block&& around) {
         const std::uint32_t ticket = tickets_.fetch_add(1, std::memory_order_relaxed);
@@ -66,7 +66,7 @@ public:
         progress_.done.fetch_add(1, std::memory_order_relaxed);
         if (!progress_.stop.load(std::memory_order_relaxed)) again(i);
     }
-    /// After `progress::stop`: from the return on nobody calls `start` but items that still run.
+    /// Call it after `progress::stop` was set. After the return, only items that still run call `start`.
     void end();
 
 private:
@@ -83,7 +83,7 @@ private:
 class running {
 public:
     virtual ~running() = default;
-    /// Returns when no item runs any more; `progress::stop` was set before.
+    /// Waits until no item runs. Call it after `progress::stop` was set.
     virtual void finish() = 0;
     [[nodiscard]] virtual unsigned peak_threads() const = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace blockmix {
 
-/// The thread outside of the pool: hands in whatever has ended, again.
+/// The thread outside the pool: it starts each item again that has ended.
 class submitter {
 public:
     explicit submitter(const std::function<void(unsigned)>& start) : thread_([this, &start] { work(start); }) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Throughput of a pool whose items block: compute, sleep, compute, and again. All contenders take turns in one run, so
-// that what changes on the machine meanwhile changes for all of them.
+// that a change on the machine during the run affects all of them.
 #include "contender.hpp"
 
 #include "support/cpus.hpp"
@@ -131,16 +131,15 @@ int run(const settings& s, unsigned blocked, const std::vector<contender>& conte
     std::vector<samples> results(contenders.size());
     for (unsigned r = 0; r < s.repetitions; ++r) {
         for (std::size_t i = 0; i < contenders.size(); ++i) {
-            // Each repetition begins with another contender: nobody always follows the same one.
+            // Each repetition begins with another contender.
             const std::size_t turn = (i + r) % contenders.size();
             measure(contenders[turn], l, s, cpus, results[turn]);
         }
     }
-    std::printf(
-        "\n%g us CPU, %g us sleep in %u %% of the items, %g us CPU; %u outstanding on %zu CPUs, handed in by %s; "
-        "%u interleaved repetitions of %g s after %g s",
-        s.burn_us, s.sleep_us, blocked, s.burn_us, s.outstanding, cpus, s.external ? "one thread outside" : "the items",
-        s.repetitions, s.seconds, s.warmup);
+    std::printf("\n%g us CPU, %g us sleep in %u %% of the items, %g us CPU; %u outstanding on %zu CPUs, queued by %s; "
+                "%u interleaved repetitions of %g s after %g s",
+                s.burn_us, s.sleep_us, blocked, s.burn_us, s.outstanding, cpus,
+                s.external ? "one other thread" : "the items", s.repetitions, s.seconds, s.warmup);
     if (s.hogs != 0) std::printf("; beside %u other processes that compute", s.hogs);
     std::printf("\n\n");
     print_table(contenders, results);
@@ -167,26 +166,26 @@ int main(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     app.add_option("--seconds", s.seconds, "measured time of each")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--warmup", s.warmup, "time before it is measured")->capture_default_str();
+    app.add_option("--warmup", s.warmup, "time before each measurement")->capture_default_str();
     app.add_option("--burn-us", s.burn_us, "CPU time before and after the sleep")->capture_default_str();
-    app.add_option("--sleep-us", s.sleep_us, "the sleep")->capture_default_str()->check(CLI::Range(0.0, 999'999.0));
+    app.add_option("--sleep-us", s.sleep_us, "sleep time")->capture_default_str()->check(CLI::Range(0.0, 999'999.0));
     app.add_option("--outstanding", s.outstanding, "items outstanding")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
-    app.add_option("--blocked", s.blocked, "percentage of the items that sleep; several: one table each")
+    app.add_option("--blocked", s.blocked, "percentage of the items that sleep; each value makes a table")
         ->capture_default_str()
         ->check(CLI::Range(0u, 100u));
-    app.add_flag("--external", s.external, "one thread outside of the pool hands in every item");
+    app.add_flag("--external", s.external, "one thread outside the pool queues every item");
     app.add_option("--hogs", s.hogs, "other processes that compute meanwhile")->capture_default_str();
     app.add_option("--only", s.only, "only this contender (may be repeated)")->check(CLI::IsMember(names));
-    app.add_option("--json", s.json, "write all samples there");
+    app.add_option("--json", s.json, "write all samples to this file");
     CLI11_PARSE(app, argc, argv);
 
     if (!s.only.empty()) {
         std::erase_if(all, [&](const contender& c) { return std::ranges::find(s.only, c.name) == s.only.end(); });
     }
     if (!s.json.empty() && s.blocked.size() != 1) {
-        std::fprintf(stderr, "--json writes one table: give one --blocked\n");
+        std::fprintf(stderr, "--json writes one table: give exactly one value to --blocked\n");
         return 2;
     }
     const bench::hogs others(s.hogs);

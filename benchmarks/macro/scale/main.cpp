@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Many at once: items that are blocked, items that wait, queues. How long it takes to get there, what one of them costs
-// in memory, and whether all of it is given back: threads soon after they have nothing to do, memory to the system.
+// Many blocked items, many pending items, and many queues at once. Measures the time to make them, the memory of each,
+// and whether everything is given back: idle threads end soon, and the memory returns to the system.
 #include "measurement.hpp"
 #include "peers.hpp"
 #include "thread_limits.hpp"
@@ -24,9 +24,9 @@ namespace scale { namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned ceiling = 2048; // of max_active
+constexpr unsigned ceiling = 2048; // the largest max_active
 
-/// How many pools of that runtime there are: a line each of its dump.
+/// Returns a function that counts the pools of the runtime: each has one line in the dump.
 auto pools(cmwq::runtime& rt) {
     return [&rt] {
         const std::string text = rt.dump();
@@ -36,7 +36,7 @@ auto pools(cmwq::runtime& rt) {
     };
 }
 
-// --- items that are blocked -------------------------------------------------------------------------------------------
+// --- Blocked items ---------------------------------------------------------------------------------------------------
 
 bool blocked_once(const settings& s, cmwq::runtime& rt, const char* what, unsigned kept) {
     measurement m(s, pools(rt), what, s.blocked);
@@ -59,11 +59,11 @@ bool blocked_once(const settings& s, cmwq::runtime& rt, const char* what, unsign
         m.at_peak();
         leave.release(s.blocked);
         if (!all) {
-            std::printf("only %u of %u items have started: the system gives no more threads\n", entered.load(),
+            std::printf("only %u of %u items have started: the system creates no more threads\n", entered.load(),
                         s.blocked);
             return false;
         }
-    } // the queues drain
+    } // the destructors drain the queues
     return m.at_end(kept);
 }
 
@@ -72,15 +72,15 @@ bool blocked(const settings& s, cmwq::runtime& rt) {
         std::printf("%u blocked items need as many threads, and %s: left out\n", s.blocked, reason.c_str());
         return true;
     }
-    // The records of workers are kept for the next time, and the allocator keeps what lies between them.
+    // The runtime keeps the records of workers for later workers, and the allocator keeps the memory between them.
     constexpr unsigned kept = 2048;
     const bool fine = blocked_once(s, rt, "items blocked, unbound", kept);
     return blocked_once(s, rt, "items blocked, once more", 0) && fine;
 }
 
-// --- items that wait --------------------------------------------------------------------------------------------------
+// --- Pending items ---------------------------------------------------------------------------------------------------
 
-/// Holds up a queue with a limit of one.
+/// Blocks a queue with max_active 1, so that all later items stay pending.
 class plug {
 public:
     explicit plug(cmwq::workqueue_base& q) {
@@ -130,7 +130,7 @@ bool pending(const settings& s, cmwq::runtime& rt) {
     return fine;
 }
 
-// --- queues -----------------------------------------------------------------------------------------------------------
+// --- Queues ----------------------------------------------------------------------------------------------------------
 
 template <class P>
 bool queues_of(const settings& s, cmwq::runtime& rt) {
@@ -158,7 +158,7 @@ bool queues(const settings& s, cmwq::runtime& rt) {
     return fine;
 }
 
-/// Every pool has its threads, those for bottom halves included, and the first pages of everything are there.
+/// Makes every pool create its threads, also those for bottom halves, and allocates the first pages of all structures.
 void warm_up(cmwq::runtime& rt, cmwq::workqueue<cmwq::unbound>& keeps_pool) {
     cmwq::workqueue<> q{rt, "warm-up"};
     for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
@@ -190,13 +190,13 @@ int run(const settings& s) {
 
 int main(int argc, char** argv) {
     scale::settings s;
-    CLI::App app{"Many items and queues at once: time, memory, threads, and what is left afterwards."};
+    CLI::App app{"Many items and queues at once: time, memory, threads, and the memory that is not given back."};
     app.add_option("--blocked", s.blocked, "items that are blocked at once")->capture_default_str();
-    app.add_option("--pending", s.pending, "items that wait in one queue")->capture_default_str();
+    app.add_option("--pending", s.pending, "items that are pending in one queue")->capture_default_str();
     app.add_option("--queues", s.queues, "queues of each policy")->capture_default_str();
-    app.add_option("--patience", s.patience_seconds, "seconds until something counts as stuck")->capture_default_str();
-    app.add_option("--spare", s.spare_mib, "MiB that may stay behind")->capture_default_str();
-    app.add_flag("!--no-peers", s.peers, "not Boost.Asio and oneTBB");
+    app.add_option("--patience", s.patience_seconds, "seconds after which a wait fails")->capture_default_str();
+    app.add_option("--spare", s.spare_mib, "MiB that may remain in use")->capture_default_str();
+    app.add_flag("!--no-peers", s.peers, "do not measure Boost.Asio and oneTBB");
     CLI11_PARSE(app, argc, argv);
     return scale::run(s);
 }

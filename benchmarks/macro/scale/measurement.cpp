@@ -38,7 +38,7 @@ bool measurement::at_end(unsigned kept) {
         std::printf("  threads: %u before, %u after; pools: %u before, %u after\n", threads_before_, threads,
                     pools_before_, pools());
     const bool memory_back = mib(left) <= settings_.spare_mib + mib(std::int64_t{kept} * n_);
-    if (!memory_back) std::printf("  memory stays behind\n");
+    if (!memory_back) std::printf("  too much memory remains in use\n");
     std::fflush(stdout);
     return ended && memory_back;
 }

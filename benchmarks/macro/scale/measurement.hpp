@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What one row of the table is made of.
+// The measurement of one row of the table.
 #pragma once
 
 #include "support/memory.hpp"
@@ -17,7 +17,7 @@ struct settings {
     unsigned pending = 1'000'000;
     unsigned queues = 10'000;
     double patience_seconds = 60;
-    double spare_mib = 8; ///< what may stay behind
+    double spare_mib = 8; ///< memory that may remain in use at the end
     bool peers = true;
 };
 
@@ -36,15 +36,15 @@ bool wait_for(double seconds, const auto& holds) {
     return true;
 }
 
-/// One row: from a baseline to a peak and back.
+/// One row of the table: from a baseline to a peak and back.
 class measurement {
 public:
-    /// `pools` counts the thread pools; without it there are none to count.
+    /// `pools` counts the thread pools; if it is empty, no pools are counted.
     measurement(const settings& s, std::function<unsigned()> pools, std::string what, unsigned n);
 
     void at_peak();
-    /// Everything is done, and all queues and items are gone. False: something stays behind; `kept`: beside so many bytes
-    /// of each.
+    /// Call it when everything is done, and all queues and items have been destroyed. False: threads, pools or memory
+    /// remain. `kept`: bytes for each of the `n` things that may remain.
     bool at_end(unsigned kept = 0);
 
     static void print_head();

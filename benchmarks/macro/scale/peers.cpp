@@ -17,7 +17,8 @@ namespace scale {
 
 namespace {
 
-/// `submit` hands a closure to one thread of the peer's, where the first one holds up all that follow.
+/// `submit` passes a closure to a single thread of the other library. The first closure blocks, so that all later ones
+/// wait.
 template <class Submit>
 void pending_closures(const settings& s, const char* what, Submit submit) {
     measurement m(s, {}, what, s.pending);
@@ -58,7 +59,7 @@ void measure_peers(const settings& s) {
     tbb::task_arena arena{1, 0}; // one worker, no slot for this thread
     std::binary_semaphore started{0};
     arena.enqueue([&] { started.release(); });
-    started.acquire(); // its threads stay from here on
+    started.acquire(); // the arena's threads exist now and do not end
     pending_closures(s, "closures pending, oneTBB", [&](auto f) { arena.enqueue(f); });
 #endif
 }

@@ -5,7 +5,8 @@
 
 namespace scale {
 
-/// The same with others, as far as they have it: for comparison, so whatever they keep is no failure.
+/// Makes the same measurements with other libraries, as far as these have the features. Only for comparison: it is no
+/// failure if they do not give back threads or memory.
 void measure_peers(const settings& s);
 
 } // namespace scale

@@ -10,7 +10,7 @@ namespace scale {
 
 namespace {
 
-/// The number in that file; 0 if there is none, or it is "max".
+/// The number in the file; 0 if there is no such file, or if it contains "max".
 std::uint64_t number_in(const std::string& file) {
     std::uint64_t n = 0;
     std::ifstream(file) >> n;
@@ -31,7 +31,7 @@ std::string pids_group() {
 } // namespace
 
 std::string reason_against(unsigned threads) {
-    const std::uint64_t wanted = threads + 200; // and what else runs here
+    const std::uint64_t wanted = threads + 200; // 200: for other threads on this machine
     const auto too_low = [&](const std::string& what, std::uint64_t limit) {
         return limit != 0 && limit < wanted ? what + " is " + std::to_string(limit) : std::string();
     };
@@ -43,7 +43,7 @@ std::string reason_against(unsigned threads) {
           too_low("/proc/sys/kernel/pid_max", number_in("/proc/sys/kernel/pid_max")),
           too_low("/proc/sys/kernel/threads-max", number_in("/proc/sys/kernel/threads-max")),
           too_low(group, number_in(group)),
-          // A stack and its guard page each.
+          // Two mappings for each thread: the stack and its guard page.
           too_low("/proc/sys/vm/max_map_count / 2", number_in("/proc/sys/vm/max_map_count") / 2)}) {
         if (!reason.empty()) return reason;
     }

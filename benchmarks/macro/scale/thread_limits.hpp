@@ -5,7 +5,7 @@
 
 namespace scale {
 
-/// Why this machine is not going to let the process have so many threads; empty: nothing speaks against it.
+/// The limit of this machine that does not permit so many threads; empty if there is none.
 [[nodiscard]] std::string reason_against(unsigned threads);
 
 } // namespace scale

@@ -19,7 +19,7 @@ namespace starve {
 
 namespace {
 
-// In memory that both processes see: what was done stays known when the child is killed.
+// In memory that both processes share: the parent can read the results after the child was killed.
 struct shared_page {
     std::atomic<unsigned> completed{0};
     double milliseconds = 0;

@@ -8,11 +8,11 @@ namespace starve {
 
 struct asio_outcome {
     unsigned completed = 0;
-    std::optional<double> milliseconds; // none: it had to be stopped
+    std::optional<double> milliseconds; // empty: the child was killed
 };
 
-/// The same load on Boost.Asio's pool, in a process of its own that is killed when `limit` is over. To be called before
-/// this process has threads.
+/// Runs the same load on Boost.Asio's pool, in a child process that is killed after `limit`. Call it before this
+/// process creates threads.
 [[nodiscard]] asio_outcome run_asio(unsigned items, unsigned threads, std::chrono::duration<double> limit);
 
 } // namespace starve

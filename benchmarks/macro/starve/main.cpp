@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Items that wait for items queued behind them: each of K items queues a child on the same queue and blocks on a plain
-// semaphore until it ran. A pool with a fixed number of threads stands still for ever. On a bound queue all of them are
-// on one CPU.
+// semaphore until the child has run. A pool with a fixed number of at most K threads stalls for ever. On a bound queue
+// all of them are on one CPU.
 #include "asio_side.hpp"
 
 #include "support/statistics.hpp"
@@ -38,7 +38,7 @@ struct settings {
     double asio_seconds = 5;
 };
 
-/// K parents and their children on one CPU of a queue; for queues that are not bound that is a hint.
+/// K parents and their children on one CPU of a queue. If the queue is not bound, the CPU is only a hint.
 class crowd {
 public:
     crowd(cmwq::workqueue_base& queue, unsigned cpu, unsigned items) : queue_(queue), cpu_(cpu), items_(items) {
@@ -93,7 +93,7 @@ void print_row(const char* who, unsigned items, unsigned completed, const std::v
     std::fflush(stdout);
 }
 
-/// A fresh runtime for each repetition: the threads have to be made, too.
+/// Uses a new runtime for each repetition, so that the time includes the creation of the threads.
 template <class Policy>
 bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions,
                     unsigned max_active = Policy::default_max_active) {
@@ -108,7 +108,7 @@ bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions,
         c.queue_all();
         if (!c.wait_for_all(s.patience_seconds)) {
             print_row(who.c_str(), items, c.completed(), {}, runtime.stats().peak_threads, "STUCK");
-            // Nothing that waits for these items could ever return.
+            // No return: the destructors would wait for these items for ever.
             std::fflush(stdout);
             std::_Exit(1);
         }
@@ -130,7 +130,7 @@ bool run_all(const settings& s) {
     return run_to_the_end<Policy>(s, s.stuck, 1, s.raised_to) && good;
 }
 
-/// More items than may be active: they stand still until the limit is raised.
+/// Queues more items than may be active: none completes until the limit is raised.
 bool run_past_the_limit(const settings& s) {
     if (std::ranges::find(s.policies, cmwq::bound::name) == s.policies.end()) return true;
     cmwq::runtime runtime;
@@ -140,11 +140,11 @@ bool run_past_the_limit(const settings& s) {
     const bool all_done = c.wait_for_all(s.still_seconds);
     const bool moved = all_done || c.completed() != 0;
     char note[80];
-    std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "rightly stands still",
+    std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "stalls as expected",
                   s.still_seconds, queue.max_active());
     print_row("bound", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
 
-    if (all_done) return false; // there was nothing to free
+    if (all_done) return false; // no item is blocked any more
 
     const auto begin = clock::now();
     queue.set_max_active(s.raised_to);
@@ -185,18 +185,18 @@ int run(const settings& s) {
 int main(int argc, char** argv) {
     starve::settings s;
     CLI::App app{"Items that wait for items queued behind them. Ends with 0 if all of them completed.", "starve"};
-    app.add_option("--few", s.few, "items of the repeated run")->capture_default_str();
-    app.add_option("--repetitions", s.repetitions, "of the run with few items")->capture_default_str();
-    app.add_option("--many", s.many, "items of the runs that are made once")->capture_default_str();
-    app.add_option("--policy", s.policies, "which queues")
+    app.add_option("--few", s.few, "number of items of the repeated run")->capture_default_str();
+    app.add_option("--repetitions", s.repetitions, "repetitions of the run with few items")->capture_default_str();
+    app.add_option("--many", s.many, "number of items of each run that is made once")->capture_default_str();
+    app.add_option("--policy", s.policies, "policies of the queues")
         ->check(CLI::IsMember({"bound", "elastic", "unbound"}))
         ->capture_default_str();
-    app.add_option("--stuck", s.stuck, "items of the run past max_active")->capture_default_str();
-    app.add_option("--raised-to", s.raised_to, "what its limit is raised to")->capture_default_str();
-    app.add_option("--still-seconds", s.still_seconds, "how long it is watched standing still")->capture_default_str();
+    app.add_option("--stuck", s.stuck, "number of items of the run beyond max_active")->capture_default_str();
+    app.add_option("--raised-to", s.raised_to, "max_active after it has been raised")->capture_default_str();
+    app.add_option("--still-seconds", s.still_seconds, "seconds in which no item may complete")->capture_default_str();
     app.add_option("--patience", s.patience_seconds, "seconds until a run counts as stuck")->capture_default_str();
-    app.add_option("--asio-threads", s.asio_threads, "of Boost.Asio's pool")->capture_default_str();
-    app.add_option("--asio-seconds", s.asio_seconds, "after which it is stopped")->capture_default_str();
+    app.add_option("--asio-threads", s.asio_threads, "threads of Boost.Asio's pool")->capture_default_str();
+    app.add_option("--asio-seconds", s.asio_seconds, "seconds until Boost.Asio is stopped")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     return starve::run(s);
 }
