@@ -101,6 +101,20 @@ bool before(const std::string& text, char first, char second) { return text.find
 
 } // namespace
 
+TEST_CASE("bh: the counters of a runtime never show more completed items than started ones") {
+    CHECK(model::explore(search("bh-counters", 3, 2), [] {
+        bh_machine m;
+        item a{[] {}}, b{[] {}};
+        auto t = model::spawn([&] {
+            m.q.queue(a);
+            m.q.queue(b);
+        });
+        const cmwq::runtime_stats s = m.rt.stats();
+        model::require(s.items_completed <= s.items_started, "no item has completed before it has started");
+        t.join();
+    }));
+}
+
 TEST_CASE("bh: both items have run when their two producers on one context have returned") {
     CHECK(model::explore(search("bh-two-producers", 5, 3), [] {
         bh_machine m;

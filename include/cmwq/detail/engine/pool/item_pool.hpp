@@ -188,8 +188,11 @@ public:
     /// For the service thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
     /// of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(lock_);
-    /// The counters that this kind of pool keeps.
-    [[nodiscard]] virtual pool_stats stats() const noexcept;
+    /// The counters that this kind of pool keeps, all of one moment.
+    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        return stats_locked();
+    }
 
 protected:
     enum class kind : bool { threads, bottom_half };
@@ -198,6 +201,9 @@ protected:
 
     // --- what differs between the kinds of pool, off the path of an item ---------------------------------------------
 
+    [[nodiscard]] virtual pool_stats stats_locked() const noexcept CMWQ_REQUIRES(lock_) {
+        return {.started = nr_started_.load(relaxed), .completed = nr_completed_.load(relaxed)};
+    }
     /// The caller has put items on the worklist and does not run them: wakes a worker if one is needed.
     virtual void notify_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
     /// `let_go()` has made items active: makes sure that a thread runs them.

@@ -286,8 +286,4 @@ CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) const noe
     return {.started = pwq.nr_started, .completed = pwq.nr_completed};
 }
 
-CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
-    return {.started = nr_started_.load(relaxed), .completed = nr_completed_.load(relaxed)};
-}
-
 }}} // namespace cmwq::CMWQ_NS::detail

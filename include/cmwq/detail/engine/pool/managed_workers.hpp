@@ -73,12 +73,13 @@ public:
     monitor_findings look_after(std::int64_t passed) noexcept override CMWQ_EXCLUDES(lock_);
     void reset_learned_limit() noexcept override { limit_.store(width_.load(relaxed), relaxed); }
 
-    [[nodiscard]] pool_stats stats() const noexcept override;
     /// The learned limit of active workers.
     [[nodiscard]] int limit() const noexcept { return limit_.load(relaxed); }
 
 protected:
     managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what);
+
+    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
 
     // --- for the loop of a worker ------------------------------------------------------------------------------------
 

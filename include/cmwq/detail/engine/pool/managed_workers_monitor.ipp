@@ -36,8 +36,8 @@ CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) no
     return found;
 }
 
-CMWQ_INLINE pool_stats managed_workers::stats() const noexcept {
-    pool_stats s = rescuable_pool::stats();
+CMWQ_INLINE pool_stats managed_workers::stats_locked() const noexcept {
+    pool_stats s = rescuable_pool::stats_locked();
     s.by_guard = by_guard_.load(relaxed);
     s.by_sentinel = by_sentinel_.load(relaxed);
     s.by_monitor = by_monitor_.load(relaxed);

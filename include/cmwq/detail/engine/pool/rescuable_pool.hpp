@@ -48,14 +48,14 @@ public:
     /// Nothing has been pending for several ticks: forgets what was learned about the load.
     virtual void reset_learned_limit() noexcept = 0;
 
-    [[nodiscard]] pool_stats stats() const noexcept override {
-        pool_stats s = worker_set::stats();
+protected:
+    using worker_set::worker_set;
+
+    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_) {
+        pool_stats s = worker_set::stats_locked();
         s.rescued = nr_rescued_.load(relaxed);
         return s;
     }
-
-protected:
-    using worker_set::worker_set;
 
     /// Whether fewer workers run than the pool needs.
     [[nodiscard]] virtual bool lacks_running_workers() const noexcept = 0;

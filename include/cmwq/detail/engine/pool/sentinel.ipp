@@ -74,16 +74,20 @@ CMWQ_INLINE void sentinel::watch_cpu() noexcept {
         if (stop_.load(acquire) || !armed_.is_armed()) continue; // [STOP]
         armed_.answer();
         guard_cpu();
+        // In the idle class, the thread may get here long after the monitor has gone to sleep. Before that the monitor
+        // may have skipped it, because it had just entered the class and `lifted_` was still set.
+        if (!lifted_.load(relaxed) && may_leave_.load(relaxed)) env_.requests.arm_monitor();
     }
 }
 
 CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
     const long tid = tid_.load(acquire); // [TID-1]
-    if (tid == 0 || !may_leave_ || lifted_.load(relaxed)) return;
-    may_leave_ = detail::leave_idle_class(tid) == 0;
+    if (tid == 0 || !may_leave_.load(relaxed) || lifted_.load(relaxed)) return;
+    const bool left = detail::leave_idle_class(tid) == 0;
+    may_leave_.store(left, relaxed);
     // After the system call: whenever the sentinel is out of the idle class it will see this flag, and it enters the
     // class again if items are pending.
-    if (may_leave_) lifted_.store(true, relaxed);
+    if (left) lifted_.store(true, relaxed);
 }
 
 // Binds the thread again if its CPU has gone and come back. While the CPU is missing, the sentinel watches its pools

@@ -21,7 +21,6 @@ public:
     void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this -> lock_);
 
     void notify() noexcept override { this->wake_a_worker(); }
-    [[nodiscard]] pool_stats stats() const noexcept override CMWQ_EXCLUDES(this -> lock_);
 
 private:
     using item_pool::busy_;
@@ -31,6 +30,8 @@ private:
     using item_pool::worklist_;
     using worker_set::idle_;
     using worker_set::spec_;
+
+    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
 
     // Not noexcept: the next four functions run items.
     void serve(worker& self) override;

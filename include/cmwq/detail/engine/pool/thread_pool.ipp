@@ -23,9 +23,8 @@ void thread_pool<Workers>::configure(pool_spec spec, const Watching&... watching
 }
 
 template <class Workers>
-pool_stats thread_pool<Workers>::stats() const noexcept {
-    const scoped_lock g(lock_);
-    pool_stats s = Workers::stats();
+pool_stats thread_pool<Workers>::stats_locked() const noexcept {
+    pool_stats s = Workers::stats_locked();
     s.repatriated = nr_repatriated_;
     return s;
 }
