@@ -707,6 +707,7 @@ void expect_refusal(const attrs& a, int refused_error) {
 
 } // namespace
 
+// Hidden tests give up rights of their process: the tests below them run them in processes of their own.
 TEMPLATE_LIST_TEST_CASE("hidden: the process has no right to raise priorities", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
     expect_refusal<TestType>(attrs{}.nice(-20), EACCES);

@@ -253,6 +253,7 @@ TEST_CASE("process: if the variable CMWQ is invalid the first use throws and mak
     CHECK(o.exited_with(0));
 }
 
+// Hidden: it needs a process with the rights of another user, in which the next test runs it.
 TEST_CASE("hidden: with rights of another user", "[.]") {
     if (::getauxval(AT_SECURE) == 0) std::exit(3);
     static_cast<void>(runtime::global());

@@ -343,6 +343,7 @@ TEST_CASE("affinity: a runtime with given unbound CPUs keeps its thread and its 
     CHECK(keep_to("cmwq/u", some));
 }
 
+// Hidden: it needs a guest with the boot parameter isolcpus=, in which vm.isolated runs it.
 TEST_CASE("affinity: CPUs that were isolated at boot get bound items only", "[.][isolated]") {
     const cpuset isolated = cpuset::parse(vm::line_of("/sys/devices/system/cpu/isolated"));
     REQUIRE(isolated == cpuset{14, 15});

@@ -27,7 +27,7 @@ CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
-/// Whether the caller may queue an item for that CPU. First makes the copy of the library that has made the queue known.
+/// Whether the caller may queue an item for that CPU. Registers the queue's copy of the library before.
 CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
     check_copy(q);
     return admits(q, at_once) && q.env.cpus.has_cpu(cpu);

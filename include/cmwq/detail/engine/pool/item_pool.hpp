@@ -30,8 +30,8 @@ struct pool_stats {
 /// The items of a pool (inbox, worklist, waiters, colors) and the records of its workers.
 ///
 /// Thread safety: any thread may call the public members, unless a comment names the thread. A member marked
-/// CMWQ_EXCLUDES(lock_) takes the pool lock. Pool locks are never nested. A `deferred` collects what
-/// must be done after the lock is released.
+/// CMWQ_EXCLUDES(lock_) takes the pool lock. Pool locks are never nested. A `deferred` collects the
+/// actions that must follow the unlock.
 ///
 /// Letters as in worker.hpp; S here is the service thread, ST the manager thread.
 class item_pool {

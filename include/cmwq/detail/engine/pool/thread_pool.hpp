@@ -23,7 +23,6 @@ public:
     void notify() noexcept override { this->wake_a_worker(); }
 
 private:
-    using item_pool::busy_;
     using item_pool::drain_locked;
     using item_pool::env_;
     using item_pool::lock_;

@@ -57,10 +57,10 @@ public:
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
-    /// The threads of the runtime that run no items. They use only the CPUs that unbound items may use.
-    enum class helper : unsigned char { service, manager, diagnosis };
-    /// The service thread and the manager thread each call this when they begin. The diagnosis thread publishes its
-    /// number itself, and requests a check of the CPUs.
+    /// The threads of the runtime that run no items use only the CPUs that unbound items may use. The diagnosis thread
+    /// is not in this list: it publishes its number itself, and requests a check of the CPUs.
+    enum class helper : unsigned char { service, manager };
+    /// Each of these threads calls this when it begins.
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
     /// Binds the helpers to the unbound CPUs. The manager thread calls this when these may have changed, or when the
     /// diagnosis thread may have begun.
