@@ -103,6 +103,21 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     CHECK(ran);
 }
 
+TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the queue saturated but no pool stalled") {
+    event_log heard;
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
+    cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
+    gate<cmwq::ordered> waits;
+    waits.hold(q);
+    cmwq::work behind{[] {}};
+    q.queue(behind);
+    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
+    CHECK_THAT(heard.first(kind::saturated).message, Catch::Contains("\"one by one\""));
+    CHECK(heard.count(kind::stalled) == 0);
+    waits.open();
+    behind.flush();
+}
+
 TEST_CASE("watchdog: without a listener a stall is printed") {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);

@@ -4,7 +4,7 @@
 //
 // When these defects were put into the engine, these searches found them: no second look after a worker has put itself
 // on the idle list; a relaxed look at nr_running behind the push; a relaxed look at the inbox; no wake-up after the
-// push; a worker that stays counted when it goes idle.
+// push; a worker that stays counted when it goes idle; a relaxed store when the run of an item of an ordered queue ends.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -14,8 +14,9 @@ namespace {
 
 /// One item after the other: at the second push the worker is at any point between the first item's function and its
 /// sleep.
+template <class Machine = machine>
 void one_after_the_other(setup s) {
-    machine m(s);
+    Machine m(s);
     model::semaphore done{0};
     cmwq::work a{[&] { done.release(); }};
     cmwq::work b{[&] { done.release(); }};
@@ -28,8 +29,9 @@ void one_after_the_other(setup s) {
 }
 
 /// Two producers at once: each item may come when the worker is already on its way to sleep.
+template <class Machine = machine>
 void two_producers(setup s) {
-    machine m(s);
+    Machine m(s);
     model::checked<int> runs_a{0}, runs_b{0};
     model::semaphore done_a{0}, done_b{0};
     cmwq::work a{[&] {
@@ -79,6 +81,42 @@ TEST_CASE("idle: an item is queued while the worker goes idle after the previous
 TEST_CASE("idle: two producers queue items") {
     CHECK(model::explore(search("two-producers", 5), [] { two_producers({}); }));
     CHECK(model::explore(search("two-producers-sentinel", 3), [] { two_producers({.sentinel = true}); }));
+}
+
+// A producer that sees an item of the ordered queue run wakes no worker.
+TEST_CASE("idle: an item of an ordered queue comes while the previous one runs or ends") {
+    CHECK(
+        model::explore(search("ordered-one-after-the-other", 3, 3), [] { one_after_the_other<ordered_machine>({}); }));
+    CHECK(model::explore(search("ordered-two-producers", 3), [] { two_producers<ordered_machine>({}); }));
+}
+
+TEST_CASE("idle: an item of an ordered queue comes while a worker goes from the previous one to another queue's item") {
+    CHECK(model::explore(search("ordered-before-a-stranger", 3, 3), [] {
+        ordered_machine m;
+        model::unsearched quiet;
+        quiet.begin();
+        cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // uses the same pool
+        quiet.end();
+        model::semaphore gate{0}, done{0};
+        cmwq::work first{[] {}};
+        cmwq::work second{[&] { gate.release(); }};
+        cmwq::work stranger{[&] {
+            gate.acquire();
+            done.release();
+        }};
+        auto t = model::spawn([&] {
+            m.q.queue(first);
+            m.q.queue(second);
+        });
+        other.queue(stranger);
+        done.acquire();
+        t.join();
+        model::require(m.waited() == 0, "no detector is needed");
+        first.flush();
+        second.flush();
+        stranger.flush();
+        quiet.begin();
+    }));
 }
 
 TEST_CASE("idle: a pool gets its first two items and then ends") {

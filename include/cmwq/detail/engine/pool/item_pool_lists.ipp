@@ -202,6 +202,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
             self.waiters = &iw;
         });
     }
+    if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
@@ -230,6 +231,10 @@ CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
         iw->happened(d);
     }
     end_active_locked(pwq, d);
+    // [NEXT-1] All four are seq_cst: the flag, then the inbox here; the inbox, then the flag in the producer, which
+    // notifies no worker if the flag is set. At least one of the two sees the other's write. Before this worker runs
+    // another item or goes idle, it looks at the inbox, or has woken a worker that does.
+    if (pwq.runs_one.load(relaxed)) pwq.runs_one.store(false, seq_cst);
     self.current_pwq = nullptr;
     leave_locked(pwq, self.current_color, d);
 }

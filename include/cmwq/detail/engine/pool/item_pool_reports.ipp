@@ -17,7 +17,15 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
-    return stall_.has_lasted(limit != 0 && pending(), nr_started_.load(relaxed), passed, limit);
+    if (!stall_.has_lasted(limit != 0 && pending(), nr_started_.load(relaxed), passed, limit)) return false;
+    // An item in the inbox may only have to wait behind another item of its ordered queue.
+    if (lock_for_service()) {
+        deferred d;
+        const scoped_lock g(lock_, adopt_lock);
+        drain_locked(d);
+        notify_locked(d);
+    }
+    return pending();
 }
 
 CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
@@ -85,7 +93,10 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
 
 CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, seen_run* to,
                                                      std::size_t room) noexcept {
+    deferred d;
     const scoped_lock g(lock_);
+    drain_locked(d);
+    notify_locked(d);
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};
     if (!b.all_run) return b;

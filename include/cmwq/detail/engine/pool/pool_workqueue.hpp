@@ -28,7 +28,7 @@ struct waiting_tag;
 
 /// The state of one queue in one pool.
 ///
-/// Letters: L the pool's lock · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
+/// Letters: A atomic · L the pool's lock · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
 /// the graph of waits
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
@@ -54,6 +54,9 @@ public:
     bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
     bool detached = false;  // L: no item is queued here any more; the pwq is freed when it has drained
     bool mayday = false;    // L: the rescuer has been called and has not left yet: the pwq must not be freed
+
+    // Written by workers for each item of an ordered queue.
+    atomic<bool> runs_one{false}; // A: an item of the ordered queue runs; its worker then looks for the next one
 
     // Written by workers for each item. On the same cache line as the members above they would make queueing a third
     // slower.

@@ -107,7 +107,16 @@ pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned no
             return before.push_behind_own_run(w, *this); // a pool replaced by apply(), or of another queue
         });
     }
-    if (pwq != nullptr) result.pool = &push_to<Pool>(*pwq, w);
+    if (pwq == nullptr) return result;
+    result.pool = &push_to<Pool>(*pwq, w);
+    // The worker that runs an item of the queue looks for this one afterwards. Another worker could only put it on a
+    // list. The grace period keeps the pwq.
+    if constexpr (Order == order::fifo) {
+        if (pwq->runs_one.load(seq_cst)) { // [NEXT-1]
+            note_backlog();
+            result.pool = nullptr;
+        }
+    }
     return result;
 }
 
