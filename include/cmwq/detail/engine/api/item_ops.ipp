@@ -65,9 +65,13 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
 }
 
 /// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
-/// that loses to this claim relies on the run.
+/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it, once.
 template <class F>
 queue_status claim_and(work_base& w, F&& go) noexcept {
+    if (work_access::is_self_owned(w)) {
+        go();
+        return queue_status::queued;
+    }
     switch (work_access::claim(w)) {
     case claim_result::already_pending: return queue_status::already_pending;
     case claim_result::disabled: return queue_status::disabled;

@@ -206,7 +206,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
-    work_access::clear_pending(w); // [PEND-2]
+    if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
     return r;
 }
 
