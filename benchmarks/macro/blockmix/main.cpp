@@ -6,6 +6,7 @@
 
 #include "support/cpus.hpp"
 #include "support/hogs.hpp"
+#include "support/json.hpp"
 #include "support/statistics.hpp"
 #include "support/usage.hpp"
 
@@ -90,9 +91,9 @@ void print_table(const std::vector<contender>& contenders, const std::vector<sam
 }
 
 void write_values(std::FILE* to, const char* name, const std::vector<double>& values, const char* end) {
-    std::fprintf(to, "     \"%s\": [", name);
-    for (std::size_t i = 0; i < values.size(); ++i) std::fprintf(to, "%s%.6g", i == 0 ? "" : ", ", values[i]);
-    std::fprintf(to, "]%s\n", end);
+    std::fputs("     ", to);
+    bench::print_json_values(to, name, values);
+    std::fprintf(to, "%s\n", end);
 }
 
 bool write_json(const std::string& path, const settings& s, const std::vector<contender>& contenders,
@@ -113,8 +114,7 @@ bool write_json(const std::string& path, const settings& s, const std::vector<co
         write_values(to, "peak_threads", results[i].peak_threads, i + 1 < contenders.size() ? "}," : "}");
     }
     std::fputs(" ]}\n", to);
-    const bool written = std::ferror(to) == 0;
-    return std::fclose(to) == 0 && written;
+    return bench::close_written(to);
 }
 
 int run(const settings& s, unsigned blocked, const std::vector<contender>& contenders) {

@@ -5,6 +5,7 @@
 // all of them are on one CPU.
 #include "asio_side.hpp"
 
+#include "support/json.hpp"
 #include "support/statistics.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -19,7 +20,8 @@
 #include <deque>
 #include <semaphore>
 #include <string>
-#include <thread>
+#include <string_view>
+#include <vector>
 
 namespace starve { namespace {
 
@@ -29,13 +31,25 @@ struct settings {
     unsigned few = 8;
     unsigned repetitions = 20;
     std::vector<unsigned> many{64, 200};
-    std::vector<std::string> policies{"bound", "elastic", "unbound"};
+    std::vector<std::string> pools{"asio", "bound", "elastic", "unbound"};
     unsigned stuck = 1000;
     unsigned raised_to = 2048;
     double still_seconds = 1;
     double patience_seconds = 30;
     unsigned asio_threads = 2;
     double asio_seconds = 5;
+    std::string json;
+
+    [[nodiscard]] bool wants(std::string_view pool) const { return std::ranges::find(pools, pool) != pools.end(); }
+};
+
+/// One pool with one number of items.
+struct row {
+    std::string pool;
+    unsigned items;
+    unsigned completed;
+    std::vector<double> ms; // empty: not all items completed
+    unsigned peak_threads;
 };
 
 /// K parents and their children on one CPU of a queue. If the queue is not bound, the CPU is only a hint.
@@ -82,57 +96,68 @@ double ms_since(clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-void print_row(const char* who, unsigned items, unsigned completed, const std::vector<double>& ms, unsigned threads,
-               const char* note) {
+void print(const row& r, const char* note) {
     char times[64] = "-";
-    if (!ms.empty()) {
-        std::snprintf(times, sizeof times, "%.2f (%.2f - %.2f)", bench::median(ms), bench::quantile(ms, 0),
-                      bench::quantile(ms, 1));
+    if (!r.ms.empty()) {
+        std::snprintf(times, sizeof times, "%.2f (%.2f - %.2f)", bench::median(r.ms), bench::quantile(r.ms, 0),
+                      bench::quantile(r.ms, 1));
     }
-    std::printf("%-8s %6u %10u %26s %8u  %s\n", who, items, completed, times, threads, note);
+    std::printf("%-8s %6u %10u %26s %8u  %s\n", r.pool.c_str(), r.items, r.completed, times, r.peak_threads, note);
     std::fflush(stdout);
+}
+
+bool write_json(const std::string& path, const std::vector<row>& rows) {
+    std::FILE* to = std::fopen(path.c_str(), "we");
+    if (to == nullptr) return false;
+    std::fputs("{\"rows\": [", to);
+    for (const row& r : rows) {
+        std::fprintf(to, "%s\n  {\"pool\": \"%s\", \"items\": %u, \"completed\": %u, \"peak_threads\": %u, ",
+                     &r == rows.data() ? "" : ",", r.pool.c_str(), r.items, r.completed, r.peak_threads);
+        bench::print_json_values(to, "ms", r.ms);
+        std::fputs("}", to);
+    }
+    std::fputs("]}\n", to);
+    return bench::close_written(to);
 }
 
 /// Uses a new runtime for each repetition, so that the time includes the creation of the threads.
 template <class Policy>
-bool run_to_the_end(const settings& s, unsigned items, unsigned repetitions,
-                    unsigned max_active = Policy::default_max_active) {
-    const std::string who{Policy::name};
-    std::vector<double> ms;
-    unsigned threads = 0;
-    for (unsigned r = 0; r < repetitions; ++r) {
+row run_to_the_end(const settings& s, unsigned items, unsigned repetitions,
+                   unsigned max_active = Policy::default_max_active) {
+    row r{std::string{Policy::name}, items, items, {}, 0};
+    for (unsigned i = 0; i < repetitions; ++i) {
         cmwq::runtime runtime;
         cmwq::workqueue<Policy> queue{runtime, {.name = "starve", .max_active = max_active}};
         crowd c{queue, *runtime.cpus().begin(), items};
         const auto begin = clock::now();
         c.queue_all();
         if (!c.wait_for_all(s.patience_seconds)) {
-            print_row(who.c_str(), items, c.completed(), {}, runtime.stats().peak_threads, "STUCK");
+            print({r.pool, items, c.completed(), {}, runtime.stats().peak_threads}, "STUCK");
             // No return: the destructors would wait for these items for ever.
             std::fflush(stdout);
             std::_Exit(1);
         }
-        ms.push_back(ms_since(begin));
-        threads = std::max(threads, runtime.stats().peak_threads);
+        r.ms.push_back(ms_since(begin));
+        r.peak_threads = std::max(r.peak_threads, runtime.stats().peak_threads);
         queue.drain();
     }
     char note[32];
     std::snprintf(note, sizeof note, "done, %u times", repetitions);
-    print_row(who.c_str(), items, items, ms, threads, note);
-    return true;
+    print(r, note);
+    return r;
 }
 
 template <class Policy>
-bool run_all(const settings& s) {
-    if (std::ranges::find(s.policies, Policy::name) == s.policies.end()) return true;
-    bool good = run_to_the_end<Policy>(s, s.few, s.repetitions);
-    for (const unsigned items : s.many) good = run_to_the_end<Policy>(s, items, 1) && good;
-    return run_to_the_end<Policy>(s, s.stuck, 1, s.raised_to) && good;
+void run_all(const settings& s, std::vector<row>& rows) {
+    if (!s.wants(Policy::name)) return;
+    rows.push_back(run_to_the_end<Policy>(s, s.few, s.repetitions));
+    for (const unsigned items : s.many) rows.push_back(run_to_the_end<Policy>(s, items, 1));
+    rows.push_back(run_to_the_end<Policy>(s, s.stuck, 1, s.raised_to));
 }
 
 /// Queues more items than may be active: none completes until the limit is raised.
 bool run_past_the_limit(const settings& s) {
-    if (std::ranges::find(s.policies, cmwq::bound::name) == s.policies.end()) return true;
+    if (!s.wants(cmwq::bound::name)) return true;
     cmwq::runtime runtime;
     cmwq::workqueue<> queue{runtime, {.name = "starve"}};
     crowd c{queue, *runtime.cpus().begin(), s.stuck};
@@ -142,7 +167,7 @@ bool run_past_the_limit(const settings& s) {
     char note[80];
     std::snprintf(note, sizeof note, "%s after %g s: max_active is %u", moved ? "MOVED" : "stalls as expected",
                   s.still_seconds, queue.max_active());
-    print_row("bound", s.stuck, c.completed(), {}, runtime.stats().peak_threads, note);
+    print({"bound", s.stuck, c.completed(), {}, runtime.stats().peak_threads}, note);
 
     if (all_done) return false; // no item is blocked any more
 
@@ -151,7 +176,7 @@ bool run_past_the_limit(const settings& s) {
     const bool freed = c.wait_for_all(s.patience_seconds);
     const double ms = ms_since(begin);
     std::snprintf(note, sizeof note, "%s set_max_active(%u)", freed ? "freed by" : "STUCK in spite of", s.raised_to);
-    print_row("bound", s.stuck, c.completed(), {ms}, runtime.stats().peak_threads, note);
+    print({"bound", s.stuck, c.completed(), {ms}, runtime.stats().peak_threads}, note);
     if (!freed) {
         std::fflush(stdout);
         std::_Exit(1);
@@ -166,17 +191,23 @@ int run(const settings& s) {
     std::printf("%-8s %6s %10s %26s %8s\n", "pool", "K", "completed", "ms: median (min - max)", "threads");
     std::fflush(stdout); // before the fork, so that nothing is printed twice
 
-    const asio_outcome asio = run_asio(s.few, s.asio_threads, std::chrono::duration<double>(s.asio_seconds));
-    char note[32];
-    std::snprintf(note, sizeof note, "stopped after %g s", s.asio_seconds);
-    print_row("asio", s.few, asio.completed,
-              asio.milliseconds ? std::vector<double>{*asio.milliseconds} : std::vector<double>{}, s.asio_threads,
-              asio.milliseconds ? "done" : note);
-
-    bool good = run_all<cmwq::bound>(s);
-    good = run_past_the_limit(s) && good;
-    good = run_all<cmwq::elastic>(s) && good;
-    good = run_all<cmwq::unbound>(s) && good;
+    std::vector<row> rows;
+    if (s.wants("asio")) {
+        const asio_outcome asio = run_asio(s.few, s.asio_threads, std::chrono::duration<double>(s.asio_seconds));
+        rows.push_back({"asio", s.few, asio.completed, {}, s.asio_threads});
+        if (asio.milliseconds) rows.back().ms.push_back(*asio.milliseconds);
+        char note[32];
+        std::snprintf(note, sizeof note, "stopped after %g s", s.asio_seconds);
+        print(rows.back(), asio.milliseconds ? "done" : note);
+    }
+    run_all<cmwq::bound>(s, rows);
+    const bool good = run_past_the_limit(s);
+    run_all<cmwq::elastic>(s, rows);
+    run_all<cmwq::unbound>(s, rows);
+    if (!s.json.empty() && !write_json(s.json, rows)) {
+        std::perror(s.json.c_str());
+        return 1;
+    }
     return good ? 0 : 1;
 }
 
@@ -188,8 +219,8 @@ int main(int argc, char** argv) {
     app.add_option("--few", s.few, "number of items of the repeated run")->capture_default_str();
     app.add_option("--repetitions", s.repetitions, "repetitions of the run with few items")->capture_default_str();
     app.add_option("--many", s.many, "number of items of each run that is made once")->capture_default_str();
-    app.add_option("--policy", s.policies, "policies of the queues")
-        ->check(CLI::IsMember({"bound", "elastic", "unbound"}))
+    app.add_option("--policy", s.pools, "policies of the queues; asio is the pool of Boost.Asio")
+        ->check(CLI::IsMember({"asio", "bound", "elastic", "unbound"}))
         ->capture_default_str();
     app.add_option("--stuck", s.stuck, "number of items of the run beyond max_active")->capture_default_str();
     app.add_option("--raised-to", s.raised_to, "max_active after it has been raised")->capture_default_str();
@@ -197,6 +228,7 @@ int main(int argc, char** argv) {
     app.add_option("--patience", s.patience_seconds, "seconds until a run counts as stuck")->capture_default_str();
     app.add_option("--asio-threads", s.asio_threads, "threads of Boost.Asio's pool")->capture_default_str();
     app.add_option("--asio-seconds", s.asio_seconds, "seconds until Boost.Asio is stopped")->capture_default_str();
+    app.add_option("--json", s.json, "write the times of all runs to the end to this file");
     CLI11_PARSE(app, argc, argv);
     return starve::run(s);
 }
