@@ -3,6 +3,7 @@
 // Recursions whose items make further items.
 #include "add_pools.hpp"
 
+#include "support/statistics.hpp"
 #include "support/stopwatch.hpp"
 #include "support/tally.hpp"
 #include "support/usage.hpp"
@@ -19,15 +20,21 @@ struct cost {
     double cpu_ns; // of all threads
 };
 
-/// The cost of the second call of `task`.
+/// The medians of several calls of `task`, after one that does not count.
 template <class Task>
-cost measure(Task task) {
-    task();
-    const bench::usage used = bench::usage::now();
-    const bench::stopwatch watch;
-    task();
-    const double ns = watch.ns();
-    return {ns, 1e9 * (bench::usage::now().cpu_seconds - used.cpu_seconds)};
+cost measure(const run& r, Task task) {
+    std::vector<double> ns;
+    std::vector<double> cpu_ns;
+    const unsigned rounds = r.pick(1u, 3u, 5u);
+    for (unsigned round = 0; round <= rounds; ++round) {
+        const bench::usage used = bench::usage::now();
+        const bench::stopwatch watch;
+        task();
+        if (round == 0) continue;
+        ns.push_back(watch.ns());
+        cpu_ns.push_back(1e9 * (bench::usage::now().cpu_seconds - used.cpu_seconds));
+    }
+    return {bench::median(ns), bench::median(cpu_ns)};
 }
 
 void report_items(const run& r, const char* name_of_case, const cost& c, std::uint64_t items) {
@@ -47,11 +54,11 @@ void grow(Group& group, unsigned depth, bench::tally& leaves) {
 
 template <class Pool>
 void measure_fanout(const run& r) {
-    const unsigned depth = Pool::thread_for_each_item ? r.pick(5u, 10u, 12u) : r.pick(8u, 15u, 17u);
+    const unsigned depth = Pool::thread_for_each_item ? r.pick(5u, 10u, 12u) : r.pick(8u, 17u, 17u);
     const std::uint64_t nr_leaves = std::uint64_t{1} << depth;
     bench::tally leaves;
     Pool pool;
-    const cost c = measure([&] {
+    const cost c = measure(r, [&] {
         const std::uint64_t before = leaves.total();
         typename Pool::flat_group group{pool};
         group.run([&] { grow(group, depth, leaves); });
@@ -78,10 +85,10 @@ std::uint64_t fib_in(Pool& pool, unsigned n) {
 
 template <class Pool>
 void measure_fib(const run& r) {
-    const unsigned n = r.pick(10u, 18u, 22u);
+    const unsigned n = r.pick(10u, 22u, 25u);
     const std::uint64_t right = fib_of(n);
     Pool pool;
-    const cost c = measure([&] {
+    const cost c = measure(r, [&] {
         std::uint64_t result = 0;
         typename Pool::flat_group outside{pool};
         outside.run([&] { result = fib_in(pool, n); });
@@ -128,11 +135,11 @@ void count_in(Pool& pool, const board& b, unsigned rows_with_items, std::atomic<
 
 template <class Pool>
 void measure_nqueens(const run& r) {
-    const unsigned n = r.pick(7u, 11u, 12u);
-    const std::uint64_t right = r.pick(40u, 2'680u, 14'200u);
+    const unsigned n = r.pick(7u, 12u, 13u);
+    const std::uint64_t right = r.pick(40u, 14'200u, 73'712u);
     const unsigned rows = Pool::thread_for_each_item ? 2 : 4;
     Pool pool;
-    const cost c = measure([&] {
+    const cost c = measure(r, [&] {
         std::atomic<std::uint64_t> sum{0};
         typename Pool::flat_group outside{pool};
         outside.run([&] { count_in(pool, board{.all = (1u << n) - 1}, rows, sum); });

@@ -4,6 +4,7 @@
 #include "add_pools.hpp"
 
 #include "support/burn.hpp"
+#include "support/statistics.hpp"
 #include "support/stopwatch.hpp"
 #include "support/usage.hpp"
 
@@ -50,18 +51,23 @@ private:
 /// `visit_all` is the loop of a library.
 template <class VisitAll>
 void measure(const run& r, VisitAll visit_all) {
-    const std::uint32_t n = r.pick(512u, 16'384u, 65'536u);
+    const std::uint32_t n = r.pick(512u, 32'768u, 65'536u);
     const auto once = [&] {
         loop l{n};
         visit_all(l);
         r.verify(l.visited_once(), "not every index was visited once");
     };
     once();
-    const bench::usage used = bench::usage::now();
-    const bench::stopwatch watch;
-    once();
-    const double ms = watch.ms();
-    r.report("uneven iterations", {{"ms", ms}, {"cpu_ms", 1e3 * (bench::usage::now().cpu_seconds - used.cpu_seconds)}});
+    std::vector<double> ms;
+    std::vector<double> cpu_ms;
+    for (unsigned round = 0; round < r.pick(1u, 3u, 5u); ++round) {
+        const bench::usage used = bench::usage::now();
+        const bench::stopwatch watch;
+        once();
+        ms.push_back(watch.ms());
+        cpu_ms.push_back(1e3 * (bench::usage::now().cpu_seconds - used.cpu_seconds));
+    }
+    r.report("uneven iterations", {{"ms", bench::median(ms)}, {"cpu_ms", bench::median(cpu_ms)}});
 }
 
 /// For pools without a loop: an item for each 64 indices.

@@ -8,20 +8,13 @@ runs.
 """
 
 import argparse
-import html
 import json
 import pathlib
 import statistics
 
+import charts
+
 LABELS = {"cmwq": "cmwq bound", "cmwq-annotated": "cmwq bound, announced", "elastic": "cmwq elastic"}
-ROW, BAR, LEFT, WIDTH, RIGHT, TOP = 30, 18, 200, 420, 190, 46  # pixels
-OURS, OTHERS = "#2f6fdf", "#9aa4b2"
-STYLE = """text { font: 14px sans-serif; fill: #1f2328 } .note { font-size: 12px; fill: #59636e }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .note { fill: #9198a1 } }"""
-
-
-def text(x, y, words, attributes=""):
-    return f'<text x="{x}" y="{y}" {attributes}>{html.escape(words)}</text>'
 
 
 def label(name):
@@ -30,23 +23,14 @@ def label(name):
 
 def draw(data):
     """Returns the SVG document as a string."""
-    rows = [(label(c["name"]), statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"]))
-            for c in data["contenders"]]
-    rows.sort(key=lambda row: row[1], reverse=True)
-    most = rows[0][1]
-    height = TOP + ROW * len(rows) + 10
+    bars = []
+    for c in data["contenders"]:
+        name, rate, threads = label(c["name"]), statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"])
+        bars.append(charts.Bar(name, rate, f"{rate:,.0f}, {threads:.0f} threads at most", name.startswith("cmwq")))
+    bars.sort(key=lambda bar: bar.value, reverse=True)
     title = (f'{data["burn_us"]:g} µs CPU + {data["sleep_us"]:g} µs sleep + {data["burn_us"]:g} µs CPU, '
              f'{data["outstanding"]} items outstanding: items/s')
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" height="{height}" role="img">',
-           f"<title>{html.escape(title)}</title>", f"<style>{STYLE}</style>", text(10, 24, title, 'class="note"')]
-    for number, (name, rate, threads) in enumerate(rows):
-        y = TOP + ROW * number
-        color = OURS if name.startswith("cmwq") else OTHERS
-        width = max(1, round(WIDTH * rate / most))
-        out.append(text(LEFT - 10, y + 14, name, 'text-anchor="end"'))
-        out.append(f'<rect x="{LEFT}" y="{y}" width="{width}" height="{BAR}" rx="3" fill="{color}"/>')
-        out.append(text(LEFT + width + 8, y + 14, f"{rate:,.0f}, {threads:.0f} threads at most"))
-    return "\n".join([*out, "</svg>"]) + "\n"
+    return charts.draw(title, [charts.Group(title, bars)])
 
 
 def main():

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Writes the results of a run as Markdown and as plots."""
+
+import catalogue
+import charts
+import results
+
+CUT = 10  # bars of contenders that cost more than this many times the reference are cut
+
+
+def figure(value):
+    """Returns a number with three significant digits, or all digits before the point."""
+    if value is None:
+        return "–"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def table(headings, lines):
+    out = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
+    return [*out, *("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def facts(run):
+    m = run["machine"]
+    virtual = ", virtual machine" if m["virtual"] else ""
+    libraries = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    return table(["", ""], [[name, str(value)] for name, value in (
+        ("machine", f"{m['cpu']}, {m['cpus']} CPUs, {m['threads_per_core']} threads per core, {m['memory_gib']} GiB"
+                    f"{virtual}; digest {m['machine']}"),
+        ("system", f"{m['system']}, Linux {m['kernel']}; governor {m['governor']}; CPU quota {m['cpu_quota']}"),
+        ("compiler", f"{run['compiler']}, {run['flags']}"), ("libraries", libraries), ("commit", run["commit"]),
+        ("date", run["date"]), ("run", f"{run['size']}, {run['repetitions']} repetitions in turn"),
+        ("load before the run", run["load_before"]))])
+
+
+def case_table(case):
+    names = list(dict.fromkeys(name for record in case for name in record["metrics"]))
+    main = names[0]
+    lines = []
+    for record in case:
+        metrics = record["metrics"]
+        range_of_main = f"{figure(metrics[main]['min'])} – {figure(metrics[main]['max'])}"
+        lines.append([record["contender"], figure(metrics[main]["median"]), range_of_main,
+                      figure(record["relative_cost"]),
+                      *(figure(metrics.get(name, {}).get("median")) for name in names[1:])])
+    return table(["", catalogue.METRICS[main].heading, "min – max", "relative cost",
+                  *(catalogue.METRICS[name].heading for name in names[1:])], lines)
+
+
+def hand_sized_table(records):
+    lines = []
+    for case, elastic, best in results.against_hand_sized(records):
+        rate, best_rate = (r["metrics"]["items_per_second"]["median"] for r in (elastic, best))
+        threads, best_threads = (r["metrics"]["peak_threads"]["median"] for r in (elastic, best))
+        lines.append([case, figure(rate), figure(best_rate), best["contender"], f"{100 * rate / best_rate:.1f}",
+                      figure(threads), figure(threads / best_threads)])
+    if not lines:
+        return []
+    return ["cmwq elastic and the best pool of a fixed size:", "",
+            *table(["", "elastic, items/s", "best pool, items/s", "which", "%", "threads of elastic",
+                    "times those of the best"], lines)]
+
+
+def markdown(run):
+    """Returns the page: a table for each case."""
+    records = run["results"]
+    out = ["# Results of the comparison suite", "",
+           "Written by `./scripts/bench`. [docs/benchmarks.md](../benchmarks.md#comparison-suite) describes the "
+           "workloads and how to read the tables.", "", *facts(run)]
+    seen = None
+    for workload, name, case in results.cases(records):
+        if workload != seen:
+            seen = workload
+            out += [f"## {workload}", "", catalogue.WORKLOADS[workload], "", f"![{workload}]({workload}.svg)", ""]
+            if workload == "blockmix":
+                out += hand_sized_table(records)
+        out += [f"**{name}**", "", *case_table(case)]
+    return "\n".join(out)
+
+
+def plots(run):
+    """Returns {workload: SVG document}: the main metric of each contender, best first."""
+    groups = {}
+    for workload, name, case in results.cases(run["results"]):
+        main, _ = results.main_metric(case[0])
+        metric = catalogue.METRICS[main]
+        ended = [r for r in case if r["metrics"][main]["median"] is not None]
+        bars = [charts.Bar(r["contender"], r["metrics"][main]["median"], figure(r["metrics"][main]["median"]),
+                           results.is_ours(r["contender"])) for r in ended]
+        if not bars:
+            continue
+        bars.sort(key=lambda bar: bar.value, reverse=metric.more_is_better)
+        base = results.reference(case)
+        longest = max(bar.value for bar in bars)
+        end = longest
+        if not metric.more_is_better and base and base["metrics"][main]["median"]:
+            end = min(longest, CUT * base["metrics"][main]["median"])
+        better = "more is better" if metric.more_is_better else "less is better"
+        groups.setdefault(workload, []).append(charts.Group(f"{name}: {metric.heading}; {better}", bars, end))
+    return {workload: charts.draw(f"{workload}, {run['date']}", members) for workload, members in groups.items()}
