@@ -14,6 +14,8 @@ import time
 
 import comparison
 import machine
+import measurement
+import micro_programs
 import programs
 import report
 import results
@@ -39,10 +41,11 @@ def collect(measurements, repetitions, say):
 def measurements_of(build, size, only):
     folder = build / "benchmarks"
     suite, versions = programs.suite(folder, size)
-    all_of_them = [*suite, *programs.blockmix(folder, size), *programs.starve(folder, size)]
+    all_of_them = [*suite, *programs.blockmix(folder, size), *programs.starve(folder, size),
+                   *micro_programs.micro(folder, size)]
     unknown = set(only) - {m.workload for m in all_of_them}
     if unknown:
-        raise programs.ProgramFailed(f"there is no workload {', '.join(sorted(unknown))}")
+        raise measurement.ProgramFailed(f"there is no workload {', '.join(sorted(unknown))}")
     return [m for m in all_of_them if not only or m.workload in only], versions
 
 
@@ -89,7 +92,7 @@ def main():
     args = parser.parse_args()
     try:
         args.command(args)
-    except (programs.ProgramFailed, comparison.NotComparable, OSError) as error:
+    except (measurement.ProgramFailed, comparison.NotComparable, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -15,7 +15,8 @@ import bench
 import charts
 import comparison
 import machine
-import programs
+import measurement
+import micro_programs
 import report
 import results
 
@@ -160,7 +161,7 @@ class Runs(unittest.TestCase):
         self.assertIn("has reported nothing", errors)
 
     def test_program_that_does_not_end_fails_the_run(self):
-        with mock.patch.object(programs, "TIMEOUT", 0.1):
+        with mock.patch.object(measurement, "TIMEOUT", 0.1):
             code, _, errors = self.run_suite("exec sleep 10;")
         self.assertEqual(code, 1)
         self.assertIn("has not ended", errors)
@@ -178,6 +179,23 @@ class Runs(unittest.TestCase):
         self.assertEqual(order, ["a", "b", "b", "a", "a", "b"])
 
 
+class MicroPrograms(unittest.TestCase):
+    @staticmethod
+    def output(name, **fields):
+        return json.dumps({"benchmarks": [{"name": name, "real_time": 3, "cpu_time": 2, "time_unit": "us", **fields}]})
+
+    def test_real_time_only_where_the_benchmark_asks_for_it(self):
+        rows = micro_programs.rows("queues", self.output("make_and_destroy<cmwq::bound>/real_time"))
+        self.assertEqual(rows, [row("cmwq bound", 3000, "queues", "made and destroyed", "call_ns")])
+        rows = micro_programs.rows("operations", self.output("cancel_idle"))
+        self.assertEqual(rows, [row("cmwq bound", 2000, "operations", "cancel idle", "call_ns")])
+
+    def test_errors_and_unknown_names_fail_the_run(self):
+        for name, fields in (("direct_call", {"error_occurred": True, "error_message": "wrong"}), ("other", {})):
+            with self.assertRaises(measurement.ProgramFailed):
+                micro_programs.rows("bh", self.output(name, **fields))
+
+
 class Plots(unittest.TestCase):
     def test_long_bars_are_cut(self):
         document = charts.draw("title", [charts.Group("<group>", [charts.Bar("a", 1, "1", True),
@@ -186,6 +204,11 @@ class Plots(unittest.TestCase):
         self.assertIn(f'width="{charts.WIDTH}"', document)
         self.assertIn("… 100", document)
         self.assertIn("&lt;group&gt;", document)
+
+    def test_workload_without_comparison_has_one_table_and_no_plot(self):
+        run = run_of([row("cmwq bound", 1, "operations", case, "call_ns") for case in ("cancel idle", "modify armed")])
+        self.assertEqual(report.plots(run), {})
+        self.assertIn("| cancel idle | 1.00 | 1.00 – 1.00 |\n| modify armed |", report.markdown(run))
 
     def test_best_first(self):
         documents = report.plots(run_of([row("cmwq elastic", 9), row("oneTBB", 3)]))

@@ -26,13 +26,13 @@ def facts(run):
     m = run["machine"]
     virtual = ", virtual machine" if m["virtual"] else ""
     libraries = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    return table(["", ""], [[name, str(value)] for name, value in (
-        ("machine", f"{m['cpu']}, {m['cpus']} CPUs, {m['threads_per_core']} threads per core, {m['memory_gib']} GiB"
+    return [f"- {name}: {value}" for name, value in (
+        ("machine", f"{m['cpu']}, {m['cpus']} CPUs, threads per core: {m['threads_per_core']}, {m['memory_gib']} GiB"
                     f"{virtual}; digest {m['machine']}"),
-        ("system", f"{m['system']}, Linux {m['kernel']}; governor {m['governor']}; CPU quota {m['cpu_quota']}"),
+        ("system", f"{m['system']}, Linux {m['kernel']}; governor: {m['governor']}; CPU quota: {m['cpu_quota']}"),
         ("compiler", f"{run['compiler']}, {run['flags']}"), ("libraries", libraries), ("commit", run["commit"]),
         ("date", run["date"]), ("run", f"{run['size']}, {run['repetitions']} repetitions in turn"),
-        ("load before the run", run["load_before"]))])
+        ("load before the run", run["load_before"]))] + [""]
 
 
 def case_table(case):
@@ -63,40 +63,68 @@ def hand_sized_table(records):
                     "times those of the best"], lines)]
 
 
+def compares(cases):
+    """Whether a workload has several contenders, so that ratios and plots say something."""
+    return any(len(case) > 1 for _, case in cases)
+
+
+def single_table(cases):
+    """The table of a workload with one contender: a line for each case."""
+    lines = []
+    for name, (record,) in cases:
+        main, figures = results.main_metric(record)
+        lines.append([name, figure(figures["median"]), f"{figure(figures['min'])} – {figure(figures['max'])}"])
+    return table(["", catalogue.METRICS[main].heading, "min – max"], lines)
+
+
+def workloads(run):
+    """Yields (workload, [(case, its records)])."""
+    found = {}
+    for workload, name, case in results.cases(run["results"]):
+        found.setdefault(workload, []).append((name, case))
+    return found.items()
+
+
 def markdown(run):
     """Returns the page: a table for each case."""
-    records = run["results"]
     out = ["# Results of the comparison suite", "",
            "Written by `./scripts/bench`. [docs/benchmarks.md](../benchmarks.md#comparison-suite) describes the "
            "workloads and how to read the tables.", "", *facts(run)]
-    seen = None
-    for workload, name, case in results.cases(records):
-        if workload != seen:
-            seen = workload
-            out += [f"## {workload}", "", catalogue.WORKLOADS[workload], "", f"![{workload}]({workload}.svg)", ""]
-            if workload == "blockmix":
-                out += hand_sized_table(records)
-        out += [f"**{name}**", "", *case_table(case)]
+    for workload, cases in workloads(run):
+        out += [f"## {workload}", "", catalogue.WORKLOADS[workload], ""]
+        if not compares(cases):
+            out += single_table(cases)
+            continue
+        out += [f"![{workload}]({workload}.svg)", ""]
+        if workload == "blockmix":
+            out += hand_sized_table(run["results"])
+        for name, case in cases:
+            out += [f"**{name}**", "", *case_table(case)]
     return "\n".join(out)
 
 
+def group_of(name, case):
+    """Returns the bars of a case, best first, or None if no contender came to an end."""
+    main, _ = results.main_metric(case[0])
+    metric = catalogue.METRICS[main]
+    bars = [charts.Bar(r["contender"], median, figure(median), results.is_ours(r["contender"]))
+            for r in case if (median := r["metrics"][main]["median"]) is not None]
+    if not bars:
+        return None
+    bars.sort(key=lambda bar: bar.value, reverse=metric.more_is_better)
+    end = max(bar.value for bar in bars)
+    base = results.reference(case)
+    if not metric.more_is_better and base and base["metrics"][main]["median"]:
+        end = min(end, CUT * base["metrics"][main]["median"])
+    better = "more is better" if metric.more_is_better else "less is better"
+    return charts.Group(f"{name}: {metric.heading}; {better}", bars, end)
+
+
 def plots(run):
-    """Returns {workload: SVG document}: the main metric of each contender, best first."""
-    groups = {}
-    for workload, name, case in results.cases(run["results"]):
-        main, _ = results.main_metric(case[0])
-        metric = catalogue.METRICS[main]
-        ended = [r for r in case if r["metrics"][main]["median"] is not None]
-        bars = [charts.Bar(r["contender"], r["metrics"][main]["median"], figure(r["metrics"][main]["median"]),
-                           results.is_ours(r["contender"])) for r in ended]
-        if not bars:
-            continue
-        bars.sort(key=lambda bar: bar.value, reverse=metric.more_is_better)
-        base = results.reference(case)
-        longest = max(bar.value for bar in bars)
-        end = longest
-        if not metric.more_is_better and base and base["metrics"][main]["median"]:
-            end = min(longest, CUT * base["metrics"][main]["median"])
-        better = "more is better" if metric.more_is_better else "less is better"
-        groups.setdefault(workload, []).append(charts.Group(f"{name}: {metric.heading}; {better}", bars, end))
-    return {workload: charts.draw(f"{workload}, {run['date']}", members) for workload, members in groups.items()}
+    """Returns {workload: SVG document}: the main metric of each contender."""
+    documents = {}
+    for workload, cases in workloads(run):
+        groups = [group for name, case in cases if (group := group_of(name, case))]
+        if groups and compares(cases):
+            documents[workload] = charts.draw(f"{workload}, {run['date']}", groups)
+    return documents
