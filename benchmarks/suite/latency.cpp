@@ -15,6 +15,14 @@ namespace suite {
 
 namespace {
 
+/// The cost of the measurement itself.
+struct direct_call {
+    template <class F>
+    static void post(F f) {
+        f();
+    }
+};
+
 /// Submits one item after the other and waits for each; sleeps for `pause` before each.
 template <class Pool>
 void measure(const run& r, const char* name_of_case, unsigned rounds, std::chrono::microseconds pause) {
@@ -50,12 +58,14 @@ void measure(const run& r, const char* name_of_case, unsigned rounds, std::chron
 } // namespace
 
 workload latency() {
-    workload w{"latency", {}};
-    add_pools(w, []<class Pool>(std::type_identity<Pool>, const run& r) {
+    const auto both = []<class Pool>(std::type_identity<Pool>, const run& r) {
         using namespace std::chrono_literals;
         measure<Pool>(r, "idle for 1 ms", r.pick(20u, 200u, 1'000u), 1ms);
         measure<Pool>(r, "back to back", r.pick(100u, 3'000u, 20'000u), 0us);
-    });
+    };
+    workload w{"latency", {}};
+    add_pools(w, both);
+    w.contenders.push_back({"direct call", [both](const run& r) { both(std::type_identity<direct_call>{}, r); }});
     return w;
 }
 
