@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <list>
 
 namespace suite {
 
@@ -82,8 +83,13 @@ void measure_idle(const run& r, cmwq::runtime& runtime) {
     };
     report_calls("idle item", [&] { return item.cancel(); });
     report_calls("idle item, waiting", [&] { return item.cancel_sync(); });
-    cmwq::workqueue<Policy> busy{runtime, "busy"};
-    const blocked_crowd crowd{busy, r.pick(8u, 64u, 64u)};
+    std::list<cmwq::workqueue<Policy>> others;
+    for (unsigned i = 0; i < r.pick(10u, 1'000u, 1'000u); ++i) {
+        others.emplace_back(runtime, "other");
+        others.back().post([] {});
+    }
+    report_calls("idle item, waiting, 1,000 queues", [&] { return item.cancel_sync(); });
+    const blocked_crowd crowd{others.front(), r.pick(8u, 64u, 64u)};
     report_calls("idle item, waiting, 64 blocked workers", [&] { return item.cancel_sync(); });
 }
 

@@ -42,7 +42,7 @@ void report_items(const run& r, const char* name_of_case, const cost& c, std::ui
     r.report(name_of_case, {{"ns_per_item", c.ns / n}, {"cpu_ns_per_item", c.cpu_ns / n}});
 }
 
-// --- fanout: a binary tree, which only the thread outside waits for ---------------------------------------------------
+// --- fanout: items split a tree, and only the thread outside waits ---------------------------------------------------
 
 template <class Group>
 void grow(Group& group, unsigned depth, bench::tally& leaves) {
@@ -65,7 +65,7 @@ void measure_fanout(const run& r) {
         group.wait();
         r.verify(leaves.total() == before + nr_leaves, "wrong number of leaves");
     });
-    report_items(r, "leaves of a binary tree", c, nr_leaves);
+    report_items(r, "leaves of a tree", c, nr_leaves);
 }
 
 // --- fib: each call waits for the calls that it makes -----------------------------------------------------------------

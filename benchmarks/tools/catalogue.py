@@ -41,7 +41,8 @@ METRICS = {
 WORKLOADS = {
     "empty": "Items that only count, from the first call to the last run; submitted by a thread outside the pool, or "
              "by an item.",
-    "fanout": "A binary tree of items: inner items make two, leaves count. Only a thread outside waits.",
+    "fanout": "Items that halve their share of the leaves, and make an item for each other half. Only a thread outside "
+              "waits.",
     "fib": "Recursive Fibonacci numbers: each call makes an item for one half and waits for it.",
     "nqueens": "All solutions of the queens problem: an item for each position in the first rows.",
     "parallel_for": "A loop with uneven iterations, as items of 64 iterations or with the loop of the library.",

@@ -40,6 +40,7 @@ struct load {
 
 /// The state that the items of one run share.
 struct progress {
+    alignas(64) std::atomic<std::uint64_t> started{0}; ///< items passed to the pool
     alignas(64) std::atomic<std::uint64_t> done{0};
     alignas(64) std::atomic<bool> stop{false};
 };

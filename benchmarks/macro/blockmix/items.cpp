@@ -54,7 +54,10 @@ private:
 };
 
 items::items(const load& l, progress& p, std::function<void(unsigned)> start)
-    : load_(l), progress_(p), start_(std::move(start)) {}
+    : load_(l), progress_(p), start_([this, start = std::move(start)](unsigned i) {
+          progress_.started.fetch_add(1, std::memory_order_relaxed);
+          start(i);
+      }) {}
 
 items::~items() = default;
 

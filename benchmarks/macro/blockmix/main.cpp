@@ -40,7 +40,8 @@ struct samples {
     std::vector<double> peak_threads;
 };
 
-void measure(const contender& c, const load& l, const settings& s, std::size_t cpus, samples& into) {
+/// Returns whether every item that was passed to the pool has run once.
+bool measure(const contender& c, const load& l, const settings& s, std::size_t cpus, samples& into) {
     progress p;
     const std::unique_ptr<running> pool = c.start(l, p);
     std::this_thread::sleep_for(std::chrono::duration<double>(s.warmup));
@@ -62,6 +63,7 @@ void measure(const contender& c, const load& l, const settings& s, std::size_t c
     into.preemptions_per_item.push_back(static_cast<double>(after.involuntary_switches - before.involuntary_switches) /
                                         items);
     into.peak_threads.push_back(pool->peak_threads());
+    return p.started.load(std::memory_order_relaxed) == p.done.load(std::memory_order_relaxed);
 }
 
 void print_table(const std::vector<contender>& contenders, const std::vector<samples>& results) {
@@ -133,7 +135,11 @@ int run(const settings& s, unsigned blocked, const std::vector<contender>& conte
         for (std::size_t i = 0; i < contenders.size(); ++i) {
             // Each repetition begins with another contender.
             const std::size_t turn = (i + r) % contenders.size();
-            measure(contenders[turn], l, s, cpus, results[turn]);
+            if (!measure(contenders[turn], l, s, cpus, results[turn])) {
+                std::fprintf(stderr, "blockmix: wrong result: %s: items were lost, or have run twice\n",
+                             contenders[turn].name.c_str());
+                return 1;
+            }
         }
     }
     std::printf("\n%g us CPU, %g us sleep in %u %% of the items, %g us CPU; %u outstanding on %zu CPUs, queued by %s; "

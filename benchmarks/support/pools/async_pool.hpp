@@ -3,6 +3,8 @@
 
 #include "counted_group.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <future>
 #include <mutex>
 #include <string>
@@ -36,17 +38,27 @@ public:
 
     [[nodiscard]] static std::string name() { return "std::async"; }
 
-    /// The destructor of a future waits for its function: the pool keeps the futures until it ends.
+    /// The destructor of a future waits for its function and joins its thread: the pool keeps the future until then.
     template <class F>
     void post(F&& f) {
         std::future<void> future = std::async(std::launch::async, std::forward<F>(f));
         const std::lock_guard g(lock_);
         futures_.push_back(std::move(future));
+        if (futures_.size() >= next_cleanup_) clean_up();
     }
 
 private:
+    /// Joins the threads that have ended: the system limits the number of stacks.
+    void clean_up() {
+        std::erase_if(futures_, [](const std::future<void>& f) {
+            return f.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+        });
+        next_cleanup_ = 2 * futures_.size() + 256;
+    }
+
     std::mutex lock_;
     std::vector<std::future<void>> futures_;
+    std::size_t next_cleanup_ = 256;
 };
 
 } // namespace bench
