@@ -62,9 +62,9 @@ void posts(const run& r) {
         for (std::uint64_t i = 0; i < n; ++i) pool.post([&ran] { ran.add(); });
         return watch.ns();
     };
-    measure(r, "outside, post", n, ran, post_all);
+    measure(r, "outside", n, ran, post_all);
 
-    measure(r, "inside, post", n + 1, ran, [&] {
+    measure(r, "inside", n + 1, ran, [&] {
         std::atomic<double> submit_ns{0};
         bench::tally all_posted;
         pool.post([&] {
@@ -90,9 +90,9 @@ void intrusive_items(const run& r) {
         for (auto& item : items) pool.queue().queue(item);
         return watch.ns();
     };
-    measure(r, "outside, intrusive", n, ran, queue_all);
+    measure(r, "outside", n, ran, queue_all);
 
-    measure(r, "inside, intrusive", n + 1, ran, [&] {
+    measure(r, "inside", n + 1, ran, [&] {
         std::atomic<double> submit_ns{0};
         cmwq::work root{[&] {
             submit_ns.store(queue_all(), std::memory_order_relaxed);
@@ -108,14 +108,9 @@ void intrusive_items(const run& r) {
 
 workload empty() {
     workload w{"empty", {}};
+    add_pools(w, []<class Pool>(std::type_identity<Pool>, const run& r) { posts<Pool>(r); });
     bench::for_each_cmwq_pool([&]<class Pool>(std::type_identity<Pool>) {
-        w.contenders.push_back({Pool::name(), [](const run& r) {
-                                    posts<Pool>(r);
-                                    intrusive_items<Pool>(r);
-                                }});
-    });
-    bench::for_each_peer([&]<class Pool>(std::type_identity<Pool>) {
-        w.contenders.push_back({Pool::name(), [](const run& r) { posts<Pool>(r); }});
+        w.contenders.push_back({Pool::name() + ", intrusive", intrusive_items<Pool>});
     });
     return w;
 }

@@ -90,6 +90,8 @@ def main():
     compare.add_argument("new", type=pathlib.Path)
     compare.set_defaults(command=compare_command)
     args = parser.parse_args()
+    if getattr(args, "repetitions", 1) < 1:
+        parser.error("--repetitions must be 1 or more")
     try:
         args.command(args)
     except (measurement.ProgramFailed, comparison.NotComparable, OSError) as error:

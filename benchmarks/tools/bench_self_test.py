@@ -63,6 +63,16 @@ class Summary(unittest.TestCase):
         with self.assertRaises(ValueError):
             results.summarise([row("cmwq elastic", 1, metric="bogomips")])
 
+    def test_best_of_each(self):
+        case = results.summarise([row("cmwq elastic", 9), row("cmwq bound", 6), row("oneTBB", 3), row("one thread", 1),
+                                  row("Boost.Asio", None)])
+        ours, others, cost = results.best_of_each(case)
+        self.assertEqual((ours["contender"], others["contender"], cost), ("cmwq bound", "oneTBB", 2))
+        case = results.summarise([row("cmwq elastic", 9, metric="items_per_second"),
+                                  row("oneTBB", 3, metric="items_per_second")])
+        self.assertAlmostEqual(results.best_of_each(case)[2], 1 / 3)
+        self.assertIsNone(results.best_of_each(results.summarise([row("cmwq elastic", 1), row("direct call", 1)])))
+
     def test_best_pool_of_a_fixed_size(self):
         rows = [{**row(contender, 0, "blockmix", "50 %"), "metrics": {"items_per_second": rate, "peak_threads": threads}}
                 for contender, rate, threads in (("cmwq elastic", 90, 20), ("cmwq bound", 95, 20),

@@ -28,9 +28,6 @@ METRICS = {
     "call_ns": Metric("ns per call"),
     "make_us": Metric("µs to make one"),
     "ns_per_token": Metric("ns per token"),
-    "arm_ns": Metric("ns to arm"),
-    "modify_ns": Metric("ns to modify"),
-    "cancel_ns": Metric("ns to cancel"),
     "late_p50_us": Metric("µs late, median"),
     "late_p99_us": Metric("p99, µs"),
     "late_max_us": Metric("maximum, µs"),
@@ -60,3 +57,6 @@ WORKLOADS = {
     "queues": "Making and destroying a queue.",
     "operations": "Single operations on a bound queue, for the thread that calls them.",
 }
+
+# Contenders that show the cost of the measurement, or of the work without a pool.
+BASELINES = {"one thread", "direct call", "under a mutex"}

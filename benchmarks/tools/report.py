@@ -12,6 +12,8 @@ def figure(value):
     """Returns a number with three significant digits, or all digits before the point."""
     if value is None:
         return "–"
+    if 0 < value < 0.005:
+        return "< 0.01"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
@@ -63,6 +65,23 @@ def hand_sized_table(records):
                     "times those of the best"], lines)]
 
 
+def summary(records):
+    """The best of cmwq beside the best of the others, for each case that has both."""
+    lines = []
+    for workload, name, case in results.cases(records):
+        found = results.best_of_each(case)
+        if found is None:
+            continue
+        ours, others, cost = found
+        main, figures = results.main_metric(ours)
+        lines.append([f"[{workload}](#{workload}), {name}", catalogue.METRICS[main].heading, figure(figures["median"]),
+                      ours["contender"], figure(others["metrics"][main]["median"]), others["contender"], figure(cost)])
+    if not lines:
+        return []
+    return ["## Summary", "", "Medians of the best contender of cmwq and the best of the others; below 1, cmwq costs less.",
+            "", *table(["", "", "cmwq", "which", "others", "which", "cost, cmwq/others"], lines)]
+
+
 def compares(cases):
     """Whether a workload has several contenders, so that ratios and plots say something."""
     return any(len(case) > 1 for _, case in cases)
@@ -89,7 +108,7 @@ def markdown(run):
     """Returns the page: a table for each case."""
     out = ["# Results of the comparison suite", "",
            "Written by `./scripts/bench`. [docs/benchmarks.md](../benchmarks.md#comparison-suite) describes the "
-           "workloads and how to read the tables.", "", *facts(run)]
+           "workloads and how to read the tables.", "", *facts(run), *summary(run["results"])]
     for workload, cases in workloads(run):
         out += [f"## {workload}", "", catalogue.WORKLOADS[workload], ""]
         if not compares(cases):

@@ -71,6 +71,27 @@ def add_relative_costs(case):
             record["relative_cost"] = ours / theirs if catalogue.METRICS[name].more_is_better else theirs / ours
 
 
+def best_of_each(case):
+    """Returns the best record of cmwq, the best one of other libraries, and the cost of the first divided by that of
+    the second; None if one of the two is missing."""
+    name, _ = main_metric(case[0])
+    metric = catalogue.METRICS[name]
+    pick = max if metric.more_is_better else min
+
+    def median(record):
+        return record["metrics"][name]["median"]
+
+    def best(records):
+        return pick((r for r in records if median(r)), key=median, default=None)
+
+    ours = best(r for r in case if is_ours(r["contender"]))
+    others = best(r for r in case if not is_ours(r["contender"]) and r["contender"] not in catalogue.BASELINES)
+    if ours is None or others is None:
+        return None
+    cost = median(ours) / median(others)
+    return ours, others, 1 / cost if metric.more_is_better else cost
+
+
 def against_hand_sized(records):
     """Yields (case, elastic, best pool of a fixed size) for the cases of blockmix that have both."""
     for workload, case, members in cases(records):
