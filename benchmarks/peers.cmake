@@ -1,5 +1,5 @@
-# cmwq_bench_peers: the libraries that the suite compares with. Boost.Asio is always there, the others if they are found.
-# CMWQ_BENCH_<NAME> tells the sources which.
+# cmwq_bench_peers: the libraries that the suite compares with. Boost.Asio is always there, the others if CMake finds
+# them. CMWQ_BENCH_<NAME> tells the sources which.
 
 add_library(cmwq_bench_peers INTERFACE)
 

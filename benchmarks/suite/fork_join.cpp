@@ -68,7 +68,7 @@ void measure_fanout(const run& r) {
     report_items(r, "leaves of a tree", c, nr_leaves);
 }
 
-// --- fib: each call waits for the calls that it makes -----------------------------------------------------------------
+// --- fib: each call waits for the calls that it makes ----------------------------------------------------------------
 
 constexpr std::uint64_t fib_of(unsigned n) { return n < 2 ? n : fib_of(n - 1) + fib_of(n - 2); }
 
@@ -98,7 +98,7 @@ void measure_fib(const run& r) {
     report_items(r, "calls that wait for one another", c, fib_of(n + 1) - 1); // a call with n < 2 makes no item
 }
 
-// --- nqueens: items of very different sizes ---------------------------------------------------------------------------
+// --- nqueens: items of very different sizes --------------------------------------------------------------------------
 
 struct board {
     unsigned all;         // a bit for each column

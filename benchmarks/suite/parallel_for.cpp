@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A loop whose iterations differ in their cost: it rises along the loop, and some iterations are a hundred times longer.
+// A loop whose iterations differ in their cost: it rises along the loop, and some iterations are much longer.
 #include "add_pools.hpp"
 
 #include "support/burn.hpp"

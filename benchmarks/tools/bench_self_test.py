@@ -74,7 +74,8 @@ class Summary(unittest.TestCase):
         self.assertIsNone(results.best_of_each(results.summarise([row("cmwq elastic", 1), row("direct call", 1)])))
 
     def test_best_pool_of_a_fixed_size(self):
-        rows = [{**row(contender, 0, "blockmix", "50 %"), "metrics": {"items_per_second": rate, "peak_threads": threads}}
+        rows = [{**row(contender, 0, "blockmix", "50 %"),
+                 "metrics": {"items_per_second": rate, "peak_threads": threads}}
                 for contender, rate, threads in (("cmwq elastic", 90, 20), ("cmwq bound", 95, 20),
                                                  ("Boost.Asio, 2 threads", 10, 2), ("Boost.Asio, 8 threads", 100, 8))]
         (case, elastic, best), = results.against_hand_sized(results.summarise(rows))

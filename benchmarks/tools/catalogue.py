@@ -50,7 +50,7 @@ WORKLOADS = {
     "queue_latency": "Producers, each bound to a CPU: each queues one item, waits for it, and queues the next.",
     "ordered": "Strands: each runs its items one at a time, in order.",
     "pipeline": "Tokens that pass four stages; each stage handles one token at a time, in order. 64 are under way.",
-    "timer_storm": "Many timers that are armed, modified and cancelled before they are due; and how late timers expire.",
+    "timer_storm": "Timers that are armed, modified and cancelled before they are due; and how late timers expire.",
     "flush": "Waiting for items: until one has run, until all have run, and when there are none.",
     "cancel": "Cancelling items: pending ones among many, all of a queue or a group, and idle ones.",
     "bh": "Bottom halves: an item that runs in the thread that queues it.",

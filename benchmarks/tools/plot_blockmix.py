@@ -25,7 +25,8 @@ def draw(data):
     """Returns the SVG document as a string."""
     bars = []
     for c in data["contenders"]:
-        name, rate, threads = label(c["name"]), statistics.median(c["items_per_second"]), statistics.median(c["peak_threads"])
+        name = label(c["name"])
+        rate, threads = (statistics.median(c[key]) for key in ("items_per_second", "peak_threads"))
         bars.append(charts.Bar(name, rate, f"{rate:,.0f}, {threads:.0f} threads at most", name.startswith("cmwq")))
     bars.sort(key=lambda bar: bar.value, reverse=True)
     title = (f'{data["burn_us"]:g} µs CPU + {data["sleep_us"]:g} µs sleep + {data["burn_us"]:g} µs CPU, '

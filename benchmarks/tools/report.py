@@ -78,8 +78,9 @@ def summary(records):
                       ours["contender"], figure(others["metrics"][main]["median"]), others["contender"], figure(cost)])
     if not lines:
         return []
-    return ["## Summary", "", "Medians of the best contender of cmwq and the best of the others; below 1, cmwq costs less.",
-            "", *table(["", "", "cmwq", "which", "others", "which", "cost, cmwq/others"], lines)]
+    return ["## Summary", "",
+            "Medians of the best contender of cmwq and the best of the others; below 1, cmwq costs less.", "",
+            *table(["", "", "cmwq", "which", "others", "which", "cost, cmwq/others"], lines)]
 
 
 def compares(cases):
