@@ -27,20 +27,23 @@ public:
     mutex_pool() {
         for (unsigned i = 0; i < Threads; ++i) threads_.emplace_back([this] { work(); });
     }
-    /// Waits for all items.
-    ~mutex_pool() {
+    ~mutex_pool() { join(); }
+    mutex_pool(const mutex_pool&) = delete;
+    mutex_pool& operator=(const mutex_pool&) = delete;
+
+    [[nodiscard]] static std::string name() {
+        return "mutex pool, " + std::to_string(Threads) + (Threads == 1 ? " thread" : " threads");
+    }
+
+    /// Waits for all items, and ends the threads.
+    void join() {
         {
             const std::lock_guard g(lock_);
             ending_ = true;
         }
         not_empty_.notify_all();
         for (std::thread& t : threads_) t.join();
-    }
-    mutex_pool(const mutex_pool&) = delete;
-    mutex_pool& operator=(const mutex_pool&) = delete;
-
-    [[nodiscard]] static std::string name() {
-        return "mutex pool, " + std::to_string(Threads) + (Threads == 1 ? " thread" : " threads");
+        threads_.clear();
     }
 
     template <class F>

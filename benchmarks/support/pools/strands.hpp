@@ -6,7 +6,8 @@
 //     Strands(n)        makes n strands on one pool
 //     post(i, f)        runs f once, after all items that strand i already has
 //
-// Users wait for their items before they destroy it.
+// Users wait for their items before they destroy it. Even then an item of one strand may be in the last instructions of
+// post() on another one, so the destructors wait for the threads, or for all strands, before any strand ends.
 #pragma once
 
 #include "asio_pool.hpp"
@@ -32,6 +33,11 @@ public:
     explicit cmwq_strands(std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) queues_.emplace_back(runtime_, "strand");
     }
+    ~cmwq_strands() {
+        for (auto& q : queues_) q.flush();
+    }
+    cmwq_strands(const cmwq_strands&) = delete;
+    cmwq_strands& operator=(const cmwq_strands&) = delete;
 
     [[nodiscard]] static std::string name() { return "cmwq ordered"; }
 
@@ -52,6 +58,9 @@ public:
         strands_.reserve(n);
         for (std::size_t i = 0; i < n; ++i) strands_.push_back(boost::asio::make_strand(pool_.context()));
     }
+    ~asio_strands() { pool_.context().join(); }
+    asio_strands(const asio_strands&) = delete;
+    asio_strands& operator=(const asio_strands&) = delete;
 
     [[nodiscard]] static std::string name() { return "Boost.Asio strand"; }
 
@@ -70,6 +79,11 @@ private:
 class thread_strands {
 public:
     explicit thread_strands(std::size_t n) : threads_(n) {}
+    ~thread_strands() {
+        for (auto& t : threads_) t.join();
+    }
+    thread_strands(const thread_strands&) = delete;
+    thread_strands& operator=(const thread_strands&) = delete;
 
     [[nodiscard]] static std::string name() { return "a thread each"; }
 
