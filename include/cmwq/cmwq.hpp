@@ -14,6 +14,7 @@
 #include <cmwq/runtime.hpp>
 #include <cmwq/stats.hpp>
 #include <cmwq/system.hpp>
+#include <cmwq/task_group.hpp>
 #include <cmwq/this_work.hpp>
 #include <cmwq/topology.hpp>
 #include <cmwq/version.hpp>

@@ -46,6 +46,7 @@ struct cancel_pending_t;
 
 // Runtimes.
 class runtime;
+class task_group;
 struct runtime_options;
 struct runtime_stats;
 class freeze_guard;

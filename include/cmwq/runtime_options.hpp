@@ -151,6 +151,10 @@ struct runtime_options {
     /// The time that a surplus worker, beyond those that a pool keeps, may be idle before its thread ends.
     std::chrono::nanoseconds idle_timeout = std::chrono::seconds{300};
 
+    /// The time for which an idle worker of an unbound, elastic or ordered queue polls for its next item before it
+    /// sleeps, if its last idle times were about that short. Zero: it sleeps at once.
+    std::chrono::nanoseconds idle_poll = std::chrono::microseconds{10};
+
     /// The time after which a `blocking_region` of the kind `may_block` counts as blocked. Zero: at once.
     std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1};
 

@@ -80,19 +80,20 @@ public:
         return detail::modify_work(*core_, w, detail::to_ns(delay), detail::any_cpu);
     }
 
-    /// Runs a copy of the callable once, as `queue()`, and destroys it after its run. Allocates once. With any result
-    /// but `queued` the copy has been destroyed without a run. Errors: an exception that copying the callable throws,
+    /// Runs a copy of the callable once, as `queue()`, and destroys it after its run. It uses the memory
+    /// of an earlier closure if there is one; a copy of more than about 64 bytes is allocated. With any result but
+    /// `queued` the copy has been destroyed without a run. Errors: an exception that copying the callable throws,
     /// std::bad_alloc; nothing is queued then. A callable whose destructor throws ends the program: `on_exception` is
     /// for work functions.
     template <detail::nullary F>
     queue_status post(F&& f) {
-        return detail::post_copy(std::forward<F>(f), [this](work_base& w) { return queue(w); });
+        return detail::post_copy(*core_, std::forward<F>(f), [this](work_base& w) { return queue(w); });
     }
 
     /// Runs a copy of the callable once, on the given CPU as `queue_on()`. Otherwise as `post()`.
     template <detail::nullary F>
     queue_status post_on(unsigned cpu, F&& f) {
-        return detail::post_copy(std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
+        return detail::post_copy(*core_, std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
     }
 
     /// Runs a copy of the callable once and returns a std::future of its result or exception. Needs the header
@@ -295,13 +296,13 @@ public:
     /// As `workqueue_base::post()`. The policy chooses the pool at compile time.
     template <detail::nullary F>
     queue_status post(F&& f) {
-        return detail::post_copy(std::forward<F>(f), [this](work_base& w) { return queue(w); });
+        return detail::post_copy(core(), std::forward<F>(f), [this](work_base& w) { return queue(w); });
     }
 
     /// As `workqueue_base::post_on()`. The policy chooses the pool at compile time.
     template <detail::nullary F>
     queue_status post_on(unsigned cpu, F&& f) {
-        return detail::post_copy(std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
+        return detail::post_copy(core(), std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
     }
 
     /// Makes `w` pending in a pod of this NUMA node, or in the pod of the caller if that is on this node. The node is a
@@ -313,6 +314,7 @@ public:
     }
 
 private:
+    friend class task_group;
     workqueue(runtime* rt, options<Policy>&& o) : workqueue_base(rt, Policy{}, o) {}
 };
 

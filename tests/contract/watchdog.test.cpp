@@ -235,4 +235,5 @@ TEST_CASE("watchdog: negative times are refused") {
     CHECK_THROWS_AS(cmwq::runtime({.watchdog = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.overdue_after = -1ns}), std::invalid_argument);
+    CHECK_THROWS_AS(cmwq::runtime({.idle_poll = -1ns}), std::invalid_argument);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Fork and join on a queue of cmwq: cmwq::task_group, or the groups for pools that offer none.
+// Fork and join on a queue of cmwq.
 #pragma once
 
-#if __has_include(<cmwq/task_group.hpp>)
 #include <cmwq/task_group.hpp>
 
 #include <utility>
@@ -11,9 +10,9 @@
 namespace bench {
 
 template <class Pool>
-class cmwq_flat_group {
+class cmwq_group {
 public:
-    explicit cmwq_flat_group(Pool& pool) : group_(pool.queue()) {}
+    explicit cmwq_group(Pool& pool) : group_(pool.queue()) {}
     template <class F>
     void run(F&& f) {
         group_.run(std::forward<F>(f));
@@ -24,20 +23,4 @@ private:
     cmwq::task_group group_;
 };
 
-template <class Pool>
-using cmwq_nested_group = cmwq_flat_group<Pool>;
-
 } // namespace bench
-#else
-#include "counted_group.hpp"
-#include "helping_group.hpp"
-
-namespace bench {
-
-template <class Pool>
-using cmwq_flat_group = counted_group<Pool>;
-template <class Pool>
-using cmwq_nested_group = helping_group<Pool>;
-
-} // namespace bench
-#endif

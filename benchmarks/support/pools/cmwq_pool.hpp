@@ -16,8 +16,8 @@ template <class Policy>
 class cmwq_pool {
 public:
     static constexpr bool thread_for_each_item = false;
-    using flat_group = cmwq_flat_group<cmwq_pool>;
-    using nested_group = cmwq_nested_group<cmwq_pool>;
+    using flat_group = cmwq_group<cmwq_pool>;
+    using nested_group = cmwq_group<cmwq_pool>;
 
     [[nodiscard]] static std::string name() { return "cmwq " + std::string(Policy::name); }
 

@@ -113,6 +113,11 @@ bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
 void end_of_work(work_base& w) noexcept; // cancel_sync() of the destructor; an item may destroy itself
 
+// Memory for a closure that is about to be queued on `q`. A size up to 128 bytes costs no call of the allocator in the
+// steady state. Throws std::bad_alloc.
+void* allocate_closure(queue_core& q, std::size_t size);
+void free_closure(void* closure, std::size_t size) noexcept;
+
 // Called when the outermost bh_disable_guard ends: runs the items that this thread has queued in it.
 void run_held_back_bottom_halves() noexcept;
 

@@ -3,7 +3,7 @@
 // posted: the item that post() makes from a callable.
 #pragma once
 
-#include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/detail/api/closure_storage.hpp>
 #include <cmwq/work.hpp>
 
 #include <concepts>
@@ -24,13 +24,13 @@ public:
     posted(from, G&& g) : self_owned_work(&call, &drop), f_(std::forward<G>(g)) {}
 
 private:
-    static void drop(self_owned_work& w) noexcept { delete static_cast<posted*>(&w); }
+    static void drop(self_owned_work& w) noexcept { destroy_closure(static_cast<posted*>(&w)); }
 
     static void call(work_base& w) {
         // Destroys the item at the end of the scope, also if the callable throws.
         struct owner {
             posted* p;
-            ~owner() { delete p; }
+            ~owner() { destroy_closure(p); }
         } const o{static_cast<posted*>(&w)};
         static_cast<void>(o.p->f_());
     }
@@ -38,13 +38,13 @@ private:
     F f_;
 };
 
-/// Queues a copy of the callable by `queue(work_base&)`. Destroys the copy if it is not queued.
+/// Queues a copy of the callable on `q`, by `queue(work_base&)`. Destroys the copy if it is not queued.
 template <class F, class Queue>
-queue_status post_copy(F&& f, const Queue& queue) {
+queue_status post_copy(queue_core& q, F&& f, const Queue& queue) {
     using item_type = posted<std::decay_t<F>>;
-    auto* item = new item_type(typename item_type::from{}, std::forward<F>(f));
+    auto* item = make_closure<item_type>(q, typename item_type::from{}, std::forward<F>(f));
     const queue_status s = queue(*item);
-    if (s != queue_status::queued) delete item;
+    if (s != queue_status::queued) destroy_closure(item);
     return s;
 }
 

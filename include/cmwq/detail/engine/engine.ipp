@@ -11,6 +11,8 @@
 
 #include <cmwq/detail/engine/env/cpu_map.ipp>
 
+#include <cmwq/detail/engine/env/closure_memory.ipp>
+
 #include <cmwq/detail/engine/env/event_reporter.ipp>
 
 #include <cmwq/detail/engine/env/service_requests.ipp>
@@ -82,3 +84,5 @@
 #include <cmwq/detail/engine/api/queue_ops.ipp>
 
 #include <cmwq/detail/engine/api/item_ops.ipp>
+
+#include <cmwq/detail/engine/api/group_ops.ipp>

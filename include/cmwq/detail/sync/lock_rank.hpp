@@ -28,10 +28,14 @@ enum class lock_rank : std::uint8_t {
     queue,
     registry,
     timers,
+    task_group,
     pool,
+    local_items,
     rescuer,
     slots,
     thaw,
+    closures,
+    full_stacks,
 };
 
 [[nodiscard]] constexpr const char* name_of(lock_rank r) noexcept {
@@ -48,10 +52,14 @@ enum class lock_rank : std::uint8_t {
     case lock_rank::queue: return "queue";
     case lock_rank::registry: return "registry";
     case lock_rank::timers: return "timers";
+    case lock_rank::task_group: return "task group";
     case lock_rank::pool: return "pool";
+    case lock_rank::local_items: return "local items";
     case lock_rank::rescuer: return "rescuer";
     case lock_rank::slots: return "slots";
     case lock_rank::thaw: return "thaw";
+    case lock_rank::closures: return "closures";
+    case lock_rank::full_stacks: return "full stacks";
     }
     return "?";
 }

@@ -37,6 +37,9 @@ public:
         return true;
     }
 
+    /// Owner only. Whether the next `park()` returns at once. A hint: that call takes the permit, with its order.
+    [[nodiscard]] bool has_permit() const noexcept { return word_.load(relaxed) == permit; }
+
     /// Any thread.
     void unpark() noexcept {
         // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/api/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/library_copy.ipp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
@@ -15,6 +16,8 @@
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/policy.hpp>
 
+#include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -49,9 +52,25 @@ CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept
     else raise_bottom_half(pool);
 }
 
+/// A closure that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go
+/// to a pool.
+CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
+    worker* const self = own_run();
+    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_rescue_record) return false;
+    if (!work_access::is_self_owned(w) || work_access::location_of(w) != 0) return false;
+    pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
+    // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
+    if (pwq.detached.load(relaxed)) return false;
+    work_access::set_pwq(w, &pwq);
+    auto& pool = static_cast<managed_pool&>(*pwq.pool);
+    pool.push_local(*self, w);
+    pool.notify();
+    return true;
+}
+
 CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
     if (q.kind == pool_kind::dispatcher) push_bottom_half(q, w, cpu);
-    else q.push(w, cpu).notify();
+    else if (!(q.keyed() && q.managed) || !push_local(q, w, cpu)) q.push(w, cpu).notify();
 }
 
 CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
@@ -93,7 +112,10 @@ CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept 
 }
 
 CMWQ_API queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept {
-    return queue_keyed<managed_pool, order::none>(q, w, cpu);
+    if (!accepts(q, true, cpu)) return queue_status::rejected;
+    return claim_and(w, [&] {
+        if (!push_local(q, w, cpu)) q.push_keyed<managed_pool, order::none>(w, cpu).notify();
+    });
 }
 
 CMWQ_API queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept {
@@ -338,6 +360,21 @@ CMWQ_API void run_held_back_bottom_halves() noexcept {
 }
 
 // --- this thread -----------------------------------------------------------------------------------------------------
+
+CMWQ_API void* allocate_closure(queue_core& q, std::size_t size) {
+    check_copy(q);
+    if (size > closure_block) return ::operator new(size);
+    worker* const self = this_thread_slots().current_worker;
+    void* const p =
+        self != nullptr ? self->closures.take(q.env.closures) : q.env.closures.take(q.env.cpus.index_of(any_cpu));
+    return p != nullptr ? p : ::operator new(closure_block);
+}
+
+CMWQ_API void free_closure(void* closure, std::size_t size) noexcept {
+    worker* const self = size > closure_block ? nullptr : this_thread_slots().current_worker;
+    if (self != nullptr) self->closures.give(closure, self->pool.env().closures);
+    else ::operator delete(closure);
+}
 
 CMWQ_API work_base* work_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;

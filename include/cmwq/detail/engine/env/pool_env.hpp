@@ -15,6 +15,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+class closure_memory;
 class pool_table;
 
 /// References only: the runtime owns the parts, and outlives its pools. A test may make the parts without a runtime.
@@ -26,6 +27,7 @@ struct pool_env {
     event_reporter& events;
     diagnosis_thread& diagnosis;
     pool_table& pools;
+    closure_memory& closures;
 
     /// The clock of timers and idle timeouts, nanoseconds.
     [[nodiscard]] std::int64_t now() const noexcept {

@@ -26,6 +26,9 @@ inline constexpr std::uint64_t has_waiters = 4;    // a thread waits for this in
 inline constexpr std::uint64_t may_be_running = 8; // the item was queued before, so a worker may still run it
 inline constexpr unsigned color_shift = 4;
 inline constexpr std::uint64_t color_mask = 15u << color_shift;
+// Of an item on no list: it is a local item of a worker. It has no color yet.
+inline constexpr std::uint64_t local = 1u << color_shift;
+inline constexpr std::uint64_t list_and_local = list_mask | local;
 inline constexpr unsigned id_shift = 8;
 
 constexpr unsigned color_of(std::uint64_t p) noexcept { return static_cast<unsigned>((p & color_mask) >> color_shift); }

@@ -14,7 +14,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// of the others are blocked that fewer than `width` run, or an item was overdue. In pools that are not managed, a
 /// worker is being woken or created as long as anything is pending.
 struct pool_snapshot {
-    unsigned pending = 0;  ///< items on the worklist
+    unsigned pending = 0;  ///< items on the worklist; 1 if only workers have items, on their local lists
     bool managed = true;   ///< blocked workers are replaced, and no others
     int width = 1;         ///< CPUs to keep busy
     int running = 0;       ///< workers counted as runnable

@@ -12,6 +12,7 @@
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -67,7 +68,7 @@ public:
     /// faster then. False: the caller sees the effects of a run that has ended.
     [[nodiscard]] bool may_run(const work_base& w) const noexcept;
     /// Whether items or grants are pending. Lock-free.
-    [[nodiscard]] bool pending() const noexcept {
+    [[nodiscard]] virtual bool pending() const noexcept {
         return !inbox_.empty() || !grants_.empty() || nr_pending_.load(seq_cst) != 0; // [ARM-2], [IDLE-2]
     }
     /// A slot of `pwq`'s queue became free and belongs to `pwq` now. The caller holds the lock of the slots, and must
@@ -81,6 +82,13 @@ public:
 
     /// If the item is on a list of this pool: removes it. The caller then owns its PENDING.
     [[nodiscard]] bool steal(work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// A waiter is about to run a task of its group in its own run: if the task is on a list of this pool, removes it,
+    /// and keeps its color until `leave_after_waiter()`. False: it is not on a list.
+    [[nodiscard]] bool take_for_waiter(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
+    void leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept CMWQ_EXCLUDES(lock_);
+    /// A waiter that sleeps lets a task run in its place: if the limit keeps the task back, makes it active nevertheless.
+    /// False: the limit did not keep it back.
+    [[nodiscard]] bool start_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
     /// Registers `iw` for the end of the instance queued last, or, if `running_only`, of the running instance. If the
     /// result is not_here or in_transit, `iw` is not registered.
     item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
@@ -103,8 +111,8 @@ public:
     };
     [[nodiscard]] traffic traffic_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     void set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept CMWQ_EXCLUDES(lock_);
-    /// The queue no longer uses this pwq, and no producer is about to push to it. True: it has drained. False: the pool
-    /// requests reaping when it has.
+    /// The queue no longer uses this pwq, and no producer is about to push to it; its runs may still add local items.
+    /// True: it has drained. False: the pool requests reaping when it has.
     [[nodiscard]] bool detach(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Whether the pwq is detached and has drained.
     [[nodiscard]] virtual bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
@@ -131,7 +139,7 @@ public:
     void let_go(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Removes the first item of a pwq that is held back. The caller then owns its PENDING. Null: none is left.
     [[nodiscard]] work_base* take_held_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- for the graph of waits: under the lock of the graph, which keeps the waiters --------------------------------
 
@@ -181,7 +189,10 @@ public:
 
     // --- reports -----------------------------------------------------------------------------------------------------
 
-    [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
+    /// The numbers of items that the pool has started and completed. While workers begin or end their runs, a number
+    /// may be too small for a moment.
+    [[nodiscard]] virtual std::uint64_t nr_started() const noexcept { return nr_started_.load(relaxed); }
+    [[nodiscard]] virtual std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
     /// For the service thread. Whether the pool has started no item for `limit` nanoseconds although items are pending.
     /// `passed`: nanoseconds since the last call, without times in which the process could not run.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept;
@@ -202,7 +213,8 @@ protected:
     // --- what differs between the kinds of pool, off the path of an item ---------------------------------------------
 
     [[nodiscard]] virtual pool_stats stats_locked() const noexcept CMWQ_REQUIRES(lock_) {
-        return {.started = nr_started_.load(relaxed), .completed = nr_completed_.load(relaxed)};
+        const std::uint64_t completed = nr_completed(); // first: the workers go on meanwhile
+        return {.started = std::max(nr_started(), completed), .completed = completed};
     }
     /// The caller has put items on the worklist and does not run them: wakes a worker if one is needed.
     virtual void notify_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
@@ -220,6 +232,17 @@ protected:
     // --- lists -------------------------------------------------------------------------------------------------------
 
     void drain_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    /// As drain_locked(), for callers that must know every item of the pool: also accepts the local items of workers.
+    void gather_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) {
+        recall_local_items_locked();
+        drain_locked(d);
+    }
+    /// Accepts the local items of all workers.
+    virtual void recall_local_items_locked() noexcept CMWQ_REQUIRES(lock_) {}
+    /// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
+    void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    /// As accept_locked(), but if the limit admits the item, the caller runs it. False: it is on the inactive list.
+    [[nodiscard]] bool accept_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
@@ -242,6 +265,8 @@ protected:
     };
     /// Records the run and clears PENDING. From then on the item can be queued again, in any pool.
     [[nodiscard]] started_item begin_run_locked(worker& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    /// The worker runs a closure as a part of the current run, which keeps its color, its slot and its queue.
+    [[nodiscard]] started_item begin_follow_up(worker& self, work_base& w) const noexcept;
     /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
     /// function was not called.
     [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);
@@ -291,7 +316,8 @@ private:
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
     void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock_);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
-    void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    void unlist_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void give_back_slot(pool_workqueue& pwq, deferred& d) noexcept;
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);

@@ -95,6 +95,65 @@ CMWQ_INLINE std::uint64_t item_pool::id_of_runner_locked(const work_base& w, con
     return id;
 }
 
+// Removes an item from its list, and gives back its slot. It keeps its color, and its location.
+CMWQ_INLINE void item_pool::unlist_locked(work_base& w, deferred& d) noexcept {
+    const std::uint64_t p = work_access::location_of(w);
+    pool_workqueue& pwq = *work_access::pwq(w);
+    switch (p & location::list_mask) {
+    case location::on_worklist: leave_worklist_locked(w); break;
+    case location::on_inactive: pwq.inactive.remove(w); break;
+    default: running_.find(w)->scheduled.remove(w); break;
+    }
+    if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
+    if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
+    else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
+    publish_pending_locked();
+}
+
+CMWQ_INLINE bool item_pool::take_for_waiter(work_base& task) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    if ((work_access::location_of(task) & location::list_and_local) == location::local) recall_local_items_locked();
+    const bool here = is_listed_locked(task);
+    if (here) {
+        unlist_locked(task, d);
+        work_access::set_location(task, location::with_list(work_access::location_of(task), 0));
+    }
+    notify_locked(d);
+    return here;
+}
+
+CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    leave_locked(pwq, color, d);
+}
+
+CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& task) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    gather_locked(d);
+    pool_workqueue& pwq = *work_access::pwq(task);
+    const std::uint64_t p = work_access::location_of(task);
+    // Also in a freeze: the run of the waiter has to end, and the task is a part of it.
+    const bool kept_back =
+        is_listed_locked(task) && (p & location::list_mask) == location::on_inactive && !pwq.plugged && !pwq.held_back;
+    if (kept_back) {
+        pwq.inactive.remove(task);
+        if (pwq.slots != nullptr) {
+            pwq.slots->take_beyond_max();
+            if (pwq.inactive.empty()) pwq.slots->forget(pwq);
+        }
+        ++pwq.nr_active;
+        push_active_locked(pwq, task);
+        work_access::set_location(task, location::with_list(p, location::on_worklist));
+        publish_pending_locked();
+    }
+    notify_locked(d);
+    return kept_back;
+}
+
 CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);
@@ -103,15 +162,7 @@ CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
     if (here) {
         const std::uint64_t p = work_access::location_of(w);
         pool_workqueue& pwq = *work_access::pwq(w);
-        switch (p & location::list_mask) {
-        case location::on_worklist: leave_worklist_locked(w); break;
-        case location::on_inactive: pwq.inactive.remove(w); break;
-        default: running_.find(w)->scheduled.remove(w); break;
-        }
-        if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
-        if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
-        else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
-        publish_pending_locked();
+        unlist_locked(w, d);
         work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
         leave_locked(pwq, location::color_of(p), d);
     }
@@ -123,7 +174,7 @@ CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.held_back = true; // set first, so that items still in the inbox become inactive
-    drain_locked(d);
+    gather_locked(d);
     if (pwq.slots != nullptr) pwq.slots->forget(pwq);
     item_list later;
     while (work_base* w = pwq.inactive.pop_front()) later.push_back(*w);
@@ -157,7 +208,7 @@ CMWQ_INLINE void item_pool::let_go(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.held_back = false;
-    drain_locked(d);
+    gather_locked(d);
     activate_locked(pwq);
     publish_pending_locked();
     released_locked(d);
@@ -166,7 +217,7 @@ CMWQ_INLINE void item_pool::let_go(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE work_base* item_pool::take_held_back(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     work_base* const w = pwq.inactive.pop_front();
     if (w != nullptr) {
         const std::uint64_t p = work_access::location_of(*w);
@@ -215,7 +266,7 @@ CMWQ_INLINE void item_pool::forget(worker& self) noexcept {
 CMWQ_INLINE bool item_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     notify_locked(d);
     return pwq.colors.close(cw);
 }
@@ -223,7 +274,7 @@ CMWQ_INLINE bool item_pool::close_color(pool_workqueue& pwq, color_waiter& cw) n
 CMWQ_INLINE item_pool::traffic item_pool::traffic_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     notify_locked(d);
     return {pwq.colors.nr_entered(), pwq.colors.nr_left()};
 }
@@ -241,25 +292,25 @@ CMWQ_INLINE void item_pool::set_max_active(pool_workqueue& pwq, unsigned max_act
 CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     notify_locked(d);
-    pwq.detached = true;
+    pwq.detached.store(true, relaxed);
     return pwq.drained();
 }
 
 CMWQ_INLINE bool item_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // the pwq may have a grant that comes too late
+    gather_locked(d); // the pwq may have a grant that comes too late
     notify_locked(d);
-    return pwq.detached && pwq.drained();
+    return pwq.detached.load(relaxed) && pwq.drained();
 }
 
 CMWQ_INLINE void item_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     pwq.frozen = frozen; // set first, so that items still in the inbox become inactive
-    drain_locked(d);
+    gather_locked(d);
     if (frozen && pwq.slots != nullptr) pwq.slots->forget(pwq);
     activate_locked(pwq);
     publish_pending_locked();
@@ -274,16 +325,23 @@ CMWQ_INLINE unsigned item_pool::nr_active_of(const pool_workqueue& pwq) const no
 CMWQ_INLINE void item_pool::unplug(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     pwq.plugged = false;
     activate_locked(pwq); // if more items are inactive than slots are free, the pwq is registered for the next slot
     publish_pending_locked();
     notify_locked(d);
 }
 
-CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) const noexcept {
+CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
     const scoped_lock g(lock_);
-    return {.started = pwq.nr_started, .completed = pwq.nr_completed};
+    queue_stats s{.started = pwq.nr_started, .completed = pwq.nr_completed};
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (k->current_pwq != &pwq) continue;
+        s.completed += k->nr_more_ended.load(relaxed);
+        s.started += k->nr_more_started.load(relaxed);
+    }
+    s.completed = std::min(s.completed, s.started); // the workers go on meanwhile
+    return s;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -11,9 +11,9 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Moves the items of the inbox to the worklist or to inactive lists, and serves the grants. After this every item whose
-// push has completed is on a list of this pool. A caller that is not a counted worker calls notify_locked() before it
-// unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_, so other threads could not see
-// them.
+// push has completed is on a list of this pool, or is a local item of a worker. A caller that is not a counted worker
+// calls notify_locked() before it unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_,
+// so other threads could not see them.
 CMWQ_INLINE void item_pool::drain_locked(deferred& d) noexcept {
     drain_inbox_locked();
     // The grants come second, because the item that uses a granted slot has waited for its queue's limit: it goes
@@ -90,19 +90,28 @@ CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept 
     if (++nr_activated_ >= limit / 8) drain_inbox_locked();
 }
 
-// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
 CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
+    if (!admit_locked(w)) return;
+    push_active_locked(*work_access::pwq(w), w);
+    work_access::set_location(w, work_access::location_of(w) | location::on_worklist);
+}
+
+CMWQ_INLINE bool item_pool::accept_to_run_locked(work_base& w) noexcept { return admit_locked(w); }
+
+// Gives an item its color. True: it has taken a slot of the limit, and is on no list yet. False: it is on the inactive
+// list of its pwq.
+CMWQ_INLINE bool item_pool::admit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
-    std::uint64_t p = work_access::location_of(w) | std::uint64_t{pwq.colors.enter()} << location::color_shift;
+    const std::uint64_t before = work_access::location_of(w) & ~location::color_mask;
+    const std::uint64_t p = before | std::uint64_t{pwq.colors.enter()} << location::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
-        p |= location::on_worklist;
-        push_active_locked(pwq, w);
-    } else {
-        p |= location::on_inactive;
-        pwq.inactive.push_back(w);
-        pwq.queue->note_backlog();
+        work_access::set_location(w, p);
+        return true;
     }
-    work_access::set_location(w, p);
+    pwq.inactive.push_back(w);
+    pwq.queue->note_backlog();
+    work_access::set_location(w, p | location::on_inactive);
+    return false;
 }
 
 CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
@@ -133,7 +142,7 @@ CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
 // The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
 CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
     pwq.colors.leave(color, d);
-    if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
+    if (pwq.detached.load(relaxed) && pwq.drained()) pwq.queue->request_reaping();
 }
 
 // Whether the item is on a list of this pool.
@@ -187,7 +196,8 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
     self.current_pwq = &pwq;
     self.current_color = location::color_of(p);
-    self.function = r.function;
+    self.function.store(r.function, relaxed);
+    self.owns_item = r.owns_itself;
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.description[0] = 0;
     self.own_item = &w;
@@ -205,8 +215,20 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
+    if (pwq.slots != nullptr) self.local.begin_run(!pwq.frozen && !pwq.held_back); // elastic queues have slots
+    self.nr_follow_ups = 0;
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
+    return r;
+}
+
+CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(worker& self, work_base& w) const noexcept {
+    const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, true};
+    self.own_item = &w;
+    self.function.store(r.function, relaxed);
+    self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
+    work_access::set_location(w, id_ << location::id_shift);
     return r;
 }
 
@@ -224,8 +246,13 @@ CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& 
 CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
     forget_item_locked(self);
-    ++pwq.nr_completed;
-    nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
+    const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
+    self.nr_more_started.store(0, relaxed);
+    self.nr_more_ended.store(0, relaxed);
+    pwq.nr_started += more;
+    pwq.nr_completed += more + 1;
+    nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
+    nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);
     while (item_waiter* iw = self.waiters) {
         self.waiters = iw->next;
         iw->happened(d);

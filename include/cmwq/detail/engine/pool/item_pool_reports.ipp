@@ -17,7 +17,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
-    if (!stall_.has_lasted(limit != 0 && pending(), nr_started_.load(relaxed), passed, limit)) return false;
+    if (!stall_.has_lasted(limit != 0 && pending(), nr_started(), passed, limit)) return false;
     // An item in the inbox may only have to wait behind another item of its ordered queue.
     if (lock_for_service()) {
         deferred d;
@@ -49,7 +49,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         if (!lock_for_service())
             return "a worker of low priority, of the pool of " + cpus + ", holds the lock of the pool and gets no CPU";
         const scoped_lock g(lock_, adopt_lock); // only copies: formatting takes time and is done without the lock
-        drain_locked(d);                        // items in the inbox are pending, too
+        gather_locked(d);                       // items in the inbox are pending, too
         notify_locked(d);
         busy = busy_.size();
         now = worker_counts_locked();
@@ -66,7 +66,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             l.is_rescue_record = w->is_rescue_record;
             l.counted = w->counted.load(relaxed);
             l.tid = w->probe.tid();
-            l.function = w->function;
+            l.function = w->function.load(relaxed);
             name_queue(l, *w->current_pwq->queue);
             std::copy_n(w->description, sizeof l.description, l.description);
         }
@@ -95,7 +95,7 @@ CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, 
                                                      std::size_t room) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(d);
     notify_locked(d);
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};

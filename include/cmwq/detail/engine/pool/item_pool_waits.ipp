@@ -90,7 +90,7 @@ CMWQ_INLINE std::size_t item_pool::held_by(worker& k, held_item* to, std::size_t
 CMWQ_INLINE item_pool::active_items item_pool::count_active(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // a slot that was granted just now makes an item active
+    gather_locked(d); // a slot that was granted just now makes an item active
     notify_locked(d);
     return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
 }

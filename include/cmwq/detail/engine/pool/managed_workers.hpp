@@ -50,12 +50,25 @@ public:
 
     [[nodiscard]] managed_workers* as_managed() noexcept override { return this; }
 
+    // --- local items of elastic pools --------------------------------------------------------------------------------
+
+    /// Puts a closure on the local list of `self`, the calling thread, which runs an item of the closure's pwq. The
+    /// caller owns PENDING, and must call `notify()` as soon as it holds no lock.
+    void push_local(worker& self, work_base& w) noexcept;
+    [[nodiscard]] bool pending() const noexcept final { return item_pool::pending() || has_local_items(); }
+    [[nodiscard]] std::uint64_t nr_started() const noexcept final {
+        return item_pool::nr_started() + sum_of(&worker::nr_more_started);
+    }
+    [[nodiscard]] std::uint64_t nr_completed() const noexcept final {
+        return item_pool::nr_completed() + sum_of(&worker::nr_more_ended);
+    }
+
     // --- sentinels ---------------------------------------------------------------------------------------------------
 
     /// Uncounts blocked workers, and wakes a spare if too few workers run. Lock-free: an idle-class thread that holds a
     /// lock may not run again for a second. `insist`: wakes a spare even if one of many blocked workers is likely to
-    /// return soon.
-    finding check_for_blocked(detector who, bool insist) noexcept;
+    /// return soon. `spares`: how many may start; each one wakes the next.
+    finding check_for_blocked(detector who, bool insist, int spares = 1) noexcept;
     /// [ARM-3] A sentinel that was armed for this pool is about to sleep.
     void disarmed() noexcept { armed_.disarm(); }
     /// A CPU outside the pod has been idle for a moment: starts one more worker. False: as many workers run as the
@@ -94,8 +107,16 @@ protected:
     void work_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void work_ends_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void run_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
-    void run_ended_locked(worker& self) noexcept CMWQ_REQUIRES(lock_) { count(self); } // even if it was uncounted
+    void run_ended_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    /// Takes the next item for `self` to run: from its local list, the worklist, or the local list of another worker.
+    [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    /// Takes a local item that follows in the current run, with the color and the slot of that run. Null: the run ends.
+    [[nodiscard]] work_base* take_follow_up(worker& self) noexcept;
+    [[nodiscard]] bool anything_waits_locked() const noexcept CMWQ_REQUIRES(lock_) {
+        return anything_listed_locked() || has_local_items();
+    }
     void lock_after_run(worker& self) noexcept CMWQ_ACQUIRE(lock_);
+    void recall_local_items_locked() noexcept final CMWQ_REQUIRES(lock_);
     void idle_begins_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     /// Items are pending behind running workers: arms the sentinels and the monitor.
     void detectors_needed() noexcept;
@@ -113,10 +134,20 @@ protected:
     }
 
 private:
+    [[nodiscard]] bool has_local_items() const noexcept;
+    void accept_all_locked(item_list& items) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> worker::* counter) const noexcept;
+    /// The next busy worker, or the first one; `w` is busy.
+    [[nodiscard]] worker* next_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
+        worker* const k = busy_.next(w);
+        return k != nullptr ? k : busy_.front();
+    }
+    [[nodiscard]] work_base* take_local_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool take_from_others_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void count(worker& w) noexcept;
     bool uncount(worker& w) noexcept;
     [[nodiscard]] bool sentinel_works() const noexcept;
-    bool start_spare() noexcept;
+    bool start_spares(int n) noexcept;
     void raise_limit(int to) noexcept;
     void arm_far_sentinels() const noexcept;
     void expire_may_block(std::int64_t threshold) noexcept;
@@ -137,7 +168,10 @@ private:
     alignas(cache_line) atomic<int> nr_running_{0}; // A: counted workers
     atomic<int> limit_{1};                          // A: learned limit of active workers
     busy_workers<worker> countable_workers_;        // A: workers that may be counted; changed under L
-    atomic<bool> overdue_{false};                   // A: one more worker may start; reset when it has
+    // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
+    // more after the end of a run that leaves it without any.
+    atomic<int> nr_announced_{0};
+    atomic<bool> overdue_{false}; // A: one more worker may start; reset when it has
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S

@@ -57,7 +57,10 @@ void managed_workers::for_each_sentinel(sentinel_range which, F&& f) const {
 // --- for the loop of a worker ----------------------------------------------------------------------------------------
 
 CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
-    return {.pending = static_cast<unsigned>(worklist_.size()),
+    const auto listed = static_cast<unsigned>(worklist_.size());
+    return {.pending = listed != 0         ? listed
+                       : has_local_items() ? 1u
+                                           : 0u,
             .managed = is_associated(),
             .width = width_.load(relaxed),
             .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
@@ -73,7 +76,15 @@ CMWQ_INLINE void managed_workers::work_begins_locked(worker& self) noexcept {
     count(self);
 }
 
+// The worker takes no further item: its local items become those of the pool.
 CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
+    if (self.announced) {
+        item_list left;
+        self.local.recall(left);
+        accept_all_locked(left);
+        self.announced = false;
+        nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
+    }
     countable_workers_.remove(self);
     uncount(self);
 }
@@ -107,6 +118,121 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
         return;
     }
     remind_worker();
+}
+
+// --- local items -----------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void managed_workers::push_local(worker& self, work_base& w) noexcept {
+    work_access::set_location(w, id_ << location::id_shift | location::local);
+    self.local.push(w);
+    if (self.announced) return;
+    self.announced = true;
+    nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+}
+
+// Whether a worker has local items.
+CMWQ_INLINE bool managed_workers::has_local_items() const noexcept {
+    if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
+    bool found = false;
+    countable_workers_.for_each([&](const worker& w) {
+        found = !w.local.empty(); // [LOC-1]
+        return !found;
+    });
+    return found;
+}
+
+CMWQ_INLINE std::uint64_t managed_workers::sum_of(atomic<std::uint32_t> worker::* counter) const noexcept {
+    std::uint64_t n = 0;
+    if (is_per_cpu_) return n;
+    countable_workers_.for_each([&](const worker& w) {
+        n += (w.*counter).load(relaxed);
+        return true;
+    });
+    return n;
+}
+
+CMWQ_INLINE void managed_workers::accept_all_locked(item_list& items) noexcept {
+    if (items.empty()) return;
+    while (work_base* const w = items.pop_front()) accept_locked(*w);
+    publish_pending_locked();
+}
+
+// Also of workers that have not posted anything in their current run: what they post later must not follow in it.
+CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
+    if (is_per_cpu_) return;
+    item_list recalled;
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->local.recall(recalled);
+    accept_all_locked(recalled);
+}
+
+// A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
+// as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
+CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
+    constexpr unsigned longest_run = 64;
+    if (!self.owns_item || !self.announced || self.nr_follow_ups >= longest_run) return nullptr;
+    // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
+    if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
+    work_base* const w = self.local.take_newest_of(*self.current_pwq);
+    if (w != nullptr) ++self.nr_follow_ups;
+    return w;
+}
+
+// The items of the worklist go first, because a local item can also follow in a run. But a worker that always finds
+// items there takes a local one now and then, because no other worker may be free to take it; if it has many, it takes
+// an item of the worklist now and then.
+CMWQ_INLINE work_base* managed_workers::take_locked(worker& self) noexcept {
+    constexpr unsigned interval = 8, many = 64;
+    if (!self.announced) {
+        work_base* const w = item_pool::take_locked(self);
+        return w != nullptr ? w : take_local_locked(self);
+    }
+    const bool turn = ++self.nr_taken % interval == 0;
+    const bool local_first = self.scheduled.empty() && (self.local.size() > many ? !turn : turn);
+    if (work_base* const w = local_first ? take_local_locked(self) : nullptr; w != nullptr) return w;
+    if (work_base* const w = item_pool::take_locked(self); w != nullptr) return w;
+    return take_local_locked(self);
+}
+
+// The newest local item, whose data is most likely in the cache; now and then the oldest one, which others might pass
+// over for ever. If there is none, items of other workers.
+CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept {
+    constexpr unsigned interval = 16, most_refused = 16;
+    if (self.is_rescue_record) return nullptr;
+    for (unsigned refused = 0; refused < most_refused; ++refused) {
+        using end = local_items::end;
+        work_base* w = self.local.take(++self.nr_local_taken % interval == 0 ? end::oldest : end::newest);
+        if (w == nullptr) {
+            if (!take_from_others_locked(self)) return nullptr;
+            w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
+        }
+        if (w != nullptr && accept_to_run_locked(*w)) return w;
+    }
+    // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
+    recall_local_items_locked();
+    return item_pool::take_locked(self);
+}
+
+// Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
+CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept {
+    constexpr unsigned most = 16;
+    if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
+    for (worker* k = next_busy_locked(self); k != &self; k = next_busy_locked(*k)) {
+        if (k->local.empty()) continue;
+        if (!self.announced) {
+            self.announced = true;
+            nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+        }
+        k->local.give_oldest(self.local, most);
+        if (!self.local.empty()) return true;
+    }
+    return false;
+}
+
+CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
+    count(self); // even if it was uncounted
+    if (!self.announced || !self.local.empty()) return;
+    self.announced = false;
+    nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------
@@ -154,9 +280,9 @@ CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
     while (seen < to && !limit_.compare_exchange_weak(seen, to, relaxed, relaxed)) {}
 }
 
-// A CPU is idle although items are pending: raises the limit to at least one more worker than are active.
-CMWQ_INLINE bool managed_workers::start_spare() noexcept {
-    raise_limit(nr_busy_.load(relaxed) + 1);
+// A CPU is idle although items are pending: raises the limit to at least `n` more workers than are active.
+CMWQ_INLINE bool managed_workers::start_spares(int n) noexcept {
+    raise_limit(nr_busy_.load(relaxed) + n);
     worker* idle = next_idle_.load(seq_cst); // [IDLE-1]
     if (idle == nullptr) {
         ask_for_worker();
@@ -178,7 +304,7 @@ CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
 
 // --- detectors -------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist) noexcept {
+CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist, int spares) noexcept {
     if (!pending()) return finding::nothing_pending;
     const int width = width_.load(relaxed);
     if (is_associated()) {
@@ -196,12 +322,12 @@ CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
         if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
     }
-    return start_spare() ? finding::replaced : finding::no_spare;
+    return start_spares(spares) ? finding::replaced : finding::no_spare;
 }
 
 CMWQ_INLINE bool managed_workers::lend_cpu() noexcept {
     if (nr_running_.load(relaxed) >= max_running_.load(relaxed)) return false;
-    start_spare();
+    start_spares(1);
     return true;
 }
 
@@ -210,7 +336,7 @@ CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
     const int width = width_.load(relaxed);
     if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
-    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spare();
+    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spares(1);
     else detectors_needed(); // the sentinel checks whether the CPU stays idle
 }
 

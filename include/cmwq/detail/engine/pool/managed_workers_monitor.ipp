@@ -93,7 +93,8 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
             if (!uncount(w)) return true;
             w.cpu_burst.run = 0;
-            function = w.function;
+            function = w.function.load(relaxed);
+            if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
             std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
             first_cpu = spec_.pod.next(0); // without the lock the record may be configured for another pool
         }
@@ -107,7 +108,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 // As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const bool concerned = patience != 0 && is_associated() && pending();
-    if (!overdue_watch_.has_lasted(concerned, nr_started_.load(relaxed), passed, patience)) return;
+    if (!overdue_watch_.has_lasted(concerned, nr_started(), passed, patience)) return;
     overdue_.store(true, relaxed);     // [PARK-1] the permit publishes it, or the check of the service thread finds it
     nr_overdue_.fetch_add(1, relaxed); // one at a time: the next one after the same time
     static_cast<void>(wake_idle_worker());

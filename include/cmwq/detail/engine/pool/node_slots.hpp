@@ -19,8 +19,8 @@ struct slot_tag;
 /// pushed to the grant inbox of its pool, which the next thread that takes the pool lock drains. So no thread ever
 /// needs two pool locks, and pwqs get slots in turn.
 ///
-/// Any thread may call every member. The caller holds the pool lock of the pwq concerned, or no lock; the lock of this
-/// class is the innermost.
+/// Any thread may call every member. The caller holds the pool lock of the pwq concerned, or no lock; no lock is taken
+/// under the lock of this class.
 /// Letters: N lock_ · A atomic
 class node_slots {
 public:
@@ -30,6 +30,8 @@ public:
 
     /// Takes a slot for `p`, to which none has been granted. False: `p` waits for one.
     [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// Takes a slot even if none is free.
+    void take_beyond_max() noexcept { nr_.fetch_add(1, seq_cst); } // [UNIFORM]
     /// Gives a slot back. If the slot was granted to another pwq, returns the pool of that pwq, and the caller must
     /// notify it as after a push.
     [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {

@@ -52,8 +52,10 @@ public:
     bool plugged = false;   // L: of an ordered queue, waits until an older pwq has drained: no item becomes active
     bool frozen = false;    // L: no item becomes active until the thaw
     bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
-    bool detached = false;  // L: no item is queued here any more; the pwq is freed when it has drained
-    bool mayday = false;    // L: the rescuer has been called and has not left yet: the pwq must not be freed
+    // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it has
+    // drained. Written under L
+    atomic<bool> detached{false};
+    bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
 
     // Written by workers for each item of an ordered queue.
     atomic<bool> runs_one{false}; // A: an item of the ordered queue runs; its worker then looks for the next one

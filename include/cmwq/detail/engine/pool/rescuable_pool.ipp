@@ -45,9 +45,9 @@ CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE bool rescuable_pool::may_be_freed(pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d); // the pwq may have a grant that comes too late
+    gather_locked(d); // the pwq may have a grant that comes too late
     notify_locked(d);
-    if (!pwq.detached || !pwq.drained() || pwq.mayday) return false;
+    if (!pwq.detached.load(relaxed) || !pwq.drained() || pwq.mayday) return false;
     end_rescuable_locked(pwq);
     return true;
 }
@@ -58,7 +58,7 @@ CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
     deferred d;
     if (!lock_for_service()) return;
     const scoped_lock g(lock_, adopt_lock);
-    drain_locked(d);
+    gather_locked(d);
     if (!needs_rescue_locked()) {
         short_since_ = 0;
         // Enough workers run, but a pool whose learned limit is higher would request a worker, now and at each tick
@@ -125,7 +125,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
         cursors_ = &self;
         become_busy_locked(self);
         for (int n = 0;; ++n) {
-            drain_locked(d);
+            gather_locked(d);
             if (self.scheduled.empty()) { // only this run's record can run the items that wait behind its run
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
@@ -149,7 +149,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
             by.call(pwq); // behind the other pools
         } else {
             pwq.mayday = false; // from here on the pwq may be freed
-            if (pwq.detached && pwq.drained()) pwq.queue->request_reaping();
+            if (pwq.detached.load(relaxed) && pwq.drained()) pwq.queue->request_reaping();
         }
     }
     this_thread_slots() = {};

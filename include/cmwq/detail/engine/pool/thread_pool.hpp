@@ -32,15 +32,17 @@ private:
 
     [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
 
-    // Not noexcept: the next four functions run items.
+    // Not noexcept: the next five functions run items.
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
+    static void call(worker& self, const item_pool::started_item& started);
     void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(lock_) {
         run_locked(record, w, d);
     }
 
     [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;
+    void sleep(worker& self) noexcept;
     [[nodiscard]] bool return_to_pod(worker& self) noexcept;
     void rebind_if_moved(worker& self) noexcept;
 

@@ -3,13 +3,14 @@
 // Bodies of thread_pool: the loop of a worker, and the CPUs on which it runs.
 #pragma once
 
+#include <cmwq/detail/base/cpu_relax.hpp>
+#include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -58,11 +59,12 @@ void thread_pool<Workers>::serve(worker& self) {
             continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
         // Items are pending behind workers that are counted as running, and perhaps only this thread knows it.
-        const bool behind = !worklist_.empty();
+        const bool behind = this->anything_waits_locked();
         lock_.unlock();
         d.perform();
         if (behind) this->detectors_needed();
-        self.sleep.park();
+        self.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
+        sleep(self);
         came_home = return_to_pod(self);
         lock_.lock();
     }
@@ -71,6 +73,23 @@ void thread_pool<Workers>::serve(worker& self) {
     if (keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
     env_.requests.thread_leaves(self); // destructors of thread_local objects may still run code of the program
+}
+
+// Sleeps until the next wake-up. The worker of a CPU does not poll: the producer needs that CPU.
+template <class Workers>
+void thread_pool<Workers>::sleep(worker& self) noexcept {
+    constexpr int most_looks = 4096; // also ends the loop if the clock stands still
+    const std::int64_t limit = env_.options.idle_poll.count();
+    if (limit == 0 || this->is_per_cpu()) {
+        self.sleep.park();
+        return;
+    }
+    const std::int64_t began = steady_now();
+    if (self.poll.is_worthwhile()) {
+        for (int i = 0; i < most_looks && !self.sleep.has_permit() && steady_now() - began < limit; ++i) cpu_relax();
+    }
+    self.sleep.park();
+    self.poll.note(steady_now() - began, limit);
 }
 
 template <class Workers>
@@ -124,14 +143,23 @@ struct thread_exit_guard {
     thread_exit_guard(const thread_exit_guard&) = delete;
     thread_exit_guard& operator=(const thread_exit_guard&) = delete;
     ~thread_exit_guard() {
-        if (reached) return;
-        std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
-        std::abort();
+        if (!reached) refuse_thread_exit();
     }
 };
 
-// Runs one item, without the lock. Once its function has been entered the item is not accessed any more: it may be
-// destroyed, or in use by another thread.
+// Calls the function of an item. Not noexcept: from this frame down to the start of the thread there is no exception
+// handler and no noexcept function. So without a handler of the queue, an exception ends the program at `throw`, before
+// the stack is unwound.
+template <class Workers>
+void thread_pool<Workers>::call(worker& self, const item_pool::started_item& started) {
+    if (item_pool::call_with_handler(self, started)) return;
+    thread_exit_guard end;
+    started.function(started.item);
+    end.reached = true;
+}
+
+// Runs one item, without the lock, and then the local items that may follow in the same run. Once the function of an
+// item has been entered the item is not accessed any more: it may be destroyed, or in use by another thread.
 template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
@@ -144,18 +172,16 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // pool. Then no other thread knows of these items. If enough workers run already, this worker takes the item next,
     // or the detectors find it.
     if (worklist_.empty() && this->wants_more_running()) drain_locked(d);
-    const bool more = this->anything_listed_locked();
+    const bool more = this->anything_waits_locked();
     if (more && need_more_worker(this->snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
     lock_.unlock();
     d.perform();
     if (more) this->detectors_needed();
     rebind_if_moved(self);
-    if (!item_pool::call_with_handler(self, started)) {
-        // From this frame down to the start of the thread there is no exception handler and no noexcept function. So an
-        // exception ends the program at `throw`, before the stack is unwound.
-        thread_exit_guard end;
-        started.function(started.item);
-        end.reached = true;
+    call(self, started);
+    while (work_base* const next = this->take_follow_up(self)) {
+        call(self, this->begin_follow_up(self, *next));
+        self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
     }
     this->lock_after_run(self);
     this->end_run_locked(self, d);

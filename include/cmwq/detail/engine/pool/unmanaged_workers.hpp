@@ -37,6 +37,8 @@ protected:
     void work_ends_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
     void run_begins_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
     void run_ended_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
+    [[nodiscard]] static constexpr work_base* take_follow_up(worker& /*self*/) noexcept { return nullptr; }
+    [[nodiscard]] bool anything_waits_locked() const noexcept CMWQ_REQUIRES(lock_) { return anything_listed_locked(); }
     void lock_after_run(worker& /*self*/) noexcept CMWQ_ACQUIRE(lock_) { lock_.lock(); }
     void idle_begins_locked(worker& /*self*/) noexcept CMWQ_REQUIRES(lock_) {}
     void detectors_needed() noexcept {}

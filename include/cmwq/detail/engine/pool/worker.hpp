@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cmwq/blocking_region.hpp>
+#include <cmwq/detail/engine/env/closure_blocks.hpp>
 #include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/pool/idle_poll.hpp>
+#include <cmwq/detail/engine/pool/local_items.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -20,6 +23,7 @@ struct busy_tag;
 
 class worker;
 class registered_wait;
+struct running_task;
 
 /// A thread that waits for one run of an item. It is on the stack of that thread. The lock of the pool guards all
 /// members.
@@ -48,7 +52,8 @@ struct item_waiter {
 /// its thread has ended it serves another thread.
 ///
 /// Letters: I set before publication · L pool lock · S used by the worker itself · K written by the worker under L,
-/// read by the worker or under L · A atomic, with its own protocol · G the lock of the graph of waits
+/// read by the worker or under L · A atomic, with its own protocol · P the lock of the object itself · G the lock of the
+/// graph of waits
 class worker final : public blocking_observer,
                      public list_node<idle_tag>,
                      public list_node<busy_tag>,
@@ -79,23 +84,30 @@ public:
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
     // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
-    atomic<std::uint64_t> nr_runs{0};        // A: the number of the current run; written under L
+    atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the worker
+    bool announced = false;           // S: counted in the pool as a worker with local items
+    unsigned nr_follow_ups = 0;       // S: local items that have followed in the current run
+    // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
+    // that a wait has run. Written by the worker
+    atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0};
     atomic<bool> finishing{false};           // A: the function has returned; the thread may wait for the pool's lock
     atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
 
     work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the worker runs none
-    worker* next_in_bucket = nullptr;       // L: link of run_table
-    pool_workqueue* current_pwq = nullptr;  // K
-    unsigned current_color = 0;             // K
-    void (*function)(work_base&) = nullptr; // K: the function of the current item, or of the last one
-    bool cpu_intensive = false;             // K: whether the queue of the current item is cpu_intensive
-    item_list scheduled;                    // L: instances of the current item that were queued while it runs
-    item_waiter* waiters = nullptr;         // L: waiters for the end of the current run
-    bool idle = false;                      // L: in idle_workers
-    bool retiring = false;                  // L: asked to end, or without a thread
-    std::int64_t idle_since = 0;            // L: runtime clock
-    bool idle_outside = false;              // L: in the stack of the workers that went idle outside the pod
-    worker* interrupted = nullptr;          // K: bottom half: the record of the item that the thread runs already
+    worker* next_in_bucket = nullptr;      // L: link of run_table
+    pool_workqueue* current_pwq = nullptr; // K
+    unsigned current_color = 0;            // K
+    // A: the function of the current item, or of the last one; written by the worker
+    atomic<work_access::function> function{nullptr};
+    bool cpu_intensive = false;       // K: whether the queue of the current item is cpu_intensive
+    bool owns_item = false;           // K: the current item owns itself
+    item_list scheduled;              // L: instances of the current item that were queued while it runs
+    item_waiter* waiters = nullptr;   // L: waiters for the end of the current run
+    bool idle = false;                // L: in idle_workers
+    bool retiring = false;            // L: asked to end, or without a thread
+    std::int64_t idle_since = 0;      // L: runtime clock
+    bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
+    worker* interrupted = nullptr;    // K: bottom half: the record of the item that the thread runs already
     std::int64_t rebind_at = 0;       // S: if not on its CPUs: when the thread may bind itself again; steady clock
     unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
     registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
@@ -103,6 +115,16 @@ public:
     // L: of a rescue record: the last item of another queue that it has skipped on the worklist; null: none
     work_base* cursor = nullptr;
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
+
+    running_task* tasks = nullptr;          // S: the tasks of groups that its item runs, the innermost one first
+    unsigned nr_nested = 0;                 // S: how many of them a wait for their group has started
+    std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
+    local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
+    closure_cache closures;                 // S: free blocks for closures
+    unsigned nr_taken = 0;                  // S: items that it took while it was announced
+    unsigned nr_local_taken = 0;            // S: local items that it took with a color of their own
+
+    idle_poll poll; // S
 
     std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or the pool does not measure it
     std::int64_t excluded_time =

@@ -104,8 +104,9 @@ CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) no
 }
 
 CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
-    if (worklist_.empty()) return;
-    if (!need_more_worker(current_snapshot_locked())) watch_for_blocks();
+    const pool_snapshot s = current_snapshot_locked();
+    if (s.pending == 0) return;
+    if (!need_more_worker(s)) watch_for_blocks();
     else if (!idle_.empty()) d.wake(idle_.front()->sleep);
     else ask_for_worker();
 }
@@ -160,7 +161,7 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
         // Before the inbox is drained: a notification would request a worker, and two pools would take it from each
         // other forever.
         if (idle_.empty() || stopping_) return false;
-        drain_locked(d);
+        gather_locked(d);
         notify_locked(d);
         if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;

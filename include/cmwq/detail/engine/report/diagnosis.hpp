@@ -10,6 +10,7 @@
 #include <cmwq/detail/sync/system.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,7 +33,7 @@ inline std::string describe(const item_name& i) {
 
 /// The item that the calling thread runs under the record `k`, which may be null.
 inline item_name name_of_run(const worker* k) noexcept {
-    return k == nullptr ? item_name{} : item_name{k->own_item, k->function};
+    return k == nullptr ? item_name{} : item_name{k->own_item, k->function.load(relaxed)};
 }
 
 /// The item that the calling thread runs, and its queue.
@@ -44,6 +45,12 @@ inline std::string describe_own_run() {
 
 [[noreturn]] inline void throw_deadlock(const std::string& what) {
     throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
+}
+
+/// An item ends its thread by pthread_exit(). Ends the program.
+[[noreturn]] inline void refuse_thread_exit() noexcept {
+    std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
+    std::abort();
 }
 
 inline std::string describe_target(const wait_report& w) {

@@ -40,7 +40,7 @@ inline void check_attrs(const attrs& a) {
 /// Throws std::invalid_argument if the options would be wrong on every machine.
 inline void check_options(const runtime_options& o) {
     if (o.idle_timeout.count() < 0 || o.may_block_threshold.count() < 0 || o.watchdog.count() < 0 ||
-        o.cpu_hog_threshold.count() < 0 || o.overdue_after.count() < 0) {
+        o.cpu_hog_threshold.count() < 0 || o.overdue_after.count() < 0 || o.idle_poll.count() < 0) {
         throw std::invalid_argument("cmwq::runtime: a time-out is negative");
     }
     check_scope(o.default_scope);

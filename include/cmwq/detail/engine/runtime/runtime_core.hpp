@@ -3,6 +3,7 @@
 // runtime_core: the parts of a runtime, and the order in which they are made and end.
 #pragma once
 
+#include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
@@ -100,6 +101,7 @@ private:
     event_reporter events_;
     queue_list queues_;
     diagnosis_thread diagnosis_;
+    closure_memory closures_;
     const pool_env env_; // I
     pool_table pools_;
     placement placement_;

@@ -35,8 +35,8 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
     : options_(checked(std::move(o))), cpus_(options_, whom), threads_(options_.threads, options_.max_threads),
-      events_(options_), diagnosis_(env_, queues_),
-      env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_},
+      events_(options_), diagnosis_(env_, queues_), closures_(cpus_.nr_cpus()),
+      env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
       pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
       timers_(pools_.id()), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
     directory::get().add(*this);

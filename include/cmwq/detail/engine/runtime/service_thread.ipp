@@ -93,6 +93,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
             armed.stay_armed();
         } else {
             env_.pools.for_each_cpu([](cpu_record& r) { r.watch.leave_idle_class(); });
+            env_.closures.free_all();
         }
     }
     return all.eventful;

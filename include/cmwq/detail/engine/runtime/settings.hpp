@@ -52,6 +52,7 @@ private:
         f("power_efficient", o.power_efficient);
         f("max_threads", o.max_threads);
         f("idle_timeout", o.idle_timeout);
+        f("idle_poll", o.idle_poll);
         f("may_block_threshold", o.may_block_threshold);
         f("cpu_hog_threshold", o.cpu_hog_threshold);
         f("overdue_after", o.overdue_after);

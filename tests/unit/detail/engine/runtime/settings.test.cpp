@@ -34,8 +34,9 @@ bool same(const runtime_options& a, const runtime_options& b) {
            a.cache_shard_size == b.cache_shard_size && a.power_efficient == b.power_efficient &&
            a.max_threads == b.max_threads && a.idle_timeout == b.idle_timeout &&
            a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold &&
-           a.overdue_after == b.overdue_after && a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold &&
-           a.watchdog == b.watchdog && a.sentinel == b.sentinel;
+           a.overdue_after == b.overdue_after && a.idle_poll == b.idle_poll &&
+           a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
+           a.sentinel == b.sentinel;
 }
 
 } // namespace
@@ -63,6 +64,7 @@ TEST_CASE("settings: each option has the value of its text and the other options
         {"power_efficient=1,power_efficient=0", {.power_efficient = false}},
         {"max_threads=4294967295", {.max_threads = std::numeric_limits<unsigned>::max()}},
         {"idle_timeout=2min", {.idle_timeout = 2min}},
+        {"idle_poll=5us", {.idle_poll = 5us}},
         {"may_block_threshold=50us", {.may_block_threshold = 50us}},
         {"cpu_hog_threshold=7ms", {.cpu_hog_threshold = 7ms}},
         {"overdue_after=8ms", {.overdue_after = 8ms}},

@@ -26,6 +26,9 @@ public:
 
     bool park_until(std::int64_t deadline) noexcept { return wait(deadline); }
 
+    /// A search has no time to poll: the owner parks at once.
+    [[nodiscard]] static constexpr bool has_permit() noexcept { return true; }
+
     void unpark() noexcept {
         model::world* w = model::world::current();
         if (w == nullptr) {

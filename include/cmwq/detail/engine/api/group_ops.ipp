@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The engine's side of the API boundary: task groups.
+//
+// A task can start in two ways: a worker runs its item, or a waiter takes the item off the lists of the pool and runs
+// the task in its own run. The lists decide which of the two happens.
+#pragma once
+
+#include <cmwq/blocking_region.hpp>
+#include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/queue/flush.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/refusals.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <cxxabi.h>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// A thread that sleeps in wait_for_group(), on its stack.
+struct group_sleeper {
+    explicit group_sleeper(bool active) noexcept : can_act(active) {}
+
+    const bool can_act; // it runs tasks, or lets one start in its place
+    parker sleep;
+    group_sleeper* next = nullptr;
+};
+
+/// Sleepers that have been taken off a group, to be woken without its lock.
+class woken_sleepers {
+public:
+    woken_sleepers() noexcept = default;
+    woken_sleepers(const woken_sleepers&) = delete;
+    woken_sleepers& operator=(const woken_sleepers&) = delete;
+    ~woken_sleepers() {
+        while (group_sleeper* const s = first_) {
+            first_ = s->next; // the sleeper may be gone as soon as it has its permit
+            s->sleep.unpark();
+        }
+    }
+    void take_all(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
+        CMWQ_ASSERT(first_ == nullptr);
+        first_ = std::exchange(g.sleepers, nullptr);
+    }
+    /// Takes one that can do something for a task that has not started, if there is any.
+    void take_one(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
+        for (group_sleeper** link = &g.sleepers; *link != nullptr; link = &(*link)->next) {
+            if (!(*link)->can_act) continue;
+            first_ = std::exchange(*link, (*link)->next);
+            first_->next = nullptr;
+            return;
+        }
+    }
+
+private:
+    group_sleeper* first_ = nullptr;
+};
+
+/// A task that a thread runs, on its stack. The list of a worker names the innermost one first.
+struct running_task {
+    const group_core& group;
+    running_task* const outer;
+};
+
+CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock) {
+    if (!std::exchange(t.listed, false)) return;
+    g.not_started.remove(t);
+}
+
+/// The result of a task.
+struct task_result {
+    bool has_run = false;
+    std::exception_ptr error;
+};
+
+/// The task has ended, and its callable has been destroyed. False: another thread accesses the task, and gives its
+/// memory back.
+CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, task_result& r, woken_sleepers& woken) noexcept
+    CMWQ_REQUIRES(g.lock) {
+    if (r.error != nullptr && g.error == nullptr) g.error.swap(r.error);
+    if (!r.has_run) g.incomplete = true;
+    if (t.beyond_limit) --g.nr_beyond_limit;
+    if (--g.nr_unfinished == 0) woken.take_all(g);
+    else if (g.nr_stuck > g.nr_beyond_limit) woken.take_one(g); // it may let another task start in its place
+    t.ended = true;
+    return t.nr_examiners == 0;
+}
+
+CMWQ_INLINE void end_task(group_task& t, task_result& r) noexcept {
+    woken_sleepers woken; // they are woken last: the group may be gone after the lock has been released
+    group_core& g = t.group;
+    bool mine = false;
+    {
+        const scoped_lock guard(g.lock);
+        mine = note_end_locked(g, t, r, woken);
+    }
+    if (mine) t.perform(t, group_task::step::give_back_memory);
+}
+
+/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
+/// calling thread.
+CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled) noexcept {
+    task_result r{.has_run = !cancelled, .error = nullptr};
+    if (!cancelled) {
+        running_task here{t.group, self != nullptr ? self->tasks : nullptr};
+        if (self != nullptr) self->tasks = &here;
+        try {
+            t.perform(t, group_task::step::call);
+        } catch (const abi::__forced_unwind&) { // pthread_exit()
+            refuse_thread_exit();
+        } catch (...) {
+            r.error = std::current_exception();
+        }
+        if (self != nullptr) self->tasks = here.outer;
+    }
+    t.perform(t, group_task::step::end);
+    return r;
+}
+
+CMWQ_API void run_task(work_base& w) {
+    auto& t = static_cast<group_task&>(w);
+    bool cancelled = false;
+    {
+        const scoped_lock guard(t.group.lock);
+        unlist_locked(t.group, t);
+        cancelled = t.group.cancelled;
+    }
+    task_result r = perform_task(own_run(), t, cancelled);
+    end_task(t, r);
+}
+
+CMWQ_API void drop_task(self_owned_work& w) noexcept {
+    auto& t = static_cast<group_task&>(w);
+    {
+        const scoped_lock guard(t.group.lock);
+        unlist_locked(t.group, t);
+    }
+    t.perform(t, group_task::step::end);
+    task_result not_run;
+    end_task(t, not_run);
+}
+
+// The lock is held while the item is queued, so a waiter that finds the task on the list also finds its item.
+CMWQ_API queue_status add_task(group_task& t) noexcept {
+    group_core& g = t.group;
+    if (g.queue.is_dead()) return queue_status::rejected; // in a forked child any thread may have held the lock
+    woken_sleepers woken;
+    const scoped_lock guard(g.lock);
+    const queue_status s = g.put(g.queue, t, any_cpu);
+    if (s != queue_status::queued) return s;
+    ++g.nr_unfinished;
+    g.awaited = false;
+    t.listed = true;
+    g.not_started.push_back(t); // it cannot start before the lock is released
+    if (g.sleepers != nullptr) woken.take_one(g);
+    return s;
+}
+
+/// Calls `f(pool)` with the pool that has the task, while the task exists, even if it ends meanwhile. The caller has
+/// counted itself as an examiner of the task.
+template <class F>
+bool examine(group_task& t, const F& f) noexcept {
+    // The calling item belongs to the queue, so the runtime exists.
+    const bool result = f(t.group.queue.env.pools.pool(work_access::pool_id(work_access::location_of(t))));
+    bool ended = false;
+    {
+        const scoped_lock guard(t.group.lock);
+        ended = --t.nr_examiners == 0 && t.ended;
+    }
+    if (ended) t.perform(t, group_task::step::give_back_memory);
+    return result;
+}
+
+/// The calling item sleeps, and cannot run tasks itself: lets one start in its place if the limit keeps it back.
+CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
+    group_task* t = nullptr;
+    {
+        const scoped_lock guard(g.lock);
+        if (g.nr_beyond_limit >= g.nr_stuck) return;
+        t = g.not_started.front();
+        while (t != nullptr && t->beyond_limit) t = g.not_started.next(*t);
+        if (t == nullptr) return;
+        t->beyond_limit = true; // first: it may end before the pool returns
+        ++g.nr_beyond_limit;
+        ++t->nr_examiners;
+    }
+    static_cast<void>(examine(*t, [&](item_pool& pool) {
+        if (pool.start_beyond_limit(*t)) return true;
+        const scoped_lock guard(g.lock); // it runs within the limit
+        if (!t->ended) --g.nr_beyond_limit;
+        t->beyond_limit = false;
+        return false;
+    }));
+}
+
+/// One thread that waits for a group.
+class group_wait {
+public:
+    /// Throws if the calling thread must not wait.
+    explicit group_wait(group_core& g) : g_(g), self_(own_run()) {
+        check(g, self_);
+        const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
+        helps_ = same_queue && has_stack();
+        stuck_ = same_queue && !helps_;
+    }
+    group_wait(const group_wait&) = delete;
+    group_wait& operator=(const group_wait&) = delete;
+    ~group_wait() = default;
+
+    /// Waits. Returns whether every task has run. Throws the first exception of a task.
+    bool wait();
+
+    /// Throws std::system_error if a thread that runs an item under `self` must not wait for the group.
+    static void check(const group_core& g, const worker* self) {
+        const char* const call = "task_group::wait()";
+        refuse_in_bottom_half(call);
+        if (self == nullptr) return;
+        bool own = self->current_pwq->queue == &g.queue && g.queue.fifo;
+        for (const running_task* r = self->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
+        if (own) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
+    }
+
+private:
+    struct next_step {
+        bool finished = false;
+        group_task* task = nullptr; ///< take it; null: sleep
+        bool local = false;         ///< it has been taken off the list of the worker
+        bool cancelled = false;
+    };
+    [[nodiscard]] bool has_stack() const noexcept;
+    [[nodiscard]] bool may_take(const group_task& t) const noexcept;
+    [[nodiscard]] next_step decide_locked(group_sleeper& s) noexcept CMWQ_REQUIRES(g_.lock);
+    void sleep(group_sleeper& s) noexcept;
+    [[nodiscard]] task_result run(group_task& t, bool cancelled) noexcept;
+
+    group_core& g_;
+    worker* const self_;
+    bool helps_ = false;   // runs tasks itself
+    bool stuck_ = false;   // may not run tasks itself, because its stack is too deep
+    bool counted_ = false; // in nr_stuck
+};
+
+// Whether the tasks that this thread runs in waits, one inside the other, leave enough of its stack.
+CMWQ_INLINE bool group_wait::has_stack() const noexcept {
+    constexpr std::uintptr_t most = 512 * 1024;
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (self_->nr_nested == 0) self_->stack_of_first_wait = here;
+    const std::uintptr_t first = self_->stack_of_first_wait;
+    return (first > here ? first - here : here - first) < most;
+}
+
+// A bound queue runs its items on the CPUs on which they were queued.
+CMWQ_INLINE bool group_wait::may_take(const group_task& t) const noexcept {
+    return g_.queue.keyed() || work_access::pool_id(work_access::location_of(t)) == self_->pool.id();
+}
+
+CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) noexcept {
+    if (g_.nr_unfinished == 0) return {.finished = true};
+    group_task* t = helps_ ? g_.not_started.back() : nullptr; // the newest one, whose data is most likely in the cache
+    while (t != nullptr && !may_take(*t)) t = g_.not_started.prev(*t);
+    if (t != nullptr) {
+        unlist_locked(g_, *t);
+        const bool local = self_->local.take_back(*t);
+        if (!local) ++t->nr_examiners;
+        return {.task = t, .local = local, .cancelled = g_.cancelled};
+    }
+    if (stuck_ && !std::exchange(counted_, true)) ++g_.nr_stuck;
+    s.next = std::exchange(g_.sleepers, &s);
+    return {};
+}
+
+// Runs the task in the run of the calling item.
+CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept {
+    self_->nr_runs.store(self_->nr_runs.load(relaxed) + 1, relaxed); // a new run, for the detection of CPU hogs
+    ++self_->nr_nested;
+    self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
+    task_result r = perform_task(self_, t, cancelled);
+    self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
+    --self_->nr_nested;
+    return r;
+}
+
+CMWQ_INLINE void group_wait::sleep(group_sleeper& s) noexcept {
+    if (stuck_) start_in_place_of_waiter(g_);
+    hand_over_bottom_halves();
+    const blocking_region region;
+    s.sleep.park();
+}
+
+CMWQ_INLINE bool group_wait::wait() {
+    group_task* done = nullptr; // a local task that this thread has run
+    task_result result;
+    for (;;) {
+        group_sleeper s(helps_ || stuck_);
+        next_step next;
+        bool complete = false, mine = false;
+        std::exception_ptr error;
+        {
+            woken_sleepers woken;
+            const scoped_lock guard(g_.lock);
+            if (done != nullptr) mine = note_end_locked(g_, *done, result, woken);
+            next = decide_locked(s);
+            if (next.finished) {
+                if (counted_) --g_.nr_stuck;
+                error.swap(g_.error);
+                complete = !std::exchange(g_.incomplete, false);
+                g_.cancelled = false;
+                g_.awaited = true;
+            }
+        }
+        if (mine) done->perform(*done, group_task::step::give_back_memory);
+        done = nullptr;
+        if (next.finished) {
+            if (error != nullptr) std::rethrow_exception(error);
+            return complete;
+        }
+        if (next.task == nullptr) {
+            sleep(s);
+        } else if (next.local) {
+            result = run(*next.task, next.cancelled);
+            done = next.task;
+        } else if (group_task& t = *next.task;
+                   examine(t, [&](item_pool& pool) { return pool.take_for_waiter(t); })) { // otherwise a worker runs it
+            pool_workqueue& pwq = *work_access::pwq(t);
+            const unsigned color = location::color_of(work_access::location_of(t));
+            task_result r = run(t, next.cancelled);
+            end_task(t, r);
+            pwq.pool->leave_after_waiter(pwq, color);
+        }
+    }
+}
+
+CMWQ_API bool wait_for_group(group_core& g) {
+    if (g.queue.is_dead()) return false; // in a forked child the tasks never run
+    return group_wait(g).wait();
+}
+
+CMWQ_API void cancel_group(group_core& g) noexcept {
+    if (g.queue.is_dead()) return;
+    const scoped_lock guard(g.lock);
+    g.cancelled = true;
+}
+
+CMWQ_API void end_group(group_core& g) noexcept {
+    if (g.awaited || g.queue.is_dead()) return;
+    {
+        const scoped_lock guard(g.lock);
+        if (g.nr_unfinished == 0) return;
+    }
+    try {
+        group_wait wait(g);
+        try {
+            static_cast<void>(wait.wait());
+        } catch (...) { // an exception of a task, for which the program does not ask
+            return;
+        }
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s, called by ~task_group()\n", e.what());
+        std::terminate(); // a destructor can neither throw nor wait for itself
+    }
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
