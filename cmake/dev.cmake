@@ -1,11 +1,11 @@
 # Settings and targets that only the developers of cmwq need. A consumer's build does not include this file, and nothing
 # here changes cmwq::cmwq.
 
-set(CMWQ_SYNC std CACHE STRING "Backend of the tests: std builds all tests, those for the backends fault and model \
-with their own backend; fault or model builds only the tests for that backend")
-set_property(CACHE CMWQ_SYNC PROPERTY STRINGS std fault model)
-if(NOT CMWQ_SYNC MATCHES "^(std|fault|model)$")
-  message(FATAL_ERROR "CMWQ_SYNC is '${CMWQ_SYNC}'; it must be one of std, fault, model")
+set(CMWQ_SYNC std CACHE STRING "Backend of the tests: std builds all tests, those for other backends with their own \
+backend; fault, model or counting builds only the tests for that backend")
+set_property(CACHE CMWQ_SYNC PROPERTY STRINGS std fault model counting)
+if(NOT CMWQ_SYNC MATCHES "^(std|fault|model|counting)$")
+  message(FATAL_ERROR "CMWQ_SYNC is '${CMWQ_SYNC}'; it must be one of std, fault, model, counting")
 endif()
 
 set(CMWQ_SANITIZE "" CACHE STRING "Value of -fsanitize= for tests, examples and benchmarks, e.g. address,undefined")

@@ -18,8 +18,10 @@ const char* cmwq_test::backend() {
     return "std";
 #elif CMWQ_SYNC == 1
     return "fault";
-#else
+#elif CMWQ_SYNC == 2
     return "model";
+#else
+    return "counting";
 #endif
 }
 

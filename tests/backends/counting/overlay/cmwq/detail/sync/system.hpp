@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The process-wide system functions of the counting backend: fixed answers, and the CPUs of the simulated machine.
+#pragma once
+
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/os/loaded_code.hpp>
+#include <cmwq/detail/os/symbol.hpp>
+#include <cmwq/detail/os/thread_activity.hpp>
+#include <counting/machine.hpp>
+
+#include <limits>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+using os::describe_activity;
+using os::describe_function;
+using os::keep_loaded;
+
+template <class F>
+void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
+    for (unsigned c = 0; c < counting::nr_cpus(); ++c) f(c);
+}
+
+inline long this_thread_id() noexcept { return 1; }
+inline long main_thread_id() noexcept { return 1; }
+inline int share_of_descriptors() noexcept { return 1 << 20; }
+inline own_priority priority_of_process() noexcept { return {}; }
+inline const char* environment_variable(const char*) noexcept { return nullptr; }
+inline cpuset isolated_cpus() { return {}; }
+inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
+
+inline void at_fork(void (*)(), void (*)(), void (*)()) noexcept {} // simulated threads do not fork
+
+}}} // namespace cmwq::CMWQ_NS::detail
