@@ -32,6 +32,11 @@ public:
     [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
     /// Takes a slot even if none is free.
     void take_beyond_max() noexcept { nr_.fetch_add(1, seq_cst); } // [UNIFORM]
+    /// Whether a pwq that holds a slot, and waits for more, may keep it: no other pwq waits, and no more slots are in use
+    /// than the limit admits. A hint: if it is out of date, the pwq keeps one slot once more.
+    [[nodiscard]] bool has_no_other_waiter() const noexcept {
+        return nr_waiting_.load(relaxed) <= 1 && nr_.load(relaxed) <= max_.load(relaxed);
+    }
     /// Gives a slot back. If the slot was granted to another pwq, returns the pool of that pwq, and the caller must
     /// notify it as after a push.
     [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
