@@ -32,7 +32,9 @@ void sort(cmwq::workqueue<cmwq::elastic>& queue, numbers::iterator begin, number
     halves.run([&queue, begin, middle] { sort(queue, begin, middle); });
     sort(queue, middle, end);
     halves.wait(); // runs the task here, unless another worker has taken it
-    std::inplace_merge(begin, middle, end);
+    numbers merged(static_cast<std::size_t>(end - begin));
+    std::merge(begin, middle, middle, end, merged.begin());
+    std::copy(merged.begin(), merged.end(), begin);
 }
 
 template <class F>

@@ -249,7 +249,7 @@ private:
 
 // Whether the tasks that this thread runs in waits, one inside the other, leave enough of its stack.
 CMWQ_INLINE bool group_wait::has_stack() const noexcept {
-    constexpr std::uintptr_t most = 512 * 1024;
+    constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (self_->nr_nested == 0) self_->stack_of_first_wait = here;
     const std::uintptr_t first = self_->stack_of_first_wait;

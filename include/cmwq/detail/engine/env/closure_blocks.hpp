@@ -63,11 +63,13 @@ private:
     struct link {
         link* next;
     };
-    // AddressSanitizer reports the use of a closure whose memory is in a stack.
+    // AddressSanitizer reports the use of a closure whose memory is in a stack. It must see the links, because it searches
+    // for leaks by following pointers.
     static void set_accessible([[maybe_unused]] void* block, [[maybe_unused]] bool accessible) noexcept {
 #ifdef CMWQ_ADDRESS_SANITIZER
-        if (accessible) __asan_unpoison_memory_region(block, closure_block);
-        else __asan_poison_memory_region(block, closure_block);
+        void* const behind_link = static_cast<link*>(block) + 1;
+        if (accessible) __asan_unpoison_memory_region(behind_link, closure_block - sizeof(link));
+        else __asan_poison_memory_region(behind_link, closure_block - sizeof(link));
 #endif
     }
     link* top_ = nullptr;

@@ -65,7 +65,7 @@ private:
         watched* next = nullptr;                // I
         bool insist = false;                    // S
         std::uint64_t completed = 0;            // S
-        int spares = 1;                         // S: how many spares to start at the next check
+        int nr_replaced = 0;                    // S: spares found necessary since an item of the pool has ended
         int idle_looks = 0;                     // S: checks in a row that found this CPU idle and the pod busy
     };
 

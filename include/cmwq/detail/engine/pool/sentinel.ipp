@@ -105,7 +105,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     // woken, or the sentinel has run in the small share of a busy CPU that the scheduler gives to idle-class threads.
     // Yielding costs nothing then, and keeps the sentinel ready. But it must not spin on a CPU that is idle for another
     // reason.
-    constexpr int patience = 16, most_spares = 16;
+    constexpr int patience = 16, chain = 4, most_doublings = 4;
     constexpr std::int64_t moment = 100'000, shortest_nap = 1'000'000, longest_nap = 16'000'000;
     std::int64_t nap_length = shortest_nap;
     int fruitless = 0;
@@ -120,12 +120,13 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool == nullptr) continue;
-            // As long as every item that starts blocks and none ends, each check starts twice as many spares as the one
-            // before. Otherwise a chain of n blocked items would need n checks.
+            // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the one
+            // before. Otherwise a chain of n items would need n checks.
             const std::uint64_t completed = pool->nr_completed();
-            if (std::exchange(w->completed, completed) != completed) w->spares = 1;
-            const finding f = pool->check_for_blocked(detector::sentinel, w->insist, w->spares);
-            if (f == finding::replaced) w->spares = std::min(2 * w->spares, most_spares);
+            if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
+            const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);
+            const finding f = pool->check_for_blocked(detector::sentinel, w->insist, 1 << doublings);
+            if (f == finding::replaced && doublings < most_doublings) ++w->nr_replaced;
             pending |= f != finding::nothing_pending;
             no_spare |= f == finding::no_spare;
             hold |= f == finding::all_blocked;
