@@ -143,7 +143,9 @@ CMWQ_INLINE bool managed_workers::has_local_items() const noexcept {
 
 CMWQ_INLINE std::uint64_t managed_workers::sum_of(atomic<std::uint32_t> worker::* counter) const noexcept {
     std::uint64_t n = 0;
-    if (is_per_cpu_) return n;
+    // Mostly there is none, and the sentinels must not read the lines of all workers. Tasks that a wait has run are not
+    // counted then before the end of the run.
+    if (nr_announced_.load(relaxed) == 0) return n;
     countable_workers_.for_each([&](const worker& w) {
         n += (w.*counter).load(relaxed);
         return true;
