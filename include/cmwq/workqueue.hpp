@@ -80,9 +80,9 @@ public:
         return detail::modify_work(*core_, w, detail::to_ns(delay), detail::any_cpu);
     }
 
-    /// Runs a copy of the callable once, as `queue()`, and destroys it after its run. It uses the memory
-    /// of an earlier closure if there is one; a copy of more than about 64 bytes is allocated. With any result but
-    /// `queued` the copy has been destroyed without a run. Errors: an exception that copying the callable throws,
+    /// Runs a copy of the callable once, as `queue()`, and destroys it after its run. It uses the memory of an
+    /// earlier closure if there is one; a copy of more than about 64 bytes is allocated. With any result but `queued`
+    /// the copy has been destroyed without a run. Errors: an exception that copying the callable throws,
     /// std::bad_alloc; nothing is queued then. A callable whose destructor throws ends the program: `on_exception` is
     /// for work functions.
     template <detail::nullary F>

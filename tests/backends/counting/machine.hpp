@@ -26,7 +26,7 @@ using cpu_mask = std::bitset<max_cpus>;
 /// The scheduling class; a CPU serves higher ones first.
 enum class rank : unsigned char { idle, normal, high, fifo };
 
-/// What a thread does for the measurement. Each phase has its own counts.
+/// The parts of the measured work of a thread. Each phase has its own counts.
 enum class phase : unsigned char {
     rest,     ///< the helpers of the runtime, and the program itself
     queueing, ///< a call that queues an item

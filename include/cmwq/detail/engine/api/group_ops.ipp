@@ -159,7 +159,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     g.awaited = false;
     t.listed = true;
     g.not_started.push_back(t); // it cannot start before the lock is released
-    if (g.sleepers != nullptr) woken.take_one(g);
+    woken.take_one(g);
     return s;
 }
 

@@ -242,7 +242,7 @@ protected:
     /// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
     void accept_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// As accept_locked(), but if the limit admits the item, the caller runs it. False: it is on the inactive list.
-    [[nodiscard]] bool accept_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
@@ -317,7 +317,6 @@ private:
     void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock_);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void unlist_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void give_back_slot(pool_workqueue& pwq, deferred& d) noexcept;
     [[nodiscard]] bool keep_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);

@@ -110,8 +110,6 @@ CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
     work_access::set_location(w, work_access::location_of(w) | location::on_worklist);
 }
 
-CMWQ_INLINE bool item_pool::accept_to_run_locked(work_base& w) noexcept { return admit_locked(w); }
-
 // Gives an item its color. True: it has taken a slot of the limit, and is on no list yet. False: it is on the inactive
 // list of its pwq.
 CMWQ_INLINE bool item_pool::admit_locked(work_base& w) noexcept {

@@ -134,6 +134,8 @@ protected:
     }
 
 private:
+    void announce(worker& self) noexcept;
+    void take_back_announcement(worker& self) noexcept;
     [[nodiscard]] bool has_local_items() const noexcept;
     void accept_all_locked(item_list& items) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> worker::* counter) const noexcept;

@@ -82,8 +82,7 @@ CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
         item_list left;
         self.local.recall(left);
         accept_all_locked(left);
-        self.announced = false;
-        nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
+        take_back_announcement(self);
     }
     countable_workers_.remove(self);
     uncount(self);
@@ -125,9 +124,18 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
 CMWQ_INLINE void managed_workers::push_local(worker& self, work_base& w) noexcept {
     work_access::set_location(w, id_ << location::id_shift | location::local);
     self.local.push(w);
-    if (self.announced) return;
-    self.announced = true;
+    announce(self);
+}
+
+// `self`, the calling thread, has local items.
+CMWQ_INLINE void managed_workers::announce(worker& self) noexcept {
+    if (std::exchange(self.announced, true)) return;
     nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+}
+
+CMWQ_INLINE void managed_workers::take_back_announcement(worker& self) noexcept {
+    self.announced = false;
+    nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
 }
 
 // Whether a worker has local items.
@@ -207,7 +215,7 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
             if (!take_from_others_locked(self)) return nullptr;
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
-        if (w != nullptr && accept_to_run_locked(*w)) return w;
+        if (w != nullptr && admit_locked(*w)) return w;
     }
     // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
     recall_local_items_locked();
@@ -220,10 +228,7 @@ CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
     for (worker* k = next_busy_locked(self); k != &self; k = next_busy_locked(*k)) {
         if (k->local.empty()) continue;
-        if (!self.announced) {
-            self.announced = true;
-            nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
-        }
+        announce(self);
         k->local.give_oldest(self.local, most);
         if (!self.local.empty()) return true;
     }
@@ -232,9 +237,7 @@ CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept
 
 CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
     count(self); // even if it was uncounted
-    if (!self.announced || !self.local.empty()) return;
-    self.announced = false;
-    nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
+    if (self.announced && self.local.empty()) take_back_announcement(self);
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------
