@@ -165,6 +165,8 @@ public:
         const unsigned here = ++here_;
         unsigned most = most_;
         while (most < here && !most_.compare_exchange_weak(most, here)) {}
+        sum_ += here;
+        ++nr_joined_;
         if (here >= size_) complete_ = true;
         // Yields, in case another item shares this CPU.
         while (!complete_ && !given_up_) ::sched_yield();
@@ -175,10 +177,12 @@ public:
     [[nodiscard]] bool complete() const { return complete_; }
     [[nodiscard]] unsigned here() const { return here_; }
     [[nodiscard]] unsigned most() const { return most_; }
+    /// How many were there on average when an item had joined.
+    [[nodiscard]] double mean() const { return static_cast<double>(sum_) / nr_joined_; }
 
 private:
     const unsigned size_;
-    std::atomic<unsigned> here_{0}, most_{0};
+    std::atomic<unsigned> here_{0}, most_{0}, sum_{0}, nr_joined_{0};
     std::atomic<bool> complete_{false}, given_up_{false};
 };
 

@@ -121,9 +121,10 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool == nullptr) continue;
             // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the one
-            // before. Otherwise a chain of n items would need n checks.
+            // before. Otherwise a chain of n items would need n checks. But under a quota, which may stop the holder of a
+            // lock for many milliseconds, those that wait for the lock are no chain, and go on together.
             const std::uint64_t completed = pool->nr_completed();
-            if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
+            if (std::exchange(w->completed, completed) != completed || env_.cpus.has_quota()) w->nr_replaced = 0;
             const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);
             const finding f = pool->check_for_blocked(detector::sentinel, w->insist, 1 << doublings);
             if (f == finding::replaced && doublings < most_doublings) ++w->nr_replaced;
