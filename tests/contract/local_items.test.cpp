@@ -328,6 +328,30 @@ TEST_CASE("local items: a pool of one CPU runs what an item has posted inside a 
     }
 }
 
+TEST_CASE("local items: a flood keeps no local item of a blocked worker from starting") {
+    // Without help for overdue items, which would hide it.
+    cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}, .overdue_after = 0ns}};
+    queue q{rt, "blocked"}, flooded{rt, "flooded"};
+    // Items that are queued again and again, so that the pool is never without one.
+    std::atomic<bool> stop{false};
+    auto again = [&] {
+        if (!stop) flooded.queue(*cmwq::this_work::current());
+    };
+    cmwq::work<decltype(again)> flood[] = {cmwq::work{again}, cmwq::work{again}, cmwq::work{again}, cmwq::work{again}};
+    for (int i = 0; i < 20; ++i) {
+        std::binary_semaphore ran{0}, ended{0};
+        q.post([&] {
+            for (auto& w : flood) flooded.queue(w);
+            q.post([&] { ran.release(); });
+            CHECK(ran.try_acquire_for(20s)); // without a guard
+            ended.release();
+        });
+        ended.acquire();
+    }
+    stop = true;
+    for (auto& w : flood) w.flush();
+}
+
 TEST_CASE("local items: endless ones give the limit to items that wait for it") {
     queue q{{.name = "one at a time", .max_active = 1}};
     std::binary_semaphore started{0}, go{0}, ran{0};

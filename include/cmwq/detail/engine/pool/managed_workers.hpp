@@ -139,11 +139,6 @@ private:
     [[nodiscard]] bool has_local_items() const noexcept;
     void accept_all_locked(item_list& items) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> worker::* counter) const noexcept;
-    /// The next busy worker, or the first one; `w` is busy.
-    [[nodiscard]] worker* next_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
-        worker* const k = busy_.next(w);
-        return k != nullptr ? k : busy_.front();
-    }
     [[nodiscard]] work_base* take_local_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_from_others_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void count(worker& w) noexcept;

@@ -188,11 +188,11 @@ CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
 }
 
 // The items of the worklist go first, because a local item can also follow in a run. But a worker that always finds
-// items there takes a local one now and then, because no other worker may be free to take it; if it has many, it takes
-// an item of the worklist now and then.
+// items there takes a local one now and then, its own or another worker's, because no other worker may be free to take
+// it, and its owner may be blocked; if it has many, it takes an item of the worklist now and then.
 CMWQ_INLINE work_base* managed_workers::take_locked(worker& self) noexcept {
     constexpr unsigned interval = 8, many = 64;
-    if (!self.announced) {
+    if (nr_announced_.load(relaxed) == 0) {
         work_base* const w = item_pool::take_locked(self);
         return w != nullptr ? w : take_local_locked(self);
     }
@@ -226,11 +226,14 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
 CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept {
     constexpr unsigned most = 16;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
-    for (worker* k = next_busy_locked(self); k != &self; k = next_busy_locked(*k)) {
-        if (k->local.empty()) continue;
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (k == &self || k->local.empty()) continue;
         announce(self);
         k->local.give_oldest(self.local, most);
-        if (!self.local.empty()) return true;
+        if (self.local.empty()) continue; // its owner has been faster
+        busy_.remove(*k);                 // the next time it is the turn of others
+        busy_.push_back(*k);
+        return true;
     }
     return false;
 }

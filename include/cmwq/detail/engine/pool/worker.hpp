@@ -121,7 +121,7 @@ public:
     std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
     local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
     closure_cache closures;                 // S: free blocks for closures
-    unsigned nr_taken = 0;                  // S: items that it took while it was announced
+    unsigned nr_taken = 0;                  // S: items that it took while a worker was announced
     unsigned nr_local_taken = 0;            // S: local items that it took with a color of their own
 
     idle_poll poll; // S
