@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The promises of delayed items on every queue. The clock moves only when the test advances it.
+#include "caller.hpp"
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
@@ -127,39 +128,6 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify takes a pending item from another queue
     CHECK(w.runs == 0);
     CHECK(w.after(10ms) == 1);
 }
-
-namespace {
-
-/// Makes a call in a thread of its own.
-class caller {
-public:
-    template <class F>
-    explicit caller(F f)
-        : thread_([this, f = std::move(f)] {
-              probe_.open_own(true);
-              ready_ = true;
-              f();
-              done_ = true;
-          }) {}
-    ~caller() { thread_.join(); }
-    caller(const caller&) = delete;
-    caller& operator=(const caller&) = delete;
-
-    [[nodiscard]] bool waits() {
-        int asleep = 0;
-        return eventually([&] { return ready_ && (asleep = probe_.blocked() ? asleep + 1 : 0) == 20; }) && !done_;
-    }
-    [[nodiscard]] bool returns() {
-        return eventually([&] { return done_.load(); });
-    }
-
-private:
-    cmwq::detail::thread_probe probe_;
-    std::atomic<bool> ready_{false}, done_{false};
-    std::thread thread_; // last: it uses the other members
-};
-
-} // namespace
 
 TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of its queue without a run", "",
                         every_policy) {

@@ -2,6 +2,7 @@
 //
 // Closures that an item of an elastic queue posts on that queue stay with its worker until another worker takes them.
 // All promises of the queue include them: flush, drain, shut-down, freeze, the limit, the counters, and a start in time.
+#include "caller.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "stress.hpp"
@@ -289,24 +290,19 @@ TEST_CASE("local items: a flush does not wait for the first closure that a runni
     queue q{"flushed"};
     std::binary_semaphore started{0}, post{0}, flushed{0};
     std::atomic<bool> in_time{false};
-    cmwq::work marker{[] {}};
     q.post([&] {
         started.release();
         post.acquire();
         q.post([&] { in_time = flushed.try_acquire_for(20s); });
     });
     started.acquire();
-    std::thread flusher([&] {
+    cmwq_test::caller flusher([&] {
         q.flush();
         flushed.release();
     });
-    // An intrusive item can be flushed: it is accepted with the color that the flush has opened, or with the one before.
-    for (int i = 0; i < 100; ++i) {
-        q.queue(marker);
-        marker.flush();
-    }
+    CHECK(flusher.waits());
     post.release();
-    flusher.join();
+    CHECK(flusher.returns());
     q.drain();
     CHECK(in_time);
 }
