@@ -96,7 +96,21 @@ protected:
 
     // --- for the loop of a worker ------------------------------------------------------------------------------------
 
-    [[nodiscard]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_);
+    // Inline, so that its callers compute only what they use: a worker calls it for each item.
+    [[nodiscard, gnu::always_inline]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(lock_) {
+        const auto listed = static_cast<unsigned>(worklist_.size());
+        return {.pending = listed != 0         ? listed
+                           : has_local_items() ? 1u
+                                               : 0u,
+                .managed = is_associated(),
+                .width = width_.load(relaxed),
+                .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
+                .active = static_cast<int>(busy_.size()),
+                .limit = limit_.load(relaxed),
+                .idle = static_cast<int>(idle_.size()),
+                .creating = creating_,
+                .overdue = overdue_.load(relaxed)};
+    }
     /// Whether more workers may run beside the running ones.
     [[nodiscard]] bool wants_more_running() const noexcept {
         return !is_associated() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-2]
@@ -136,7 +150,11 @@ protected:
 private:
     void announce(worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
-    [[nodiscard]] bool has_local_items() const noexcept;
+    /// Whether a worker has local items.
+    [[nodiscard]] bool has_local_items() const noexcept {
+        return nr_announced_.load(seq_cst) != 0 && find_local_items(); // [LOC-1]
+    }
+    [[nodiscard]] bool find_local_items() const noexcept;
     void accept_all_locked(item_list& items) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> worker::* counter) const noexcept;
     [[nodiscard]] work_base* take_local_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);

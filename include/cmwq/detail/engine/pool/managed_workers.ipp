@@ -56,21 +56,6 @@ void managed_workers::for_each_sentinel(sentinel_range which, F&& f) const {
 
 // --- for the loop of a worker ----------------------------------------------------------------------------------------
 
-CMWQ_INLINE pool_snapshot managed_workers::snapshot_locked() const noexcept {
-    const auto listed = static_cast<unsigned>(worklist_.size());
-    return {.pending = listed != 0         ? listed
-                       : has_local_items() ? 1u
-                                           : 0u,
-            .managed = is_associated(),
-            .width = width_.load(relaxed),
-            .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
-            .active = static_cast<int>(busy_.size()),
-            .limit = limit_.load(relaxed),
-            .idle = static_cast<int>(idle_.size()),
-            .creating = creating_,
-            .overdue = overdue_.load(relaxed)};
-}
-
 CMWQ_INLINE void managed_workers::work_begins_locked(worker& self) noexcept {
     countable_workers_.add(self);
     count(self);
@@ -138,9 +123,8 @@ CMWQ_INLINE void managed_workers::take_back_announcement(worker& self) noexcept 
     nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
 }
 
-// Whether a worker has local items.
-CMWQ_INLINE bool managed_workers::has_local_items() const noexcept {
-    if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
+// Some worker has announced local items: whether one still has any.
+CMWQ_INLINE bool managed_workers::find_local_items() const noexcept {
     bool found = false;
     countable_workers_.for_each([&](const worker& w) {
         found = !w.local.empty(); // [LOC-1]
