@@ -31,7 +31,9 @@ namespace cmwq { inline namespace CMWQ_NS {
 /// waits, it is a part of the run of that item: `this_work::current()` returns that item. Other waits inside the
 /// library, for example `flush()`, do not see that an item waits for a group: a cycle that includes a group is not
 /// detected, except that a task waits for its own group. A caller of `wait()` must not hold a mutex that a task locks. A
-/// wait in an item of a freezable queue runs its tasks also during a freeze, which waits for that item.
+/// wait in an item of a freezable queue runs its tasks also during a freeze, which waits for that item. A wait in an
+/// item of a bound queue runs only tasks of the CPU of that item. Tasks are on another CPU if a thread there has added
+/// them; they wait for the limit of the queue on that CPU like other items.
 ///
 /// Thread safety: all members but the destructor may be called from any thread, concurrently, also from the tasks,
 /// unless they state otherwise.

@@ -106,6 +106,13 @@ void wait_below(const run& r) {
     if (const visit inside(p.in_use); inside) p.item->wait();
 }
 
+/// Not in ordered queues, which refuse it. Not in bound queues: on a simulated machine, the workers of a CPU run on any,
+/// so tasks go to other CPUs, where they wait for the limit behind items that wait for their own tasks.
+void wait_for_tasks(const run& r) {
+    if (r.queue == nullptr || !r.queue->is.has_attrs || r.queue->is.order == order::whole || r.w.stopping()) return;
+    fork_and_join(r.w, *r.queue, true);
+}
+
 void wait_for_itself(const run& r) {
     if (r.queue == nullptr) return;
     does(op::misuse, [&] {
@@ -136,6 +143,7 @@ constexpr habit habits[] = {
     {1, false, in_a_guard},    {1, false, change_own_queue},
     {8, true, wait_below},     {1, false, wait_for_itself},
     {1, false, describe},      {2, false, fail},
+    {4, true, wait_for_tasks},
 };
 constexpr unsigned nothing = 24;
 

@@ -10,6 +10,8 @@ namespace soak::op {
 // Queueing.
 inline kind queue{"queue"}, queue_on{"queue_on"}, queue_on_node{"queue_on_node"}, queue_after{"queue_after"},
     queue_after_on{"queue_after_on"}, modify{"modify"}, post{"post"}, post_on{"post_on"}, async{"async"};
+// Task groups.
+inline kind task{"task"}, group_wait{"task group wait"}, group_cancel{"task group cancel"};
 // Items.
 inline kind item_flush{"item flush"}, cancel{"cancel"}, cancel_sync{"cancel_sync"}, disable{"disable"},
     disable_sync{"disable_sync"}, enable{"enable"}, item_destroyed{"item destroyed"},

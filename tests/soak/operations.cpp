@@ -96,6 +96,10 @@ void futures(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned level) { async(u.w, q, level, true); });
 }
 
+void task_groups(user& u) {
+    on_some_queue(u.w, [&](any_queue& q, unsigned) { fork_and_join(u.w, q, false); });
+}
+
 void bottom_halves_held_back(user& u) {
     does(op::bh_guard, [&] {
         const cmwq::bh_disable_guard hold;
@@ -255,6 +259,7 @@ constexpr operation operations[] = {
     {20, reliable},
     {10, fleeting_items},
     {10, futures},
+    {10, task_groups},
     {8, bottom_halves_held_back},
     {8, limits},
     {8, attributes},

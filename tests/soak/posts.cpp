@@ -65,6 +65,25 @@ void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
     --q.posted;
 }
 
+/// Counts a run of a task. It is no `run`, because it may be a part of the run of an item that waits.
+class task_run {
+public:
+    task_run(world& w, any_queue& q) : w_(w), q_(q) {
+        ++w_.entered;
+        ++q_.entered;
+    }
+    ~task_run() {
+        ++q_.left;
+        ++w_.left;
+    }
+    task_run(const task_run&) = delete;
+    task_run& operator=(const task_run&) = delete;
+
+private:
+    world& w_;
+    any_queue& q_;
+};
+
 struct fleeting_item {
     fleeting_item(world& wd, unsigned l) : w(wd), level(l) { ++w.made; }
     ~fleeting_item() { ++w.gone; }
@@ -143,6 +162,57 @@ void async(world& w, any_queue& q, unsigned level, bool may_wait) {
                           q.is.kind);
         --q.posted;
     }
+}
+
+void fork_and_join(world& w, any_queue& q, bool inside) {
+    const drain_watch drains(q);
+    const std::unique_ptr<cmwq::task_group> group = q.make_group();
+    if (group == nullptr) return;
+    std::atomic<unsigned> ran{0};
+    unsigned accepted = 0;
+    bool fails = false;
+    for (unsigned n = dice().below(12); n != 0; --n) {
+        const bool this_fails = dice().one_in(32);
+        ++q.posted;
+        const queue_status s = does(op::task, [&] {
+            return group->run([&w, &q, &ran, this_fails, o = object(w)] {
+                ++ran;
+                ++q.post_ran;
+                const task_run here(w, q);
+                if (dice().one_in(4)) stress::burn(dice().below(10'000));
+                if (dice().one_in(16)) stress::block_for(std::chrono::microseconds{dice().below(100)});
+                if (this_fails) throw planned_exception{};
+            });
+        });
+        w.complain.expect(s == queue_status::queued || (s == queue_status::rejected && drains.saw_one()),
+                          "a task is not accepted", q.is.kind);
+        if (s == queue_status::queued) {
+            ++accepted;
+            fails |= this_fails;
+        } else {
+            --q.posted;
+        }
+    }
+    // Not inside: that queue may be shut down, which counts the tasks that it drops. Not on a freezable queue: the tasks
+    // that have not run are counted late, maybe in a freeze.
+    const bool cancelled = !inside && !q.is.freezable && dice().one_in(8);
+    if (cancelled) does(op::group_cancel, [&] { group->cancel(); });
+    bool complete = false, failed = false;
+    try {
+        complete = does(op::group_wait, [&] { return group->wait(); });
+    } catch (const planned_exception&) {
+        failed = true;
+    }
+    if (cancelled) {
+        for (unsigned n = ran; n < accepted; ++n) {
+            --q.posted;
+            const task_run nothing(w, q); // its item has run, and has not called it
+        }
+    }
+    w.complain.expect(fails || !failed, "a task fails", q.is.kind);
+    w.complain.expect(failed || !fails || ran < accepted, "the exception of a task is lost", q.is.kind);
+    w.complain.expect(failed || complete == (ran == accepted), "a group miscounts its tasks", q.is.kind);
+    w.complain.expect(ran == accepted || cancelled || drains.saw_one(), "a task did not run", q.is.kind);
 }
 
 void fleeting(world& w, any_queue& q, unsigned level) {

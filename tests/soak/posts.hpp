@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Closures, futures, and items that own themselves.
+// Closures, futures, task groups, and items that own themselves.
 #pragma once
 
 #include "queues.hpp"
@@ -15,6 +15,8 @@ void post(world& w, any_queue& q, unsigned level);
 void post_in_order(world& w, any_queue& q, unsigned thread);
 /// Calls async(). Waits for the future if `may_wait`; otherwise only checks whether it was rejected.
 void async(world& w, any_queue& q, unsigned level, bool may_wait);
+/// Runs a few tasks as a group, and waits for them. `inside`: the caller is an item of that queue.
+void fork_and_join(world& w, any_queue& q, bool inside);
 /// Queues an item that deletes itself during its run.
 void fleeting(world& w, any_queue& q, unsigned level);
 

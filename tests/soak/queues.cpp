@@ -89,6 +89,10 @@ public:
     void apply_own() override {
         if constexpr (has_attrs) queue_->apply(queue_->attributes());
     }
+    std::unique_ptr<cmwq::task_group> make_group() override {
+        if constexpr (P::may_block) return std::make_unique<cmwq::task_group>(*queue_);
+        else return nullptr;
+    }
     cmwq::queue_status queue_on_node([[maybe_unused]] unsigned node, cmwq::work_base& w) override {
         if constexpr (has_attrs) return queue_->queue_on_node(node, w);
         else return queue_->queue(w);

@@ -11,6 +11,7 @@
 #include "settings.hpp"
 
 #include <cmwq/attrs.hpp>
+#include <cmwq/task_group.hpp>
 #include <cmwq/workqueue.hpp>
 
 #include <atomic>
@@ -66,6 +67,8 @@ public:
     virtual void set_min_active(unsigned n) = 0;
     virtual void apply(const cmwq::attrs& a) = 0;
     virtual void apply_own() = 0; ///< applies the attributes that it has
+    /// Null: its items must not block.
+    [[nodiscard]] virtual std::unique_ptr<cmwq::task_group> make_group() = 0;
     [[nodiscard]] virtual cmwq::queue_status queue_on_node(unsigned node, cmwq::work_base& w) = 0;
 
     void drain();
