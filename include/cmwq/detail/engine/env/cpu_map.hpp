@@ -11,7 +11,6 @@
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/topology.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -65,7 +64,7 @@ public:
     /// The CPUs whose sentinels watch a pool.
     [[nodiscard]] cpuset sentinel_cpus_of(const pool_spec& spec) const;
     /// Whether the process may use less CPU time than its CPUs have, so that the kernel may stop it for a while.
-    [[nodiscard]] bool has_quota() const noexcept { return std::isfinite(quota_); }
+    [[nodiscard]] bool has_quota() const noexcept { return quota_ < nr_cpus(); }
     /// Whether the quota leaves CPU time for one more worker while `nr_running` run.
     [[nodiscard]] bool quota_admits(int nr_running) const noexcept { return nr_running < quota_; }
 
