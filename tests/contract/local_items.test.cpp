@@ -330,15 +330,22 @@ TEST_CASE("local items: a flood keeps no local item of a blocked worker from sta
     queue q{rt, "blocked"}, flooded{rt, "flooded"};
     // Items that are queued again and again, so that the pool is never without one.
     std::atomic<bool> stop{false};
+    std::atomic<int> nr_flood{0};
     auto again = [&] {
+        ++nr_flood;
         if (!stop) flooded.queue(*cmwq::this_work::current());
     };
     cmwq::work<decltype(again)> flood[] = {cmwq::work{again}, cmwq::work{again}, cmwq::work{again}, cmwq::work{again}};
+    int nr_passed = 0; // items that started before a local one
     for (int i = 0; i < 20; ++i) {
         std::binary_semaphore ran{0}, ended{0};
         q.post([&] {
             for (auto& w : flood) flooded.queue(w);
-            q.post([&] { ran.release(); });
+            const int before = nr_flood;
+            q.post([&] {
+                nr_passed += nr_flood - before;
+                ran.release();
+            });
             CHECK(ran.try_acquire_for(20s)); // without a guard
             ended.release();
         });
@@ -346,6 +353,7 @@ TEST_CASE("local items: a flood keeps no local item of a blocked worker from sta
     }
     stop = true;
     for (auto& w : flood) w.flush();
+    CHECK(nr_passed < 20'000); // if it is a matter of luck, some 100,000 at least
 }
 
 TEST_CASE("local items: endless ones give the limit to items that wait for it") {

@@ -3,7 +3,7 @@
 
 #include "eventually.hpp"
 
-#include <cmwq/detail/os/thread_state.hpp>
+#include <cmwq/detail/sync/thread.hpp>
 
 #include <atomic>
 #include <thread>
