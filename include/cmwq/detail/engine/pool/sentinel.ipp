@@ -105,7 +105,10 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
     // woken, or the sentinel has run in the small share of a busy CPU that the scheduler gives to idle-class threads.
     // Yielding costs nothing then, and keeps the sentinel ready. But it must not spin on a CPU that is idle for another
     // reason.
-    constexpr int patience = 16, chain = 4, most_doublings = 4;
+    constexpr int patience = 16, chain = 4;
+    // A quota may stop the holder of a lock for many milliseconds. Those that wait for the lock are no chain of blocked
+    // items: they go on together.
+    const int most_doublings = env_.cpus.has_quota() ? 0 : 4;
     constexpr std::int64_t moment = 100'000, shortest_nap = 1'000'000, longest_nap = 16'000'000;
     std::int64_t nap_length = shortest_nap;
     int fruitless = 0;
@@ -121,10 +124,9 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
             if (pool == nullptr) continue;
             // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the one
-            // before. Otherwise a chain of n items would need n checks. But under a quota, which may stop the holder of a
-            // lock for many milliseconds, those that wait for the lock are no chain, and go on together.
+            // before. Otherwise a chain of n items would need n checks.
             const std::uint64_t completed = pool->nr_completed();
-            if (std::exchange(w->completed, completed) != completed || env_.cpus.has_quota()) w->nr_replaced = 0;
+            if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
             const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);
             const finding f = pool->check_for_blocked(detector::sentinel, w->insist, 1 << doublings);
             if (f == finding::replaced && doublings < most_doublings) ++w->nr_replaced;
