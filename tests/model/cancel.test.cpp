@@ -51,6 +51,23 @@ TEST_CASE("cancel: cancel_sync() leaves the item neither pending nor running") {
     }));
 }
 
+// The worker may have begun another item, which the scan for the run finds in its record.
+TEST_CASE("cancel: cancel_sync() sees the effects of a run behind which its worker runs another item") {
+    CHECK(model::explore(search("cancel-sync-next", 2), [] {
+        machine m;
+        model::checked<int> runs{0}; // a data race unless the run happens before the return
+        model::semaphore held{0};
+        cmwq::work w{[&] { runs = runs + 1; }};
+        cmwq::work next{[&] { held.acquire(); }};
+        m.q.queue(w);
+        m.q.queue(next);
+        const bool cancelled = w.cancel_sync();
+        model::require(runs == (cancelled ? 0 : 1), "it has run, or was cancelled");
+        held.release();
+        m.q.flush();
+    }));
+}
+
 TEST_CASE("cancel: cancel_sync() runs beside queue() of another thread") {
     CHECK(model::explore(search("cancel-sync-queue", 1), [] {
         machine m;

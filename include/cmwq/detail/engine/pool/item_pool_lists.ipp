@@ -214,7 +214,9 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     self.description[0] = 0;
     self.own_item = &w;
     if (!r.owns_itself) {
-        self.current.store(&w, relaxed); // [RUN-1] relaxed: clear_pending() below releases it
+        // [RUN-1] clear_pending() below releases it. [RUN-2] release: a thread that finds this item in the record, instead
+        // of the one before, sees the effects of that run.
+        self.current.store(&w, release);
         running_.add(self);
     }
     if ((p & location::has_waiters) != 0) {
