@@ -76,7 +76,7 @@ struct unbound {
 /// - Place: as with `unbound`.
 /// - Concurrency: up to `max_active` items on the whole machine have started. One of them is runnable for each CPU of
 ///   the pod, and one more for each other CPU that the queue may use and that would be idle.
-/// - Order: none. A closure that an item posts on its own queue starts soon on the same worker, the newest one first, or
+/// - Order: none. An item that another item queues on its own queue starts soon on the same worker, the newest one first, or
 ///   is taken by an idle worker. Items that come from elsewhere start in queueing order, mixed with these.
 /// - Blocking: allowed, in any call, announced or not: the pool starts another item in its place, within microseconds
 ///   as a rule. When blocked workers run again, surplus ones take no further item.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Closures that an item of an elastic queue posts on that queue stay with its worker until another worker takes them.
+// Items that an item of an elastic queue queues on that queue stay with its worker until another worker takes them.
 // All promises of the queue include them: flush, drain, shut-down, freeze, the limit, the counters, and a start in time.
 #include "caller.hpp"
 #include "catch.hpp"
@@ -88,6 +88,102 @@ TEST_CASE("local items: every closure that an item posts runs once") {
     q.flush();
     CHECK(q.stats().started == static_cast<std::uint64_t>(tree::size(14)));
     CHECK(q.stats().completed == static_cast<std::uint64_t>(tree::size(14)));
+}
+
+TEST_CASE("local items: every item that an item queues runs once for each claim, round after round") {
+    queue q{"items"};
+    std::atomic<int> nr_run{0}, nr_queued{0};
+    std::atomic<bool> twice{false};
+    struct one {
+        explicit one(std::function<void()> f) : work(std::move(f)) {}
+        std::atomic<bool> inside{false};
+        cmwq::work<std::function<void()>> work;
+    };
+    std::vector<std::unique_ptr<one>> items;
+    for (std::size_t i = 0; i < 200; ++i) {
+        items.push_back(std::make_unique<one>([&, i] {
+            if (items[i]->inside.exchange(true)) twice = true;
+            ++nr_run;
+            items[i]->inside = false;
+        }));
+    }
+    const auto queue_all = [&] {
+        for (const auto& one : items) nr_queued += q.queue(one->work) == queue_status::queued;
+    };
+    cmwq::work parent{queue_all};
+    for (int round = 0; round < 300; ++round) {
+        q.queue(parent);
+        if (round % 3 == 0) queue_all(); // beside the parent
+        if (round % 7 == 0) items[static_cast<std::size_t>(round) % items.size()]->work.flush();
+    }
+    q.drain();
+    CHECK(nr_run == nr_queued);
+    CHECK_FALSE(twice);
+}
+
+TEST_CASE("local items: each operation finds an item on the list of a worker that blocks") {
+    const bool announced = GENERATE(true, false);
+    // One CPU and a limit of one: no other worker takes the items.
+    cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}}};
+    queue q{rt, {.name = "blocks", .max_active = 1}};
+    std::atomic<int> nr_run{0};
+    const auto count = [&] { ++nr_run; };
+    auto gone = std::make_unique<cmwq::work<std::function<void()>>>(count);
+    cmwq::work cancelled{count};
+    cmwq::work waited_for{count};
+    cmwq::work disabled{count};
+    std::binary_semaphore queued{0}, leave{0};
+    cmwq::work parent{[&] {
+        for (cmwq::work_base* w :
+             {static_cast<cmwq::work_base*>(gone.get()), static_cast<cmwq::work_base*>(&cancelled),
+              static_cast<cmwq::work_base*>(&waited_for), static_cast<cmwq::work_base*>(&disabled)})
+            q.queue(*w);
+        queued.release();
+        if (announced) {
+            const cmwq::blocking_region region;
+            leave.acquire();
+        } else {
+            leave.acquire();
+        }
+    }};
+    q.queue(parent);
+    queued.acquire();
+    CHECK(cancelled.pending());
+    CHECK(cancelled.cancel());
+    CHECK_FALSE(cancelled.busy());
+    CHECK(disabled.disable_sync());
+    gone.reset();
+    CHECK(nr_run == 0);
+    cmwq_test::caller flusher([&] { waited_for.flush(); });
+    CHECK(flusher.waits());
+    leave.release();
+    CHECK(flusher.returns());
+    CHECK(nr_run == 1);
+    q.drain();
+    CHECK(nr_run == 1);
+    disabled.enable();
+}
+
+TEST_CASE("local items: an item that follows another one runs again if it is queued meanwhile") {
+    queue q{"again"};
+    std::atomic<int> nr_run{0}, nr_queued{0};
+    std::atomic<bool> inside{false}, twice{false}, stop{false};
+    cmwq::work child{[&] {
+        if (inside.exchange(true)) twice = true;
+        ++nr_run;
+        inside = false;
+    }};
+    cmwq::work parent{[&] {
+        nr_queued += q.queue(child) == queue_status::queued;
+        if (!stop) q.queue(*cmwq::this_work::current());
+    }};
+    q.queue(parent);
+    for (int i = 0; i < 20'000; ++i) nr_queued += q.queue(child) == queue_status::queued;
+    stop = true;
+    parent.flush();
+    q.drain();
+    CHECK(nr_run == nr_queued);
+    CHECK_FALSE(twice);
 }
 
 TEST_CASE("local items: the drain of a queue includes what its items post") {

@@ -52,17 +52,16 @@ CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept
     else raise_bottom_half(pool);
 }
 
-/// A closure that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go
-/// to a pool.
+/// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
+/// pool.
 CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     worker* const self = own_run();
     if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_rescue_record) return false;
-    if (!work_access::is_self_owned(w) || work_access::location_of(w) != 0) return false;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
-    // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
-    if (pwq.detached.load(relaxed)) return false;
-    work_access::set_pwq(w, &pwq);
     auto& pool = static_cast<managed_pool&>(*pwq.pool);
+    // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
+    if (pwq.detached.load(relaxed) || !pool.is_idle(w)) return false;
+    work_access::set_pwq(w, &pwq);
     pool.push_local(*self, w);
     pool.notify();
     return true;

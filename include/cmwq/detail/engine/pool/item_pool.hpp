@@ -237,6 +237,11 @@ protected:
         recall_local_items_locked();
         drain_locked(d);
     }
+    /// As drain_locked(), for callers that must know that item.
+    void gather_locked(const work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_) {
+        drain_locked(d);
+        if ((work_access::location_of(w) & location::list_and_local) == location::local) recall_local_items_locked();
+    }
     /// Accepts the local items of all workers.
     virtual void recall_local_items_locked() noexcept CMWQ_REQUIRES(lock_) {}
     /// Gives an item its color, and puts it on the worklist or, beyond the limit, on the inactive list of its pwq.
@@ -265,8 +270,10 @@ protected:
     };
     /// Records the run and clears PENDING. From then on the item can be queued again, in any pool.
     [[nodiscard]] started_item begin_run_locked(worker& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
-    /// The worker runs a closure as a part of the current run, which keeps its color, its slot and its queue.
+    /// The worker runs a local item as a part of the current run, which keeps its color, its slot and its queue.
     [[nodiscard]] started_item begin_follow_up(worker& self, work_base& w) const noexcept;
+    /// The item of the current run has ended, and is not a closure: makes the worker a follower. False: the run must end.
+    [[nodiscard]] bool become_follower_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
     /// function was not called.
     [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);

@@ -102,7 +102,7 @@ CMWQ_INLINE void item_pool::unlist_locked(work_base& w, deferred& d) noexcept {
     switch (p & location::list_mask) {
     case location::on_worklist: leave_worklist_locked(w); break;
     case location::on_inactive: pwq.inactive.remove(w); break;
-    default: running_.find(w)->scheduled.remove(w); break;
+    default: running_.run_before(w).scheduled.remove(w); break;
     }
     if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
     if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
@@ -113,8 +113,7 @@ CMWQ_INLINE void item_pool::unlist_locked(work_base& w, deferred& d) noexcept {
 CMWQ_INLINE bool item_pool::take_for_waiter(work_base& task) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
-    if ((work_access::location_of(task) & location::list_and_local) == location::local) recall_local_items_locked();
+    gather_locked(task, d);
     const bool here = is_listed_locked(task);
     if (here) {
         unlist_locked(task, d);
@@ -157,7 +156,7 @@ CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& task) noexcept {
 CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(w, d);
     const bool here = is_listed_locked(w);
     if (here) {
         const std::uint64_t p = work_access::location_of(w);
@@ -232,7 +231,7 @@ CMWQ_INLINE work_base* item_pool::take_held_back(pool_workqueue& pwq) noexcept {
 CMWQ_INLINE item_pool::item_state item_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    drain_locked(d);
+    gather_locked(w, d);
     notify_locked(d);
     iw.item = &w;
     if (!running_only && is_listed_locked(w)) {

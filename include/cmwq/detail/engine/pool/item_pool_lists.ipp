@@ -237,13 +237,22 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
 }
 
 CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(worker& self, work_base& w) const noexcept {
-    const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, true};
+    const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, work_access::is_self_owned(w)};
     self.own_item = &w;
+    self.owns_item = r.owns_itself;
     self.function.store(r.function, relaxed);
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
+    if (!r.owns_itself) self.current.store(&w, release); // [RUN-1], [RUN-2] as in begin_run_locked()
     work_access::set_location(w, id_ << location::id_shift);
+    if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
     return r;
+}
+
+CMWQ_INLINE bool item_pool::become_follower_locked(worker& self) noexcept {
+    if (self.waiters != nullptr || !self.scheduled.empty()) return false;
+    forget_item_locked(self);
+    return running_.add_follower(self);
 }
 
 CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& r) {
@@ -260,6 +269,7 @@ CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& 
 CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
     forget_item_locked(self);
+    if (self.is_follower) running_.remove_follower(self);
     const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
     self.nr_more_started.store(0, relaxed);
     self.nr_more_ended.store(0, relaxed);

@@ -31,7 +31,7 @@ CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) no
     const work_base& w = *iw.item; // pending, and on a list of this pool
     pool_workqueue& pwq = *work_access::pwq(w);
     switch (work_access::location_of(w) & location::list_mask) {
-    case location::on_worker: return {.before = running_.find(w), .queue = pwq.queue};
+    case location::on_worker: return {.before = &running_.run_before(w), .queue = pwq.queue};
     case location::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
     default: return {.before = run_before_worklist_locked(), .queue = pwq.queue};
     }

@@ -9,10 +9,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The list of one worker, its owner. The items are closures, which no thread can cancel or wait for. As in the inbox
-/// of the pool they have no color and no slot yet. The owner takes the newest one and runs it in its current run, with
-/// the color and the slot of that run. Other workers take the oldest ones. A thread that must know every item of the
-/// pool moves all of them to the lists of the pool: it *recalls* them.
+/// The list of one worker, its owner. As in the inbox of the pool, the items have no color and no slot yet. The owner
+/// takes the newest one and runs it in its current run, with the color and the slot of that run. Other workers take the
+/// oldest ones. A thread that must know one of the items, or every item of the pool, moves all of them to the lists of
+/// the pool: it *recalls* them.
 ///
 /// Letters: P its own lock · A atomic · L pool lock
 class local_items {
@@ -32,19 +32,17 @@ public:
     void push(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         list_.push_back(w);
-        // [LOC-1] seq_cst if the list was empty: the owner publishes the item, then it reads how many workers run.
-        // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
-        // the list filled, or the owner has seen its count at this push.
-        const unsigned n = size_.load(relaxed);
-        if (n == 0) size_.store(1, seq_cst); // [LOC-1]
-        else size_.store(n + 1, relaxed);
+        publish_longer_locked();
     }
-    /// Takes the newest item, if it belongs to `of` and was pushed after the last recall. Null otherwise.
-    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of) noexcept CMWQ_EXCLUDES(lock_) {
+    /// Takes the newest item, if it belongs to `of` and was pushed after the last recall, and, with `closures_only`, if
+    /// it is a closure. Null otherwise.
+    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, bool closures_only) noexcept
+        CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
         const scoped_lock g(lock_);
         work_base* const w = recalled_.load(relaxed) ? nullptr : list_.back();
         if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
+        if (closures_only && !work_access::is_self_owned(*w)) return nullptr;
         remove_locked(*w);
         return w;
     }
@@ -81,7 +79,7 @@ public:
                 moved.push_back(w);
             }
         }
-        while (work_base* const w = moved.pop_front()) to.push(*w);
+        if (!moved.empty()) to.push_all(moved);
     }
     /// Moves all items to `to`. Until its next run, the owner takes no item that follows in its current one.
     void recall(item_list& to) noexcept CMWQ_EXCLUDES(lock_) {
@@ -99,6 +97,19 @@ public:
     }
 
 private:
+    void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        while (work_base* const w = items.pop_front()) list_.push_back(*w);
+        publish_longer_locked();
+    }
+    void publish_longer_locked() noexcept CMWQ_REQUIRES(lock_) {
+        // [LOC-1] seq_cst if the list was empty: the owner publishes the item, then it reads how many workers run.
+        // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
+        // the list filled, or the owner has seen its count at this push.
+        const auto n = static_cast<unsigned>(list_.size());
+        if (size_.load(relaxed) == 0) size_.store(n, seq_cst); // [LOC-1]
+        else size_.store(n, relaxed);
+    }
     void remove_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
         list_.remove(w);
         size_.store(static_cast<unsigned>(list_.size()), relaxed); // relaxed: a lower number wakes no thread

@@ -52,8 +52,10 @@ public:
 
     // --- local items of elastic pools --------------------------------------------------------------------------------
 
-    /// Puts a closure on the local list of `self`, the calling thread, which runs an item of the closure's pwq. The
-    /// caller owns PENDING, and must call `notify()` as soon as it holds no lock.
+    /// Whether no worker runs that item. The caller owns PENDING. False: perhaps one does, here or in another pool.
+    [[nodiscard]] bool is_idle(const work_base& w) const noexcept;
+    /// Puts an idle item on the local list of `self`, the calling thread, which runs an item of its pwq. The caller owns
+    /// PENDING, and must call `notify()` as soon as it holds no lock.
     void push_local(worker& self, work_base& w) noexcept;
     [[nodiscard]] bool pending() const noexcept final { return item_pool::pending() || has_local_items(); }
     [[nodiscard]] std::uint64_t nr_started() const noexcept final {
@@ -125,7 +127,7 @@ protected:
     /// Takes the next item for `self` to run: from its local list, the worklist, or the local list of another worker.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     /// Takes a local item that follows in the current run, with the color and the slot of that run. Null: the run ends.
-    [[nodiscard]] work_base* take_follow_up(worker& self) noexcept;
+    [[nodiscard]] work_base* take_follow_up(worker& self) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool anything_waits_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return anything_listed_locked() || has_local_items();
     }
@@ -148,6 +150,7 @@ protected:
     }
 
 private:
+    [[nodiscard]] bool become_follower(worker& self) noexcept CMWQ_EXCLUDES(lock_);
     void announce(worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
     /// Whether a worker has local items.

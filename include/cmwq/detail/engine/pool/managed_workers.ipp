@@ -106,6 +106,21 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
 
 // --- local items -----------------------------------------------------------------------------------------------------
 
+CMWQ_INLINE bool managed_workers::is_idle(const work_base& w) const noexcept {
+    constexpr int many = 32; // then the search in the table of runs is faster
+    const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
+    if (last == 0) return true;
+    if (last != id_) return false;
+    if (has_rescuable_.load(relaxed)) return !may_run(w); // also the records of rescuers
+    int n = 0;
+    bool idle = true;
+    countable_workers_.for_each([&](const worker& k) {
+        idle = ++n < many && k.current.load(acquire) != &w; // [RUN-1], [RUN-2]
+        return idle;
+    });
+    return idle;
+}
+
 CMWQ_INLINE void managed_workers::push_local(worker& self, work_base& w) noexcept {
     work_access::set_location(w, id_ << location::id_shift | location::local);
     self.local.push(w);
@@ -163,12 +178,22 @@ CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
 // as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
 CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
     constexpr unsigned longest_run = 64;
-    if (!self.owns_item || !self.announced || self.nr_follow_ups >= longest_run) return nullptr;
+    if (!self.announced || self.nr_follow_ups >= longest_run || self.local.empty()) return nullptr;
     // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
     if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
-    work_base* const w = self.local.take_newest_of(*self.current_pwq);
+    if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(self))) return nullptr;
+    work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
+    if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(self))
+        w = self.local.take_newest_of(*self.current_pwq, false);
     if (w != nullptr) ++self.nr_follow_ups;
     return w;
+}
+
+CMWQ_INLINE bool managed_workers::become_follower(worker& self) noexcept {
+    lock_after_run(self);
+    const bool follows = become_follower_locked(self);
+    lock_.unlock();
+    return follows;
 }
 
 // The items of the worklist go first, because a local item can also follow in a run. But a worker that always finds
@@ -208,7 +233,7 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
 
 // Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
 CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept {
-    constexpr unsigned most = 16;
+    constexpr unsigned most = 32;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
     for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         if (k == &self || k->local.empty()) continue;

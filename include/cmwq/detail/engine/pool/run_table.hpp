@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// run_table: finds the worker of a pool that runs an item, in constant time even if many workers are blocked.
+// run_table: finds the worker of a pool that runs an item, in a time that does not grow with the number of workers.
 #pragma once
 
 #include <cmwq/detail/engine/pool/worker.hpp>
@@ -14,9 +14,11 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A hash table of the workers whose `current` is set, with `current` as key. Not thread-safe: the lock of the pool
-/// guards it. The pool enlarges it with the number of its workers, and allocates the memory without the lock. If there
-/// is no memory the table only gets slower.
+/// A hash table of the workers whose `current` is set, with `current` as key, and a short list of *followers*: workers
+/// that change `current` without the lock of the pool, because they run local items one after the other in one run.
+///
+/// Not thread-safe: the lock of the pool guards it. The pool enlarges it with the number of its workers, and allocates
+/// the memory without the lock. If there is no memory the table only gets slower.
 class run_table {
 public:
     using buckets = std::unique_ptr<worker*[]>;
@@ -25,10 +27,19 @@ public:
     run_table(const run_table&) = delete;
     run_table& operator=(const run_table&) = delete;
 
-    [[nodiscard]] worker* find(const work_base& w) const noexcept {
-        worker* k = *bucket_of(&w);
-        while (k != nullptr && k->current.load(relaxed) != &w) k = k->next_in_bucket;
+    /// The worker that runs `w`, which goes on with that run at least until the caller releases the lock; null: none.
+    [[nodiscard]] worker* find(const work_base& w) noexcept {
+        if (worker* const k = find_in_table(w); k != nullptr) return k;
+        worker* k = followers_.front();
+        while (k != nullptr && !k->holds_end_of(w)) k = followers_.next(*k);
         return k;
+    }
+    /// The worker behind whose run `w` waits.
+    [[nodiscard]] worker& run_before(const work_base& w) noexcept {
+        if (worker* const k = find_in_table(w); k != nullptr) return *k;
+        worker* k = followers_.front(); // the item may have ended there already, but not the run
+        while (k->scheduled.front() != &w) k = followers_.next(*k);
+        return *k;
     }
     /// Adds `k`, which has begun a run and has set `current`.
     void add(worker& k) noexcept {
@@ -36,8 +47,22 @@ public:
         k.next_in_bucket = *bucket;
         *bucket = &k;
     }
-    /// Removes `k`, whose run has ended. Called before `current` is reset.
+    /// Makes `k`, whose `current` is null, a follower until the end of its run. False: there are too many.
+    [[nodiscard]] bool add_follower(worker& k) noexcept {
+        constexpr std::size_t most = 16; // more than a pod has CPUs; the others are blocked
+        if (followers_.size() >= most) return false;
+        followers_.push_back(k);
+        k.is_follower = true;
+        return true;
+    }
+    void remove_follower(worker& k) noexcept {
+        followers_.remove(k);
+        k.is_follower = false;
+        k.end_needs_lock.store(false, relaxed); // written under the lock
+    }
+    /// Removes `k`, whose item has ended. Called before `current` is reset.
     void remove(worker& k) noexcept {
+        if (k.is_follower) return;
         worker** link = bucket_of(k.current.load(relaxed));
         while (*link != &k) link = &(*link)->next_in_bucket;
         *link = k.next_in_bucket;
@@ -67,6 +92,12 @@ public:
 private:
     static constexpr std::size_t nr_small = 8;
 
+    [[nodiscard]] worker* find_in_table(const work_base& w) const noexcept {
+        worker* k = *bucket_of(&w);
+        while (k != nullptr && k->current.load(relaxed) != &w) k = k->next_in_bucket;
+        return k;
+    }
+
     [[nodiscard]] worker** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
     [[nodiscard]] worker** bucket_of(const work_base* w) const noexcept {
         const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(w));
@@ -77,6 +108,7 @@ private:
     std::size_t size_ = nr_small; // a power of two
     mutable worker* small_[nr_small] = {};
     buckets large_;
+    intrusive_list<worker, follower_tag> followers_;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -20,6 +20,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class item_pool;
 struct idle_tag;
 struct busy_tag;
+struct follower_tag;
 
 class worker;
 class registered_wait;
@@ -57,6 +58,7 @@ struct item_waiter {
 class worker final : public blocking_observer,
                      public list_node<idle_tag>,
                      public list_node<busy_tag>,
+                     public list_node<follower_tag>,
                      public list_node<waiting_tag> {
 public:
     worker(item_pool& p, unsigned number, bool of_rescuer = false) noexcept
@@ -65,6 +67,19 @@ public:
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
+
+    /// Under L, for a follower: whether it runs `w`. If so, its run goes on until the caller has released the lock.
+    [[nodiscard]] bool holds_end_of(const work_base& w) noexcept {
+        if (current.load(acquire) != &w) return false; // [RUN-2]
+        end_needs_lock.store(true, seq_cst);           // [FOL-1]
+        return current.load(seq_cst) == &w;            // [FOL-1]
+    }
+    /// The worker, a follower: its item has ended. False: another thread depends on that, so the run must end, too.
+    [[nodiscard]] bool end_item_without_lock() noexcept {
+        own_item = nullptr;
+        current.store(nullptr, seq_cst);      // [RUN-2], [FOL-1]
+        return !end_needs_lock.load(seq_cst); // [FOL-1]
+    }
 
     item_pool& pool;             // I
     const unsigned id;           // I: numbers the workers of a pool
@@ -84,9 +99,11 @@ public:
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
     // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
-    atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the worker
-    bool announced = false;           // S: counted in the pool as a worker with local items
-    unsigned nr_follow_ups = 0;       // S: local items that have followed in the current run
+    bool is_follower = false;           // K: in the list of followers of run_table
+    atomic<bool> end_needs_lock{false}; // A: of a follower: a thread depends on the end of its item. [FOL-1]
+    atomic<std::uint64_t> nr_runs{0};   // A: the number of the current run; written by the worker
+    bool announced = false;             // S: counted in the pool as a worker with local items
+    unsigned nr_follow_ups = 0;         // S: local items that have followed in the current run
     // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
     // that a wait has run. Written by the worker
     atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0};
@@ -100,7 +117,7 @@ public:
     // A: the function of the current item, or of the last one; written by the worker
     atomic<work_access::function> function{nullptr};
     bool cpu_intensive = false;       // K: whether the queue of the current item is cpu_intensive
-    bool owns_item = false;           // K: the current item owns itself
+    bool owns_item = false;           // S: the current item owns itself
     item_list scheduled;              // L: instances of the current item that were queued while it runs
     item_waiter* waiters = nullptr;   // L: waiters for the end of the current run
     bool idle = false;                // L: in idle_workers
