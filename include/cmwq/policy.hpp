@@ -80,6 +80,7 @@ struct unbound {
 ///   is taken by an idle worker. Items that come from elsewhere start in queueing order, mixed with these.
 /// - Blocking: allowed, in any call, announced or not: the pool starts another item in its place, within microseconds
 ///   as a rule. When blocked workers run again, surplus ones take no further item.
+/// - Waiting: an item that waits for an item of the pool by `work_base::flush()` runs it, if it has not started.
 /// - Wake-ups: the producer wakes a worker while fewer workers run than the pod has CPUs. The pool replaces blocked
 ///   workers.
 /// - Flush: as with `unbound`.

@@ -41,6 +41,8 @@
 
 #include <cmwq/detail/engine/pool/managed_workers_monitor.ipp>
 
+#include <cmwq/detail/engine/pool/managed_workers_waits.ipp>
+
 #include <cmwq/detail/engine/pool/thread_pool.ipp>
 
 #include <cmwq/detail/engine/pool/worker.ipp>

@@ -192,7 +192,8 @@ CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
         ++t->nr_examiners;
     }
     static_cast<void>(examine(*t, [&](item_pool& pool) {
-        if (pool.start_beyond_limit(*t)) return true;
+        // Also in a freeze: the run of the waiter has to end, and the task is a part of it.
+        if (pool.start_beyond_limit(*t, item_pool::freeze::is_ignored)) return true;
         const scoped_lock guard(g.lock); // it runs within the limit
         if (!t->ended) --g.nr_beyond_limit;
         t->beyond_limit = false;

@@ -62,7 +62,7 @@ CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
     if (pwq.detached.load(relaxed) || !pool.is_idle(w)) return false;
     work_access::set_pwq(w, &pwq);
-    pool.push_local(*self, w);
+    pool.push_local(*self->of_thread, w);
     pool.notify();
     return true;
 }
@@ -193,13 +193,23 @@ CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
     return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 
+/// The pool of the calling thread if it is elastic: its items have no order, so an item that waits for another one may
+/// run that itself. Null: it is not, or the thread runs no item.
+CMWQ_INLINE managed_pool* pool_that_helps() noexcept {
+    worker* const self = own_run();
+    if (self == nullptr || self->is_rescue_record) return nullptr;
+    const queue_core& q = *self->current_pwq->queue;
+    return q.keyed() && q.managed ? static_cast<managed_pool*>(&self->pool) : nullptr;
+}
+
 /// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of
 /// a running one. False: there was none. Throws std::system_error(resource_deadlock_would_occur) if the calling item
-/// would wait for itself, and `by` may throw.
+/// would wait for itself, and `by` may throw. An item of an elastic queue runs a pending instance itself, if it can.
 CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     const bool running_only = !by.of_pending;
     const item_name name = name_of(w);
     bool was_armed = false;
+    managed_pool* const helper = running_only ? nullptr : pool_that_helps();
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
@@ -214,6 +224,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         const bool pending = work_access::pending(w);
         const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
         if (id != 0) {
+            if (helper != nullptr && helper->id() == id && helper->run_for_waiter(*own_run(), w)) return true;
             item_waiter iw;
             item_pool::item_state found = item_pool::item_state::not_here;
             {

@@ -86,9 +86,11 @@ public:
     /// and keeps its color until `leave_after_waiter()`. False: it is not on a list.
     [[nodiscard]] bool take_for_waiter(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
     void leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept CMWQ_EXCLUDES(lock_);
-    /// A waiter that sleeps lets a task run in its place: if the limit keeps the task back, makes it active nevertheless.
+    /// Whether a freeze of the queue keeps an item from starting.
+    enum class freeze : bool { is_ignored, holds };
+    /// A waiter that sleeps lets an item run in its place: if the limit keeps the item back, makes it active nevertheless.
     /// False: the limit did not keep it back.
-    [[nodiscard]] bool start_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool start_beyond_limit(work_base& w, freeze f) noexcept CMWQ_EXCLUDES(lock_);
     /// Registers `iw` for the end of the instance queued last, or, if `running_only`, of the running instance. If the
     /// result is not_here or in_transit, `iw` is not registered.
     item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
@@ -251,6 +253,11 @@ protected:
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
+    void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    /// Puts an item of an inactive list on the worklist, although the limit keeps it back.
+    void activate_beyond_limit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Publishes the length of the worklist for threads without the lock.
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock_) {
         nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], [IDLE-1]
@@ -288,6 +295,9 @@ protected:
         busy_.remove(w);
         nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     }
+    /// Calls f(worker&), which returns whether to continue, for the records of all runs.
+    template <class F>
+    void for_each_record_locked(F&& f) noexcept CMWQ_REQUIRES(lock_);
     /// Adds a record to the list of all records, which readers walk without a lock.
     void add_record_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
 
@@ -312,12 +322,13 @@ protected:
     atomic<unsigned> nr_pending_{0};                   // A: length of the worklist; written under L, for each item
     item_list worklist_ CMWQ_GUARDED_BY(lock_);        // L: active items, in order
     worker* cursors_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: records with a `cursor`, of rescuers
-    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_); // L: records that run items, or are about to
-    run_table running_ CMWQ_GUARDED_BY(lock_);                     // L: finds the record that runs an item
-    atomic<worker*> all_{nullptr};                                 // A: every record; grows under L, never shrinks
-    atomic<std::uint64_t> nr_started_{0};                          // A: written under L
-    atomic<std::uint64_t> nr_completed_{0};                        // A: written under L
-    atomic<int> nr_busy_{0};                                       // A: length of busy_; written under L
+    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);   // L: records that run items, or are about to
+    run_table running_ CMWQ_GUARDED_BY(lock_);                       // L: finds the record that runs an item
+    atomic<worker*> all_{nullptr};                                   // A: every record; grows under L, never shrinks
+    atomic<std::uint64_t> nr_started_{0};                            // A: written under L
+    atomic<std::uint64_t> nr_completed_{0};                          // A: written under L
+    intrusive_list<worker, busy_tag> nested_ CMWQ_GUARDED_BY(lock_); // L: records that run items inside others
+    atomic<int> nr_busy_{0};                                         // A: length of busy_; written under L
 
 private:
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
@@ -330,10 +341,7 @@ private:
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
-    void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
-    void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     template <class F>
     void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
     void forget_item_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);

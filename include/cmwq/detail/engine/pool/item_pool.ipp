@@ -129,24 +129,18 @@ CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned col
     leave_locked(pwq, color, d);
 }
 
-CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& task) noexcept {
+CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& w, freeze f) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    gather_locked(d);
-    pool_workqueue& pwq = *work_access::pwq(task);
-    const std::uint64_t p = work_access::location_of(task);
-    // Also in a freeze: the run of the waiter has to end, and the task is a part of it.
-    const bool kept_back =
-        is_listed_locked(task) && (p & location::list_mask) == location::on_inactive && !pwq.plugged && !pwq.held_back;
+    gather_locked(w, d);
+    const auto may_start = [&](const pool_workqueue& pwq) {
+        return !pwq.plugged && !pwq.held_back && !(pwq.frozen && f == freeze::holds);
+    };
+    const bool kept_back = is_listed_locked(w) &&
+                           (work_access::location_of(w) & location::list_mask) == location::on_inactive &&
+                           may_start(*work_access::pwq(w));
     if (kept_back) {
-        pwq.inactive.remove(task);
-        if (pwq.slots != nullptr) {
-            pwq.slots->take_beyond_max();
-            if (pwq.inactive.empty()) pwq.slots->forget(pwq);
-        }
-        ++pwq.nr_active;
-        push_active_locked(pwq, task);
-        work_access::set_location(task, location::with_list(p, location::on_worklist));
+        activate_beyond_limit_locked(w);
         publish_pending_locked();
     }
     notify_locked(d);
@@ -189,15 +183,16 @@ CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
         leave_worklist_locked(one);
         hold(one);
     }
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        for (work_base* w = k->scheduled.front(); w != nullptr;) {
+    for_each_record_locked([&](worker& k) CMWQ_REQUIRES(lock_) {
+        for (work_base* w = k.scheduled.front(); w != nullptr;) {
             work_base& one = *w;
-            w = k->scheduled.next(one);
+            w = k.scheduled.next(one);
             if (work_access::pwq(one) != &pwq) continue;
-            k->scheduled.remove(one);
+            k.scheduled.remove(one);
             hold(one);
         }
-    }
+        return true;
+    });
     while (work_base* w = later.pop_front()) pwq.inactive.push_back(*w);
     publish_pending_locked();
     notify_locked(d);

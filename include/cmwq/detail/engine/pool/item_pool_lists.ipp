@@ -146,6 +146,18 @@ CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept 
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
+CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    pwq.inactive.remove(w);
+    if (pwq.slots != nullptr) {
+        pwq.slots->take_beyond_max();
+        if (pwq.inactive.empty()) pwq.slots->forget(pwq);
+    }
+    ++pwq.nr_active;
+    push_active_locked(pwq, w);
+    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+}
+
 // Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
 CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
@@ -197,6 +209,16 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
         } else {
             link = &iw->next;
         }
+    }
+}
+
+template <class F>
+void item_pool::for_each_record_locked(F&& f) noexcept {
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (!f(*k)) return;
+    }
+    for (worker* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
+        if (!f(*k)) return;
     }
 }
 

@@ -59,17 +59,19 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             lines[max_lines].function = work_access::run(*first);
             name_queue(lines[max_lines], *work_access::pwq(*first)->queue);
         }
-        for (worker* w = busy_.front(); w != nullptr && n < max_lines; w = busy_.next(*w)) {
-            if (w->current_pwq == nullptr) continue;
+        for_each_record_locked([&](const worker& w) {
+            if (w.current_pwq == nullptr) return true;
             line& l = lines[n++];
-            l.id = w->id;
-            l.is_rescue_record = w->is_rescue_record;
-            l.counted = w->counted.load(relaxed);
-            l.tid = w->probe.tid();
-            l.function = w->function.load(relaxed);
-            name_queue(l, *w->current_pwq->queue);
-            std::copy_n(w->description, sizeof l.description, l.description);
-        }
+            const worker& thread = *w.of_thread;
+            l.id = thread.id;
+            l.is_rescue_record = w.is_rescue_record;
+            l.counted = thread.counted.load(relaxed);
+            l.tid = thread.probe.tid();
+            l.function = w.function.load(relaxed);
+            name_queue(l, *w.current_pwq->queue);
+            std::copy_n(w.description, sizeof l.description, l.description);
+            return n < max_lines;
+        });
     }
     std::string text = "the pool of " + cpus;
     text += ": " + std::to_string(waiting) + " items wait";
@@ -100,11 +102,12 @@ CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, 
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};
     if (!b.all_run) return b;
-    for (worker* w = busy_.front(); w != nullptr; w = busy_.next(*w)) {
-        if (w->current_pwq != &pwq) continue;
-        if (b.runs < room) to[b.runs] = {w, &pwq, w->nr_runs.load(relaxed)};
+    for_each_record_locked([&](worker& w) {
+        if (w.current_pwq != &pwq) return true;
+        if (b.runs < room) to[b.runs] = {&w, &pwq, w.nr_runs.load(relaxed)};
         ++b.runs;
-    }
+        return true;
+    });
     return b;
 }
 

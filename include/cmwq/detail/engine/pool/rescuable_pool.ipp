@@ -18,7 +18,7 @@ CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
         const scoped_lock g(lock_);
         pwq.rescue_record = free_rescue_records_.pop_front();
     }
-    if (pwq.rescue_record == nullptr) fresh = std::make_unique<worker>(*this, 0, true);
+    if (pwq.rescue_record == nullptr) fresh = std::make_unique<worker>(*this, 0, worker::record_of::rescuer);
     pwq.rescued_in = this;
     const scoped_lock g(lock_);
     if (fresh != nullptr) {

@@ -68,11 +68,11 @@ public:
         *link = k.next_in_bucket;
     }
 
-    /// Whether the table is too small for that number of workers.
-    [[nodiscard]] bool is_small_for(std::size_t nr_workers) const noexcept { return nr_workers > 2 * size_; }
-    /// Allocates buckets for about that number of workers; null: no memory. The caller holds no lock.
-    [[nodiscard]] static std::pair<buckets, std::size_t> make_room(std::size_t nr_workers) noexcept {
-        const std::size_t size = std::bit_ceil(nr_workers) * 2;
+    /// Whether the table is too small for that number of runs.
+    [[nodiscard]] bool is_small_for(std::size_t nr_runs) const noexcept { return nr_runs > 2 * size_; }
+    /// Allocates buckets for about that number of runs; null: no memory. The caller holds no lock.
+    [[nodiscard]] static std::pair<buckets, std::size_t> make_room(std::size_t nr_runs) noexcept {
+        const std::size_t size = std::bit_ceil(nr_runs) * 2;
         return {buckets(new (std::nothrow) worker* [size] {}), size};
     }
     /// Moves the table to `room`, and leaves the former buckets there, to be freed without the lock.

@@ -61,8 +61,12 @@ class worker final : public blocking_observer,
                      public list_node<follower_tag>,
                      public list_node<waiting_tag> {
 public:
-    worker(item_pool& p, unsigned number, bool of_rescuer = false) noexcept
-        : pool(p), id(number), is_rescue_record(of_rescuer) {}
+    /// The thread that runs items under the record: a worker of the pool, a rescuer, or a worker that runs an item inside
+    /// another one, which waits for it.
+    enum class record_of : unsigned char { worker, rescuer, waiter };
+
+    worker(item_pool& p, unsigned number, record_of by = record_of::worker) noexcept
+        : pool(p), id(number), is_rescue_record(by == record_of::rescuer), is_nested(by == record_of::waiter) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
@@ -84,6 +88,7 @@ public:
     item_pool& pool;             // I
     const unsigned id;           // I: numbers the workers of a pool
     const bool is_rescue_record; // I: rescuers run items under this record; it is never counted
+    const bool is_nested;        // I: for items that run inside others, which wait for them; never counted
     worker* next = nullptr;      // I: next in the pool's list of all records
     std::size_t busy_index = 0;  // L: index in busy_workers
 
@@ -124,7 +129,8 @@ public:
     bool retiring = false;            // L: asked to end, or without a thread
     std::int64_t idle_since = 0;      // L: runtime clock
     bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
-    worker* interrupted = nullptr;    // K: bottom half: the record of the item that the thread runs already
+    worker* interrupted = nullptr;    // K: bottom half, or nested: the record of the item that the thread runs already
+    worker* of_thread = this;         // K: the record of the thread itself; of a nested record, that of a worker
     std::int64_t rebind_at = 0;       // S: if not on its CPUs: when the thread may bind itself again; steady clock
     unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
     registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
@@ -134,7 +140,7 @@ public:
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
 
     running_task* tasks = nullptr;          // S: the tasks of groups that its item runs, the innermost one first
-    unsigned nr_nested = 0;                 // S: how many of them a wait for their group has started
+    unsigned nr_nested = 0;                 // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
     local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
     closure_cache closures;                 // S: free blocks for closures

@@ -97,6 +97,8 @@ protected:
     // --- for the loop of a worker ------------------------------------------------------------------------------------
 
     bool create_worker_locked() noexcept CMWQ_REQUIRES(lock_);
+    /// Enlarges the table of runs.
+    void make_room_for_runs(std::size_t nr_runs) noexcept CMWQ_EXCLUDES(lock_);
     /// Makes the worker idle. `fresh`: its thread was just created and has not run an item.
     void enter_idle_locked(worker& w, bool fresh) noexcept CMWQ_REQUIRES(lock_);
     void leave_idle_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
@@ -143,8 +145,6 @@ private:
     void publish_next_idle_locked() noexcept CMWQ_REQUIRES(lock_) {
         next_idle_.store(idle_.front(), seq_cst); // [IDLE-2]
     }
-    /// Enlarges the table of runs.
-    void make_room_for_runs(std::size_t nr_workers) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool has_surplus_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return too_many_workers({.active = static_cast<int>(busy_.size()), .idle = static_cast<int>(idle_.size())});
     }

@@ -33,8 +33,8 @@ CMWQ_INLINE pool_summary worker_set::summary() const noexcept {
 
 // --- creating workers ------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_workers) noexcept {
-    auto room = run_table::make_room(nr_workers); // the former table is freed after the lock is released
+CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_runs) noexcept {
+    auto room = run_table::make_room(nr_runs); // the former table is freed after the lock is released
     const scoped_lock g(lock_);
     running_.move_to(room);
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of managed_workers for items that wait for other items of their pool, and run them meanwhile. Such an item runs
+// under a record of its own, like any other: it has a slot and a color, other threads can wait for it, and the graph of
+// waits sees that the item below it cannot end before.
+#pragma once
+
+#include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/pool/managed_workers.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdint>
+#include <new>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Whether the items and tasks that this thread runs in waits, one inside the other, leave enough of its stack.
+CMWQ_INLINE bool has_stack_for_nested_run(worker& self) noexcept {
+    constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (self.nr_nested == 0) self.stack_of_first_wait = here;
+    const std::uintptr_t first = self.stack_of_first_wait;
+    return (first > here ? first - here : here - first) < most;
+}
+
+CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
+    if (!has_stack_for_nested_run(self)) {
+        static_cast<void>(start_beyond_limit(w, freeze::holds));
+        return false;
+    }
+    deferred d;
+    lock_.lock();
+    worker* const record = nested_record_locked();
+    if (record == nullptr) {
+        lock_.unlock();
+        return false;
+    }
+    // Mostly it is one of the newest items of this worker; then the others stay local.
+    const bool local = self.of_thread->local.take_back(w);
+    if (local) accept_locked(w);
+    else gather_locked(w, d);
+    if (!may_run_inside_locked(w)) {
+        free_nested_records_.push_front(*record);
+        publish_pending_locked();
+        notify_locked(d);
+        lock_.unlock();
+        return false;
+    }
+    take_to_run_inside_locked(w);
+    record->interrupted = &self;
+    record->of_thread = self.of_thread;
+    nested_.push_back(*record);
+    const started_item started = begin_run_locked(*record, w);
+    publish_pending_locked();
+    notify_locked(d);
+    lock_.unlock();
+    d.perform();
+    run_inside(self, *record, started);
+    return true;
+}
+
+// Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
+// waits on the worklist.
+CMWQ_INLINE bool managed_workers::may_run_inside_locked(const work_base& w) noexcept {
+    if (!is_listed_locked(w)) return false;
+    const std::uint64_t p = work_access::location_of(w);
+    const pool_workqueue& pwq = *work_access::pwq(w);
+    if ((p & location::list_mask) == location::on_worker || pwq.frozen || pwq.held_back) return false;
+    return (p & location::may_be_running) == 0 || running_.find(w) == nullptr;
+}
+
+// The item below it waits, so no more items than the limit compute.
+CMWQ_INLINE void managed_workers::take_to_run_inside_locked(work_base& w) noexcept {
+    if ((work_access::location_of(w) & location::list_mask) == location::on_inactive) activate_beyond_limit_locked(w);
+    leave_worklist_locked(w);
+}
+
+// A free record, or a new one, which is made without the lock. Null: no memory.
+CMWQ_INLINE worker* managed_workers::nested_record_locked() noexcept {
+    if (worker* const k = free_nested_records_.pop_front(); k != nullptr) return k;
+    const std::size_t nr_runs = busy_.size() + nested_.size();
+    const bool crowded = running_.is_small_for(nr_runs);
+    lock_.unlock();
+    if (crowded) make_room_for_runs(nr_runs);
+    auto* const fresh = new (std::nothrow) worker(*this, 0, worker::record_of::waiter);
+    lock_.lock();
+    if (fresh != nullptr) add_record_locked(*fresh);
+    return fresh;
+}
+
+// noexcept: the frames below belong to an item, which may have exception handlers.
+CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const started_item& started) noexcept {
+    worker*& current = this_thread_slots().current_worker;
+    worker& owner = *self.of_thread;
+    owner.nr_runs.store(owner.nr_runs.load(relaxed) + 1, relaxed); // a new run, for the detection of CPU hogs
+    record.nr_nested = self.nr_nested + 1;
+    record.stack_of_first_wait = self.stack_of_first_wait;
+    current = &record;
+    if (!call_with_handler(record, started)) started.function(started.item);
+    current = &self;
+    record.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
+    deferred d;
+    const scoped_lock g(lock_);
+    end_run_locked(record, d);
+    nested_.remove(record);
+    // The item was queued again while it ran: any worker may run that instance now.
+    while (work_base* const again = record.scheduled.pop_front()) {
+        push_active_locked(*work_access::pwq(*again), *again);
+        work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
+    }
+    free_nested_records_.push_front(record);
+    publish_pending_locked();
+    notify_locked(d);
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
