@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/group_credit.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
@@ -31,13 +32,15 @@ public:
 
     void push(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        list_.push_back(w);
-        // [LOC-1] seq_cst if the list was empty: the owner publishes the item, then it reads how many workers run.
-        // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
-        // the list filled, or the owner has seen its count at this push.
-        const unsigned n = size_.load(relaxed);
-        if (n == 0) size_.store(1, seq_cst); // [LOC-1]
-        else size_.store(n + 1, relaxed);
+        push_locked(w);
+    }
+    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner has
+    /// seen the flag. False: nothing has changed.
+    [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (stop.load(relaxed)) return false; // the lock carries the order
+        push_locked(w);
+        return true;
     }
     /// Takes the newest item, if it belongs to `of` and was pushed after the last recall. Null otherwise.
     [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of) noexcept CMWQ_EXCLUDES(lock_) {
@@ -50,16 +53,21 @@ public:
     }
     /// Removes an item if it is one of the four newest ones. False: it is not; only its address is read then.
     [[nodiscard]] bool take_back(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        return take_back_if([&w](const work_base& one) { return &one == &w; }) != nullptr;
+    }
+    /// Removes the newest item of which `f` is true, if it is one of the four newest ones. Null otherwise.
+    template <class F>
+    [[nodiscard]] work_base* take_back_if(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
         constexpr int nr_looks = 4;
-        if (size_.load(relaxed) == 0) return false;
+        if (size_.load(relaxed) == 0) return nullptr;
         const scoped_lock g(lock_);
         work_base* at = list_.back();
         for (int i = 0; i < nr_looks && at != nullptr; ++i, at = list_.prev(*at)) {
-            if (at != &w) continue;
-            remove_locked(w);
-            return true;
+            if (!f(*at)) continue;
+            remove_locked(*at);
+            return at;
         }
-        return false;
+        return nullptr;
     }
 
     // --- under the pool lock -----------------------------------------------------------------------------------------
@@ -78,6 +86,7 @@ public:
             for (auto n = (list_.size() + 1) / 2; n != 0 && moved.size() < max; --n) {
                 work_base& w = *list_.front();
                 remove_locked(w);
+                note_moved(w, moved_to::worker);
                 moved.push_back(w);
             }
         }
@@ -90,8 +99,15 @@ public:
         recalled_.store(true, relaxed);
         while (work_base* const w = list_.front()) {
             remove_locked(*w);
+            note_moved(*w, moved_to::pool);
             to.push_back(*w);
         }
+    }
+    /// Calls `f(work_base&)` for each item, the oldest one first.
+    template <class F>
+    void for_each(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
+        for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
     }
     /// The owner begins a run. `admitted`: it may take items of the list for that run, until the next recall.
     void begin_run(bool admitted) noexcept {
@@ -99,6 +115,15 @@ public:
     }
 
 private:
+    void push_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
+        list_.push_back(w);
+        // [LOC-1] seq_cst if the list was empty: the owner publishes the item, then it reads how many workers run.
+        // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
+        // the list filled, or the owner has seen its count at this push.
+        const unsigned n = size_.load(relaxed);
+        if (n == 0) size_.store(1, seq_cst); // [LOC-1]
+        else size_.store(n + 1, relaxed);
+    }
     void remove_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
         list_.remove(w);
         size_.store(static_cast<unsigned>(list_.size()), relaxed); // relaxed: a lower number wakes no thread
