@@ -50,8 +50,8 @@ public:
     ~task_group() { detail::end_group(core_); }
 
     /// Runs a copy of the callable once, as a task of this group. With any result but `queued` the copy has been
-    /// destroyed without a run. Ordering and blocking: as `workqueue_base::queue()`, but it takes the lock of the
-    /// group. Errors: an exception that copying the callable throws, std::bad_alloc; nothing has changed then.
+    /// destroyed without a run. Ordering and blocking: as `workqueue_base::queue()`, but it may take the lock of
+    /// the group. Errors: an exception that copying the callable throws, std::bad_alloc; nothing has changed then.
     template <detail::nullary F>
     queue_status run(F&& f) {
         using task = detail::group_task_of<std::decay_t<F>>;

@@ -7,6 +7,7 @@
 #include "eventually.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/task_group.hpp>
 
 #include <atomic>
 #include <functional>
@@ -304,6 +305,51 @@ TEST_CASE("nested runs: another item starts when an inner one blocks") {
         inner.flush();
     });
     CHECK(in_time);
+}
+
+TEST_CASE("nested runs: inner items use task groups of their own and of outer ones") {
+    const unsigned limit = GENERATE(1u, 2u, 256u);
+    queue q{{.name = "groups", .max_active = limit}};
+    std::atomic<int> nr_run{0};
+    std::function<void(int)> grow = [&](int more) {
+        ++nr_run;
+        if (more == 0) return;
+        cmwq::task_group g{q};
+        item inner{[&, more] {
+            cmwq::task_group own{q};
+            own.run([&, more] { grow(more - 1); });
+            g.run([&, more] { grow(more - 1); });
+            CHECK(own.wait());
+        }};
+        q.queue(inner);
+        g.run([&, more] { grow(more - 1); });
+        inner.flush();
+        CHECK(g.wait());
+    };
+    run_on(q, [&] { grow(7); });
+    CHECK(nr_run == 3280); // 3^0 + 3^1 + ... + 3^7
+}
+
+TEST_CASE("nested runs: an inner item must not wait for a group of which an outer one is a task") {
+    cmwq::runtime rt{one_cpu()};
+    queue q{rt, "q"};
+    bool refused = false;
+    run_on(q, [&] {
+        cmwq::task_group g{q};
+        item inner{[&] {
+            try {
+                g.wait();
+            } catch (const std::system_error& e) {
+                refused = e.code() == std::errc::resource_deadlock_would_occur;
+            }
+        }};
+        g.run([&] {
+            q.queue(inner);
+            inner.flush();
+        });
+        g.wait();
+    });
+    CHECK(refused);
 }
 
 TEST_CASE("nested runs: the drain of a queue includes what inner items queue") {

@@ -223,6 +223,101 @@ TEST_CASE("task_group: a task may add tasks to its group while another thread wa
     SECTION("in an item") { in_item(q, run_group); }
 }
 
+TEMPLATE_TEST_CASE("task_group: tasks may grow a tree in one group", "", cmwq::bound, cmwq::unbound, cmwq::elastic) {
+    const unsigned limit = GENERATE(1u, 2u, 256u);
+    cmwq::workqueue<TestType> q{{.name = "q", .max_active = limit}};
+    static constexpr int depth = 10, rounds = 20;
+    struct tree {
+        task_group& g;
+        std::atomic<int>& leaves;
+        void grow(int levels) const {
+            for (; levels > 0; --levels) g.run([t = *this, levels] { t.grow(levels - 1); });
+            ++leaves;
+        }
+    };
+    const auto run_rounds = [&](bool root_is_a_task) {
+        for (int round = 0; round < rounds; ++round) {
+            std::atomic<int> leaves{0};
+            {
+                task_group g{q};
+                const tree t{g, leaves};
+                if (root_is_a_task) g.run([t] { t.grow(depth); });
+                else t.grow(depth);
+                CHECK(g.wait());
+                CHECK(leaves == 1 << depth);
+                t.grow(2); // the destructor waits for these
+            }
+            CHECK(leaves == (1 << depth) + 4);
+        }
+    };
+    SECTION("outside of items") { run_rounds(true); }
+    SECTION("in an item") {
+        in_item(q, [&] { run_rounds(true); });
+    }
+    SECTION("in an item that adds tasks itself") {
+        in_item(q, [&] { run_rounds(false); });
+    }
+    SECTION("while other threads flush the queue and change its limit") {
+        std::atomic<bool> stop{false};
+        std::thread t([&] {
+            while (!stop) {
+                q.flush();
+                q.set_max_active(limit + 1);
+                q.set_max_active(limit);
+            }
+        });
+        in_item(q, [&] { run_rounds(false); });
+        run_rounds(true);
+        stop = true;
+        t.join();
+    }
+}
+
+TEST_CASE("task_group: wait() throws an exception of a task that a task has added") {
+    cmwq::workqueue<cmwq::elastic> q{"q"};
+    std::atomic<int> nr_ended{0};
+    const auto run_group = [&] {
+        for (int round = 0; round < 20; ++round) {
+            nr_ended = 0;
+            task_group g{q};
+            g.run([&] {
+                for (int i = 0; i < 50; ++i) {
+                    g.run([&, i] {
+                        ++nr_ended;
+                        if (i % 10 == 3) throw std::runtime_error("task");
+                    });
+                }
+            });
+            CHECK_THROWS_AS(g.wait(), std::runtime_error);
+            CHECK(nr_ended == 50);
+            CHECK(g.wait()); // only one call gets an exception
+        }
+    };
+    SECTION("outside of items") { run_group(); }
+    SECTION("in an item") { in_item(q, run_group); }
+}
+
+TEST_CASE("task_group: a group that an item has made may be used elsewhere after that item") {
+    cmwq::workqueue<cmwq::elastic> q{"q"};
+    std::atomic<int> nr_run{0};
+    for (int round = 0; round < 50; ++round) {
+        nr_run = 0;
+        std::unique_ptr<task_group> g;
+        in_item(q, [&] {
+            g = std::make_unique<task_group>(q);
+            for (int i = 0; i < 10; ++i) g->run([&] { ++nr_run; });
+        });
+        for (int i = 0; i < 10; ++i) g->run([&] { ++nr_run; });
+        SECTION("a thread waits") { CHECK(g->wait()); }
+        SECTION("an item waits") {
+            in_item(q, [&] { CHECK(g->wait()); });
+        }
+        SECTION("the destructor waits") {}
+        g.reset();
+        CHECK(nr_run == 20);
+    }
+}
+
 TEST_CASE("task_group: any number of threads may wait for a group") {
     cmwq::workqueue<cmwq::elastic> q{"q"};
     std::binary_semaphore leave{0};

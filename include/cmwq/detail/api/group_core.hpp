@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cmwq/detail/api/closure_storage.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/work.hpp>
 
 #include <cstddef>
@@ -29,8 +32,9 @@ bool wait_for_group(group_core& g);
 void cancel_group(group_core& g) noexcept;
 void end_group(group_core& g) noexcept;
 
-/// A closure that counts in its group until it has run. It is on the list of the group until it starts.
-/// Letters: I constant · T the lock of the group
+/// A closure that counts in its group until it has run.
+/// Letters: I constant · T the lock of the group · L the lock of the list that contains the item; after its start, its
+/// thread
 class group_task : public self_owned_work, public list_node<group_tag> {
 public:
     enum class step : unsigned char {
@@ -39,8 +43,16 @@ public:
         give_back_memory ///< the task does not exist any more
     };
 
+    /// Where a waiter finds the task until it starts.
+    enum class place : unsigned char {
+        group_list, ///< on the list of the group
+        owner_list, ///< on the local list of the owner of the group
+        local_list  ///< on the local list of a worker
+    };
+
     group_core& group;                        // I
     void (*const perform)(group_task&, step); // I
+    place where = place::group_list;          // L
     bool listed = false;                      // T: has not started, and no waiter is about to take it
     unsigned nr_examiners = 0;                // T: waiters that access it
     bool ended = false;                       // T: it has ended; the last examiner gives its memory back
@@ -52,29 +64,44 @@ protected:
     ~group_task() = default;
 };
 
-/// Letters: I constant · T lock
+/// Letters: I constant · T lock · A atomic
 class group_core {
 public:
     using queue_function = queue_status (*)(queue_core& q, work_base& w, int cpu) noexcept;
 
-    group_core(queue_core& q, queue_function f) noexcept : queue(q), put(f) {}
+    group_core(queue_core& q, queue_function f) noexcept
+        : queue(q), put(f), owner(this_thread_slots().current_worker) {}
     group_core(const group_core&) = delete;
     group_core& operator=(const group_core&) = delete;
 
     queue_core& queue;        // I
     const queue_function put; // I: queues an item, by the policy of the queue
+    // I: the record of the worker whose item has made the group; null: another thread has made it. An address to compare
+    // with
+    const worker* const owner;
     ranked_mutex<lock_rank::task_group> lock;
-    intrusive_list<group_task, group_tag> not_started CMWQ_GUARDED_BY(lock); // T
-    std::size_t nr_unfinished CMWQ_GUARDED_BY(lock) = 0;                     // T: tasks that have not ended
-    group_sleeper* sleepers CMWQ_GUARDED_BY(lock) = nullptr;                 // T
-    std::size_t nr_stuck CMWQ_GUARDED_BY(lock) = 0;        // T: waiters that cannot run a task themselves
-    std::size_t nr_beyond_limit CMWQ_GUARDED_BY(lock) = 0; // T: tasks that run in their places
-    // The last wait() has returned, and no task was added since. Written under T; the destructor reads it without T,
-    // because it is the last one to use the group.
-    bool awaited = true;
-    bool cancelled CMWQ_GUARDED_BY(lock) = false;   // T: tasks that have not started will not run
+    intrusive_list<group_task, group_tag> not_started CMWQ_GUARDED_BY(lock); // T: those that are not unlisted
+    // T: tasks that have not ended, and credit of workers, without those that `nr_own` counts
+    std::size_t nr_counted CMWQ_GUARDED_BY(lock) = 0;
+    group_sleeper* sleepers CMWQ_GUARDED_BY(lock) = nullptr; // T
+    std::size_t nr_stuck CMWQ_GUARDED_BY(lock) = 0;          // T: waiters that cannot run a task themselves
+    std::size_t nr_beyond_limit CMWQ_GUARDED_BY(lock) = 0;   // T: tasks that run in their places
+    unsigned nr_watching CMWQ_GUARDED_BY(lock) = 0; // T: waiters that must know every task that has not started
+    bool searched CMWQ_GUARDED_BY(lock) = false;    // T: while they watch, no task is unlisted any more
     bool incomplete CMWQ_GUARDED_BY(lock) = false;  // T: a task was not run
     std::exception_ptr error CMWQ_GUARDED_BY(lock); // T: the first exception of a task
+
+    // A: written under T, relaxed.
+    atomic<bool> lists_all{false};  // waiters watch: no task becomes unlisted, and every end takes the lock
+    atomic<bool> cancelled{false};  // tasks that have not started will not run
+    atomic<bool> has_credit{false}; // a worker has got credit since the last wait() has returned
+    atomic<bool> awaited{true};     // the last wait() has returned, and no task was added under the lock since
+
+    // A: written by the owner.
+    atomic<std::size_t> nr_own{0}; // tasks that it has added without the lock, less those that it has ended so
+    atomic<bool> has_own{false};   // it has added such tasks since the return of its last wait(); relaxed
+
+    inbox<group_task, group_tag> moved; // A: tasks that have left the local lists, on their way to `not_started`
 };
 
 /// The task of a callable.

@@ -87,4 +87,6 @@
 
 #include <cmwq/detail/engine/api/item_ops.ipp>
 
+#include <cmwq/detail/engine/api/group_counts.ipp>
+
 #include <cmwq/detail/engine/api/group_ops.ipp>

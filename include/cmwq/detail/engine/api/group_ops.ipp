@@ -8,12 +8,14 @@
 
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/api/group_counts.ipp>
+#include <cmwq/detail/engine/api/item_ops.ipp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/pool/managed_workers_waits.ipp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
-#include <cmwq/detail/sync/parker.hpp>
 
 #include <cstdint>
 #include <cstdio>
@@ -24,45 +26,6 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A thread that sleeps in wait_for_group(), on its stack.
-struct group_sleeper {
-    explicit group_sleeper(bool active) noexcept : can_act(active) {}
-
-    const bool can_act; // it runs tasks, or lets one start in its place
-    parker sleep;
-    group_sleeper* next = nullptr;
-};
-
-/// Sleepers that have been taken off a group, to be woken without its lock.
-class woken_sleepers {
-public:
-    woken_sleepers() noexcept = default;
-    woken_sleepers(const woken_sleepers&) = delete;
-    woken_sleepers& operator=(const woken_sleepers&) = delete;
-    ~woken_sleepers() {
-        while (group_sleeper* const s = first_) {
-            first_ = s->next; // the sleeper may be gone as soon as it has its permit
-            s->sleep.unpark();
-        }
-    }
-    void take_all(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
-        CMWQ_ASSERT(first_ == nullptr);
-        first_ = std::exchange(g.sleepers, nullptr);
-    }
-    /// Takes one that can do something for a task that has not started, if there is any.
-    void take_one(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
-        for (group_sleeper** link = &g.sleepers; *link != nullptr; link = &(*link)->next) {
-            if (!(*link)->can_act) continue;
-            first_ = std::exchange(*link, (*link)->next);
-            first_->next = nullptr;
-            return;
-        }
-    }
-
-private:
-    group_sleeper* first_ = nullptr;
-};
-
 /// A task that a thread runs, on its stack. The list of a worker names the innermost one first.
 struct running_task {
     const group_core& group;
@@ -70,6 +33,7 @@ struct running_task {
 };
 
 CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock) {
+    list_moved_locked(g); // it may be one of them
     if (!std::exchange(t.listed, false)) return;
     g.not_started.remove(t);
 }
@@ -80,15 +44,12 @@ struct task_result {
     std::exception_ptr error;
 };
 
-/// The task has ended, and its callable has been destroyed. False: another thread accesses the task, and gives its
-/// memory back.
-CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, task_result& r, woken_sleepers& woken) noexcept
-    CMWQ_REQUIRES(g.lock) {
+/// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
+/// the task, and gives its memory back.
+CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, task_result& r) noexcept CMWQ_REQUIRES(g.lock) {
     if (r.error != nullptr && g.error == nullptr) g.error.swap(r.error);
     if (!r.has_run) g.incomplete = true;
     if (t.beyond_limit) --g.nr_beyond_limit;
-    if (--g.nr_unfinished == 0) woken.take_all(g);
-    else if (g.nr_stuck > g.nr_beyond_limit) woken.take_one(g); // it may let another task start in its place
     t.ended = true;
     return t.nr_examiners == 0;
 }
@@ -99,9 +60,23 @@ CMWQ_INLINE void end_task(group_task& t, task_result& r) noexcept {
     bool mine = false;
     {
         const scoped_lock guard(g.lock);
-        mine = note_end_locked(g, t, r, woken);
+        mine = note_end_locked(g, t, r);
+        count_down_locked(g, 1, woken);
     }
     if (mine) t.perform(t, group_task::step::give_back_memory);
+}
+
+/// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
+CMWQ_INLINE bool ends_with_lock(const group_core& g, const task_result& r) noexcept {
+    return r.error != nullptr || !r.has_run || g.lists_all.load(relaxed);
+}
+
+/// As end_task(), for an unlisted task that a worker has run.
+CMWQ_INLINE void end_unlisted(worker& self, group_task& t, task_result& r) noexcept {
+    group_core& g = t.group;
+    if (ends_with_lock(g, r)) return end_task(t, r);
+    add_to_credit(*self.of_thread, g);
+    t.perform(t, group_task::step::give_back_memory);
 }
 
 /// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
@@ -126,19 +101,24 @@ CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled
 
 CMWQ_API void run_task(work_base& w) {
     auto& t = static_cast<group_task&>(w);
+    worker* const self = own_run();
     bool cancelled = false;
-    {
+    const bool unlisted = t.where != group_task::place::group_list;
+    if (unlisted) {
+        cancelled = t.group.cancelled.load(relaxed);
+    } else {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
-        cancelled = t.group.cancelled;
+        cancelled = t.group.cancelled.load(relaxed);
     }
-    task_result r = perform_task(own_run(), t, cancelled);
-    end_task(t, r);
+    task_result r = perform_task(self, t, cancelled);
+    if (unlisted && self != nullptr && !self->is_rescue_record) end_unlisted(*self, t, r);
+    else end_task(t, r);
 }
 
 CMWQ_API void drop_task(self_owned_work& w) noexcept {
     auto& t = static_cast<group_task&>(w);
-    {
+    if (t.where == group_task::place::group_list) {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
     }
@@ -147,16 +127,50 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
     end_task(t, not_run);
 }
 
+/// A task that the owner of the group adds, or a task of the group in another worker, goes to the local list of that
+/// worker, without the lock of the group and without the list of the group. False: it does not, and nothing has changed.
+CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
+    using place = group_task::place;
+    group_core& g = t.group;
+    worker* const self = own_run();
+    if (self == nullptr) return false;
+    const bool own = self == g.owner;
+    if (!own && (self->tasks == nullptr || &self->tasks->group != &g)) return false;
+    worker& thread = *self->of_thread;
+    pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
+    if (pwq.queue != &g.queue || !g.queue.keyed() || !g.queue.managed) return false;
+    if (self->is_rescue_record || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
+    if (!accepts(g.queue, true, any_cpu)) return false;
+    if (own) {
+        count_own(g, 1);
+        if (!g.has_own.load(relaxed)) g.has_own.store(true, relaxed);
+    } else {
+        take_from_credit(thread, g);
+    }
+    work_access::set_pwq(t, &pwq);
+    t.where = own ? place::owner_list : place::local_list;
+    auto& pool = static_cast<managed_pool&>(*pwq.pool);
+    if (!pool.push_local_unless(g.lists_all, thread, t)) {
+        t.where = place::group_list;
+        if (own) count_own(g, minus_one);
+        else ++thread.credit.n;
+        return false;
+    }
+    pool.notify();
+    return true;
+}
+
 // The lock is held while the item is queued, so a waiter that finds the task on the list also finds its item.
 CMWQ_API queue_status add_task(group_task& t) noexcept {
     group_core& g = t.group;
+    if (add_unlisted(t)) return queue_status::queued;
     if (g.queue.is_dead()) return queue_status::rejected; // in a forked child any thread may have held the lock
     woken_sleepers woken;
     const scoped_lock guard(g.lock);
     const queue_status s = g.put(g.queue, t, any_cpu);
     if (s != queue_status::queued) return s;
-    ++g.nr_unfinished;
-    g.awaited = false;
+    ++g.nr_counted;
+    g.awaited.store(false, relaxed);
     t.listed = true;
     g.not_started.push_back(t); // it cannot start before the lock is released
     woken.take_one(g);
@@ -184,6 +198,7 @@ CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
     {
         const scoped_lock guard(g.lock);
         if (g.nr_beyond_limit >= g.nr_stuck) return;
+        list_moved_locked(g);
         t = g.not_started.front();
         while (t != nullptr && t->beyond_limit) t = g.not_started.next(*t);
         if (t == nullptr) return;
@@ -208,7 +223,7 @@ public:
     explicit group_wait(group_core& g) : g_(g), self_(own_run()) {
         check(g, self_);
         const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
-        helps_ = same_queue && has_stack();
+        helps_ = same_queue && has_stack_for_nested_run(*self_);
         stuck_ = same_queue && !helps_;
     }
     group_wait(const group_wait&) = delete;
@@ -224,20 +239,27 @@ public:
         refuse_in_bottom_half(call);
         if (self == nullptr) return;
         bool own = self->current_pwq->queue == &g.queue && g.queue.fifo;
-        for (const running_task* r = self->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
+        for (const worker* k = self; k != nullptr; k = k->interrupted) {
+            for (const running_task* r = k->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
+        }
         if (own) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
     }
 
 private:
     struct next_step {
         bool finished = false;
+        bool search = false;        ///< for unlisted tasks
         group_task* task = nullptr; ///< take it; null: sleep
         bool local = false;         ///< it has been taken off the list of the worker
         bool cancelled = false;
     };
-    [[nodiscard]] bool has_stack() const noexcept;
     [[nodiscard]] bool may_take(const group_task& t) const noexcept;
     [[nodiscard]] next_step decide_locked(group_sleeper& s) noexcept CMWQ_REQUIRES(g_.lock);
+    void watch_locked(bool yes) noexcept CMWQ_REQUIRES(g_.lock);
+    [[nodiscard]] bool must_search_locked() const noexcept CMWQ_REQUIRES(g_.lock);
+    void search() noexcept;
+    void list_unlisted_locked(work_base& w) noexcept CMWQ_REQUIRES(g_.lock);
+    [[nodiscard]] bool run_unlisted() noexcept;
     void sleep(group_sleeper& s) noexcept;
     [[nodiscard]] task_result run(group_task& t, bool cancelled) noexcept;
 
@@ -246,16 +268,8 @@ private:
     bool helps_ = false;   // runs tasks itself
     bool stuck_ = false;   // may not run tasks itself, because its stack is too deep
     bool counted_ = false; // in nr_stuck
+    bool watches_ = false; // in nr_watching
 };
-
-// Whether the tasks that this thread runs in waits, one inside the other, leave enough of its stack.
-CMWQ_INLINE bool group_wait::has_stack() const noexcept {
-    constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (self_->nr_nested == 0) self_->stack_of_first_wait = here;
-    const std::uintptr_t first = self_->stack_of_first_wait;
-    return (first > here ? first - here : here - first) < most;
-}
 
 // A bound queue runs its items on the CPUs on which they were queued.
 CMWQ_INLINE bool group_wait::may_take(const group_task& t) const noexcept {
@@ -263,18 +277,91 @@ CMWQ_INLINE bool group_wait::may_take(const group_task& t) const noexcept {
 }
 
 CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) noexcept {
-    if (g_.nr_unfinished == 0) return {.finished = true};
+    list_moved_locked(g_);
+    if (finished_locked(g_)) {
+        watch_locked(false);
+        return {.finished = true};
+    }
     group_task* t = helps_ ? g_.not_started.back() : nullptr; // the newest one, whose data is most likely in the cache
     while (t != nullptr && !may_take(*t)) t = g_.not_started.prev(*t);
     if (t != nullptr) {
         unlist_locked(g_, *t);
-        const bool local = self_->local.take_back(*t);
+        const bool local = self_->of_thread->local.take_back(*t);
         if (!local) ++t->nr_examiners;
-        return {.task = t, .local = local, .cancelled = g_.cancelled};
+        watch_locked(false);
+        return {.task = t, .local = local, .cancelled = g_.cancelled.load(relaxed)};
     }
+    if (helps_ || stuck_) watch_locked(true);
+    if (watches_ && must_search_locked()) return {.search = true};
     if (stuck_ && !std::exchange(counted_, true)) ++g_.nr_stuck;
     s.next = std::exchange(g_.sleepers, &s);
     return {};
+}
+
+// From here on tasks come to the list of the group, or they do again.
+CMWQ_INLINE void group_wait::watch_locked(bool yes) noexcept {
+    if (std::exchange(watches_, yes) == yes) return;
+    g_.nr_watching += yes ? 1 : -1u;
+    if (g_.nr_watching != (yes ? 1 : 0)) return;
+    g_.lists_all.store(yes, relaxed);
+    g_.searched = false;
+}
+
+// Whether tasks that have not started may be on local lists. Only the owner itself knows whether it has added some.
+CMWQ_INLINE bool group_wait::must_search_locked() const noexcept {
+    if (g_.searched) return false;
+    if (g_.has_credit.load(relaxed)) return true;
+    return g_.owner == self_ ? g_.has_own.load(relaxed) : g_.owner != nullptr;
+}
+
+// Puts all unlisted tasks on the list of the group. Their items stay where they are. A task that is added meanwhile comes
+// to the list, too, because this thread watches.
+CMWQ_INLINE void group_wait::search() noexcept {
+    const auto list = [this](work_base& w) CMWQ_NO_TSA { list_unlisted_locked(w); };
+    // A worker that gets credit only now sees the flag. The tasks that have left the list of the owner are in `moved`.
+    if (g_.owner == self_ && !g_.has_credit.load(relaxed)) {
+        const scoped_lock guard(g_.lock);
+        self_->of_thread->local.for_each(list);
+        g_.searched = true;
+        return;
+    }
+    g_.queue.for_each_pwq([&](const pool_workqueue& pwq) {
+        const scoped_lock guard(g_.lock);
+        pwq.pool->for_each_local_item(list);
+    });
+    const scoped_lock guard(g_.lock);
+    g_.searched = true;
+}
+
+// The oldest task of a local list becomes the newest one of the group: a waiter takes it first, because it is likely to
+// add most tasks.
+CMWQ_INLINE void group_wait::list_unlisted_locked(work_base& w) noexcept {
+    using place = group_task::place;
+    if (work_access::run(w) != &run_task) return;
+    auto& t = static_cast<group_task&>(w);
+    if (&t.group != &g_ || std::exchange(t.where, place::group_list) == place::group_list) return;
+    t.listed = true;
+    g_.not_started.push_front(t);
+}
+
+// Runs the newest unlisted task on the list of this worker. False: there is none.
+CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
+    const bool own = self_ == g_.owner;
+    if (!helps_ || !((own && g_.nr_own.load(relaxed) != 0) || g_.has_credit.load(relaxed))) return false;
+    work_base* const w = self_->of_thread->local.take_back_if([this](work_base& one) {
+        return work_access::run(one) == &run_task && &static_cast<group_task&>(one).group == &g_ &&
+               static_cast<group_task&>(one).where != group_task::place::group_list;
+    });
+    if (w == nullptr) return false;
+    auto& t = static_cast<group_task&>(*w);
+    task_result r = run(t, g_.cancelled.load(relaxed));
+    if (!own || ends_with_lock(g_, r)) {
+        end_unlisted(*self_, t, r);
+        return true;
+    }
+    count_own(g_, minus_one);
+    t.perform(t, group_task::step::give_back_memory);
+    return true;
 }
 
 // Runs the task in the run of the calling item.
@@ -299,6 +386,7 @@ CMWQ_INLINE bool group_wait::wait() {
     group_task* done = nullptr; // a local task that this thread has run
     task_result result;
     for (;;) {
+        if (done == nullptr && run_unlisted()) continue;
         group_sleeper s(helps_ || stuck_);
         next_step next;
         bool complete = false, mine = false;
@@ -306,14 +394,26 @@ CMWQ_INLINE bool group_wait::wait() {
         {
             woken_sleepers woken;
             const scoped_lock guard(g_.lock);
-            if (done != nullptr) mine = note_end_locked(g_, *done, result, woken);
+            std::size_t ended = 0;
+            if (self_ != nullptr && self_->of_thread->credit.belongs_to(g_))
+                ended = std::exchange(self_->of_thread->credit.n, 0);
+            if (done != nullptr) {
+                mine = note_end_locked(g_, *done, result);
+                ++ended;
+            }
+            if (ended != 0) count_down_locked(g_, ended, woken);
             next = decide_locked(s);
             if (next.finished) {
                 if (counted_) --g_.nr_stuck;
                 error.swap(g_.error);
                 complete = !std::exchange(g_.incomplete, false);
-                g_.cancelled = false;
-                g_.awaited = true;
+                g_.cancelled.store(false, relaxed);
+                g_.has_credit.store(false, relaxed);
+                if (self_ == g_.owner && self_ != nullptr) {
+                    g_.has_own.store(false, relaxed);
+                    woken.take_all(g_); // of the last ends the other waiters do not know
+                }
+                g_.awaited.store(true, relaxed);
             }
         }
         if (mine) done->perform(*done, group_task::step::give_back_memory);
@@ -322,7 +422,9 @@ CMWQ_INLINE bool group_wait::wait() {
             if (error != nullptr) std::rethrow_exception(error);
             return complete;
         }
-        if (next.task == nullptr) {
+        if (next.search) {
+            search();
+        } else if (next.task == nullptr) {
             sleep(s);
         } else if (next.local) {
             result = run(*next.task, next.cancelled);
@@ -346,14 +448,14 @@ CMWQ_API bool wait_for_group(group_core& g) {
 CMWQ_API void cancel_group(group_core& g) noexcept {
     if (g.queue.is_dead()) return;
     const scoped_lock guard(g.lock);
-    g.cancelled = true;
+    g.cancelled.store(true, relaxed);
 }
 
 CMWQ_API void end_group(group_core& g) noexcept {
-    if (g.awaited || g.queue.is_dead()) return;
+    if ((g.awaited.load(relaxed) && !g.has_own.load(relaxed)) || g.queue.is_dead()) return;
     {
         const scoped_lock guard(g.lock);
-        if (g.nr_unfinished == 0) return;
+        if (finished_locked(g)) return;
     }
     try {
         group_wait wait(g);

@@ -91,6 +91,9 @@ public:
     /// A waiter that sleeps lets an item run in its place: if the limit keeps the item back, makes it active nevertheless.
     /// False: the limit did not keep it back.
     [[nodiscard]] bool start_beyond_limit(work_base& w, freeze f) noexcept CMWQ_EXCLUDES(lock_);
+    /// Calls `f(work_base&)` for each local item of each worker, under the pool lock and the lock of that list.
+    template <class F>
+    void for_each_local_item(F&& f) noexcept CMWQ_EXCLUDES(lock_);
     /// Registers `iw` for the end of the instance queued last, or, if `running_only`, of the running instance. If the
     /// result is not_here or in_transit, `iw` is not registered.
     item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);

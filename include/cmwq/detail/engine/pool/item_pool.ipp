@@ -147,6 +147,12 @@ CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& w, freeze f) noexcept 
     return kept_back;
 }
 
+template <class F>
+void item_pool::for_each_local_item(F&& f) noexcept {
+    const scoped_lock g(lock_);
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->local.for_each(f);
+}
+
 CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
     deferred d;
     const scoped_lock g(lock_);

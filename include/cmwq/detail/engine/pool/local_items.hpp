@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/group_credit.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
@@ -31,8 +32,15 @@ public:
 
     void push(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        list_.push_back(w);
-        publish_longer_locked();
+        push_locked(w);
+    }
+    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner has
+    /// seen the flag. False: nothing has changed.
+    [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (stop.load(relaxed)) return false; // the lock carries the order
+        push_locked(w);
+        return true;
     }
     /// Takes the newest item, if it belongs to `of` and was pushed after the last recall, and, with `closures_only`, if
     /// it is a closure. Null otherwise.
@@ -48,16 +56,21 @@ public:
     }
     /// Removes an item if it is one of the four newest ones. False: it is not; only its address is read then.
     [[nodiscard]] bool take_back(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        return take_back_if([&w](const work_base& one) { return &one == &w; }) != nullptr;
+    }
+    /// Removes the newest item of which `f` is true, if it is one of the four newest ones. Null otherwise.
+    template <class F>
+    [[nodiscard]] work_base* take_back_if(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
         constexpr int nr_looks = 4;
-        if (size_.load(relaxed) == 0) return false;
+        if (size_.load(relaxed) == 0) return nullptr;
         const scoped_lock g(lock_);
         work_base* at = list_.back();
         for (int i = 0; i < nr_looks && at != nullptr; ++i, at = list_.prev(*at)) {
-            if (at != &w) continue;
-            remove_locked(w);
-            return true;
+            if (!f(*at)) continue;
+            remove_locked(*at);
+            return at;
         }
-        return false;
+        return nullptr;
     }
 
     // --- under the pool lock -----------------------------------------------------------------------------------------
@@ -76,6 +89,7 @@ public:
             for (auto n = (list_.size() + 1) / 2; n != 0 && moved.size() < max; --n) {
                 work_base& w = *list_.front();
                 remove_locked(w);
+                note_moved(w, moved_to::worker);
                 moved.push_back(w);
             }
         }
@@ -88,8 +102,15 @@ public:
         recalled_.store(true, relaxed);
         while (work_base* const w = list_.front()) {
             remove_locked(*w);
+            note_moved(*w, moved_to::pool);
             to.push_back(*w);
         }
+    }
+    /// Calls `f(work_base&)` for each item, the oldest one first.
+    template <class F>
+    void for_each(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
+        for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
     }
     /// The owner begins a run. `admitted`: it may take items of the list for that run, until the next recall.
     void begin_run(bool admitted) noexcept {
@@ -100,6 +121,10 @@ private:
     void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         while (work_base* const w = items.pop_front()) list_.push_back(*w);
+        publish_longer_locked();
+    }
+    void push_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
+        list_.push_back(w);
         publish_longer_locked();
     }
     void publish_longer_locked() noexcept CMWQ_REQUIRES(lock_) {

@@ -127,6 +127,16 @@ CMWQ_INLINE void managed_workers::push_local(worker& self, work_base& w) noexcep
     announce(self);
 }
 
+CMWQ_INLINE bool managed_workers::push_local_unless(const atomic<bool>& stop, worker& self, work_base& w) noexcept {
+    work_access::set_location(w, id_ << location::id_shift | location::local);
+    if (!self.local.push_unless(stop, w)) {
+        work_access::set_location(w, 0);
+        return false;
+    }
+    announce(self);
+    return true;
+}
+
 // `self`, the calling thread, has local items.
 CMWQ_INLINE void managed_workers::announce(worker& self) noexcept {
     if (std::exchange(self.announced, true)) return;
@@ -224,7 +234,9 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
             if (!take_from_others_locked(self)) return nullptr;
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
-        if (w != nullptr && admit_locked(*w)) return w;
+        if (w == nullptr) continue;
+        if (admit_locked(*w)) return w;
+        note_moved(*w, moved_to::pool);
     }
     // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
     recall_local_items_locked();

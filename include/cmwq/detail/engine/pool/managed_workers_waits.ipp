@@ -99,6 +99,7 @@ CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const
     current = &record;
     if (!call_with_handler(record, started)) started.function(started.item);
     current = &self;
+    if (owner.credit.n != 0) give_back_credit(owner); // of tasks of the inner item
     record.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
     deferred d;
     const scoped_lock g(lock_);

@@ -180,9 +180,11 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     rebind_if_moved(self);
     call(self, started);
     while (work_base* const next = this->take_follow_up(self)) {
+        if (self.credit.n != 0) give_back_credit_before(self, *next);
         call(self, this->begin_follow_up(self, *next));
         self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
     }
+    if (self.credit.n != 0) give_back_credit(self);
     this->lock_after_run(self);
     this->end_run_locked(self, d);
     this->run_ended_locked(self);

@@ -6,6 +6,7 @@
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/detail/engine/env/closure_blocks.hpp>
 #include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/pool/group_credit.hpp>
 #include <cmwq/detail/engine/pool/idle_poll.hpp>
 #include <cmwq/detail/engine/pool/local_items.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
@@ -142,6 +143,7 @@ public:
     running_task* tasks = nullptr;          // S: the tasks of groups that its item runs, the innermost one first
     unsigned nr_nested = 0;                 // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
+    group_credit credit;                    // S: for tasks of one group
     local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
     closure_cache closures;                 // S: free blocks for closures
     unsigned nr_taken = 0;                  // S: items that it took while a worker was announced
