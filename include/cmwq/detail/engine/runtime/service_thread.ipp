@@ -17,7 +17,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void service_thread::set_up_thread() noexcept {
-    thread_attributes a{.own = env_.threads.own()};
+    thread_attributes a{.own = env_.threads.own(), .exact_timeouts = true};
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
