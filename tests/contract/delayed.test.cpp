@@ -8,17 +8,21 @@
 #include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "seed.hpp"
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/testing/manual_clock.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -216,6 +220,190 @@ TEMPLATE_LIST_TEST_CASE("delayed: the destructor of a delayed item removes its t
         w.q.queue_after(10ms, d);
     }
     CHECK(w.after(1h) == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("delayed: every operation finds a timer whatever CPU it is armed for", "", every_policy) {
+    world<TestType> w;
+    using item = cmwq::delayed_work<std::function<void()>>;
+    std::deque<item> items;
+    const auto arm_one_on_each_cpu = [&](cmwq::workqueue_base& q) {
+        items.clear();
+        for (const unsigned cpu : w.rt.cpus()) {
+            items.emplace_back([&] { ++w.runs; });
+            REQUIRE(q.queue_after_on(cpu, 10ms, items.back()) == queue_status::queued);
+        }
+        w.runs = 0;
+    };
+    const int all = static_cast<int>(w.rt.cpus().size());
+    arm_one_on_each_cpu(w.q);
+    CHECK(w.after(10ms) == all);
+    arm_one_on_each_cpu(w.q);
+    for (item& i : items) CHECK(i.cancel());
+    CHECK(w.after(10ms) == 0);
+    arm_one_on_each_cpu(w.q);
+    for (item& i : items) CHECK(w.q.modify(20ms, i) == queue_status::modified); // to the CPU of this thread
+    CHECK(w.after(19ms) == 0);
+    CHECK(w.after(1ms) == all);
+    arm_one_on_each_cpu(w.q);
+    for (item& i : items) CHECK(i.flush());
+    CHECK(w.runs == all);
+    arm_one_on_each_cpu(w.q);
+    items.clear(); // the destructors
+    CHECK(w.after(10ms) == 0);
+    arm_one_on_each_cpu(w.q);
+    w.q.drain();
+    CHECK(w.runs == all);
+    {
+        cmwq::workqueue<TestType> q{w.rt, "short-lived"};
+        arm_one_on_each_cpu(q);
+    }
+    CHECK(w.runs == all);
+    cmwq::workqueue<TestType> q{w.rt, "shut"};
+    arm_one_on_each_cpu(q);
+    CHECK(q.shutdown(cmwq::cancel_pending) == items.size());
+    CHECK(w.after(10ms) == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("delayed: many timers near and far away fire at their times and no other", "", every_policy) {
+    world<TestType> w;
+    std::mt19937_64 random(seed());
+    struct timed {
+        explicit timed(world<TestType>& of) : item([this, &of] { ran_at = of.clock.now(), ++of.runs; }) {}
+        cmwq::delayed_work<std::function<void()>> item;
+        std::int64_t due = 0;
+        std::atomic<std::int64_t> ran_at{0};
+    };
+    std::deque<timed> timers;
+    const auto delay = [&] { // from nanoseconds to some ten years, and often equal
+        const auto ns = static_cast<std::int64_t>(random() >> (4 + random() % 56));
+        return std::chrono::nanoseconds{random() % 2 == 0 ? ns + 1 : (ns / 1'000'000 + 1) * 1'000'000};
+    };
+    const auto cpu = [&] { return w.rt.cpus().next(static_cast<unsigned>(random() % w.rt.cpus().size())); };
+    for (int i = 0; i < 500; ++i) {
+        timed& t = timers.emplace_back(w);
+        const auto d = delay();
+        t.due = w.clock.now() + d.count();
+        REQUIRE(w.q.queue_after_on(cpu(), d, t.item) == queue_status::queued);
+    }
+    int expected = 500;
+    for (std::size_t i = 0; i < timers.size(); i += 3) {
+        if (i % 2 == 0) {
+            const auto d = delay();
+            timers[i].due = w.clock.now() + d.count();
+            REQUIRE(w.q.modify(d, timers[i].item) == queue_status::modified);
+        } else {
+            REQUIRE(timers[i].item.cancel());
+            timers[i].due = INT64_MAX;
+            --expected;
+        }
+    }
+    std::int64_t before = w.clock.now();
+    for (int jump = 0; jump < 64 && w.runs < expected; ++jump) {
+        w.after(std::chrono::nanoseconds{std::int64_t{1} << std::min(jump, 60)});
+        for (const timed& t : timers) {
+            const bool now_due = t.due > before && t.due <= w.clock.now();
+            REQUIRE((t.ran_at == w.clock.now()) == now_due);
+        }
+        before = w.clock.now();
+    }
+    CHECK(w.runs == expected);
+}
+
+TEST_CASE("delayed: timers of several CPUs fire in the order of their deadlines when the clock jumps") {
+    // One pool and one active item, so that the items run in the order in which they were queued.
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.clock = &clock}};
+    cmwq::workqueue<cmwq::unbound> q{
+        rt, {.name = "q", .max_active = 1, .attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::system)}};
+    using item = cmwq::delayed_work<std::function<void()>>;
+    std::deque<item> items;
+    std::vector<int> order, expected;
+    constexpr int many = 200;
+    for (int i = 0; i < many; ++i) {
+        items.emplace_back([&order, i] { order.push_back(i); });
+        const unsigned cpu = rt.cpus().next(static_cast<unsigned>(i) % static_cast<unsigned>(rt.cpus().size()));
+        q.queue_after_on(cpu, std::chrono::milliseconds{many - i}, items.back());
+        expected.insert(expected.begin(), i);
+    }
+    clock.advance(1s);
+    q.flush();
+    CHECK(order == expected);
+}
+
+TEST_CASE("delayed: equal timers of an ordered queue fire in the order of arming whatever CPU they are armed for") {
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.clock = &clock}};
+    cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+    using item = cmwq::delayed_work<std::function<void()>>;
+    std::deque<item> items;
+    std::vector<int> order, expected;
+    for (int round = 0; round < 20; ++round) {
+        for (const unsigned cpu : rt.cpus()) {
+            const int i = static_cast<int>(items.size());
+            items.emplace_back([&order, i] { order.push_back(i); });
+            q.queue_after_on(cpu, 10ms, items.back());
+            expected.push_back(i);
+        }
+    }
+    std::rotate(expected.begin(), expected.end() - 1, expected.end());
+    q.modify(5ms, items.back()); // now the first
+    clock.advance(1s);
+    q.flush();
+    CHECK(order == expected);
+}
+
+TEMPLATE_LIST_TEST_CASE("delayed: an item that arms its timer in each run does so once for each time", "",
+                        every_policy) {
+    world<TestType> w;
+    cmwq::delayed_work<std::function<void()>> beat{[&] {
+        ++w.runs;
+        w.q.modify(10ms, beat);
+    }};
+    w.q.queue_after(10ms, beat);
+    for (int i = 1; i <= 50; ++i) CHECK(w.after(10ms) == i);
+    CHECK(beat.cancel_sync());
+    CHECK(w.after(1h) == 50);
+}
+
+TEMPLATE_LIST_TEST_CASE("delayed: a caller on a CPU that the runtime does not use arms and cancels timers", "",
+                        every_policy) {
+    const cmwq::cpuset mine = cpus_of_this_task();
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime_options o;
+    o.cpus = cmwq::cpuset{*mine.begin()};
+    o.clock = &clock;
+    cmwq::runtime rt{std::move(o)};
+    cmwq::workqueue<TestType> q{rt, "q"};
+    std::atomic<int> runs{0};
+    for (const unsigned cpu : mine) {
+        std::thread([&] {
+            static_cast<void>(cmwq::detail::bind_this_thread(cmwq::cpuset{cpu}));
+            cmwq::delayed_work fires{[&] { ++runs; }};
+            cmwq::delayed_work does_not{[&] { ++runs; }};
+            CHECK(q.queue_after(10ms, fires) == queue_status::queued);
+            CHECK(q.queue_after(5ms, does_not) == queue_status::queued);
+            CHECK(does_not.cancel());
+            clock.advance(10ms);
+            q.flush();
+            CHECK(runs.exchange(0) == 1);
+        }).join();
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("delayed: the service thread wakes for an earlier timer of any CPU on the real clock", "",
+                        every_policy) {
+    cmwq::runtime rt;
+    cmwq::workqueue<TestType> q{rt, "q"};
+    std::counting_semaphore<> ran{0};
+    cmwq::delayed_work never{[] {}};
+    q.queue_after(1h, never);
+    for (const unsigned cpu : rt.cpus()) {
+        cmwq::delayed_work d{[&] { ran.release(); }};
+        q.queue_after_on(cpu, 1ms, d);
+        ran.acquire();
+        q.flush(); // the item is destroyed after its run
+    }
+    CHECK(never.cancel());
 }
 
 TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every_policy) {

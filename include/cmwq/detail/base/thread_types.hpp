@@ -30,6 +30,7 @@ struct thread_attributes {
     sched_class sched = sched_class::normal; ///< normal: that of `own`
     int nice = 0;                            ///< 0: that of `own`
     own_priority own = {};                   ///< the class and nice value of the process
+    bool exact_timeouts = false;             ///< time-outs end on time; otherwise up to 50 µs later, to save wake-ups
 
     [[nodiscard]] sched_class wanted_sched() const noexcept { return sched == sched_class::normal ? own.sched : sched; }
     [[nodiscard]] int wanted_nice() const noexcept { return nice == 0 ? own.nice : nice; }

@@ -9,13 +9,14 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The base of a timer. Guarded by the lock of the heap that contains it.
+/// The base of a timer. Guarded by the lock of the heap, or of the timing wheel, that contains it.
 struct deadline_node {
     std::int64_t deadline = 0;  ///< nanoseconds of the runtime's clock
-    std::uint64_t sequence = 0; ///< equal deadlines fire in the order in which they were armed
+    std::uint64_t sequence = 0; ///< equal deadlines come in this order
     deadline_node* child = nullptr;
-    deadline_node* sibling = nullptr;
-    deadline_node* back = nullptr; ///< the left sibling, or the parent of a first child
+    deadline_node* sibling = nullptr; ///< in a slot of a timing wheel: the next timer
+    deadline_node* back = nullptr;    ///< the left sibling, or the parent of a first child; in a slot: the timer before
+    unsigned slot = 0;                ///< belongs to the timing wheel
 };
 
 /// Not thread safe. T derives from deadline_node. push() is O(1), remove() is amortized O(log n).
@@ -25,9 +26,9 @@ public:
     [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
     [[nodiscard]] T& front() const noexcept { return *static_cast<T*>(root_); }
 
+    /// The deadline and the sequence of `t` must not change until it is removed.
     void push(T& t) noexcept {
         deadline_node& n = t;
-        n.sequence = next_sequence_++;
         n.child = n.sibling = n.back = nullptr;
         root_ = root_ == nullptr ? &n : meld(root_, &n);
     }
@@ -92,7 +93,6 @@ private:
     }
 
     deadline_node* root_ = nullptr;
-    std::uint64_t next_sequence_ = 0;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

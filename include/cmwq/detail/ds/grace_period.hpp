@@ -9,13 +9,16 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// As grace_counts, and owns the counters.
-class grace_period : private std::unique_ptr<grace_counts::stripe[]>, public grace_counts {
-    using storage = std::unique_ptr<grace_counts::stripe[]>; // a base: made before grace_counts, which uses it
+/// As basic_grace_counts, and owns the counters.
+template <class Stripe>
+class basic_grace_period : private std::unique_ptr<Stripe[]>, public basic_grace_counts<Stripe> {
+    using storage = std::unique_ptr<Stripe[]>; // a base: made before the counts, which use it
 
 public:
-    explicit grace_period(unsigned nr_stripes)
-        : storage(std::make_unique<stripe[]>(nr_stripes)), grace_counts(storage::get(), nr_stripes) {}
+    explicit basic_grace_period(unsigned nr_stripes)
+        : storage(std::make_unique<Stripe[]>(nr_stripes)), basic_grace_counts<Stripe>(storage::get(), nr_stripes) {}
 };
+
+using grace_period = basic_grace_period<grace_stripe>;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -90,6 +90,7 @@ private:
 inline thread_refusals apply_to_this_thread(const thread_attributes& a) noexcept {
     thread_refusals refused;
     ::pthread_setname_np(::pthread_self(), a.name);
+    if (a.exact_timeouts) os::shorten_timer_slack();
     if (a.cpus != nullptr) refused.cpus = os::bind_to(*a.cpus);
     refused.sched = os::become(os::policy_of(a.wanted_sched()));
     // If a requested priority is refused, the thread gets that of the process, not that of the thread that started it.

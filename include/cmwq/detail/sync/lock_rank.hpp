@@ -27,7 +27,8 @@ enum class lock_rank : std::uint8_t {
     topology,
     queue,
     registry,
-    timers,
+    expiry, ///< one thread at a time expires timers
+    timers, ///< of a shard
     task_group,
     pool,
     local_items,
@@ -51,6 +52,7 @@ enum class lock_rank : std::uint8_t {
     case lock_rank::topology: return "topology";
     case lock_rank::queue: return "queue";
     case lock_rank::registry: return "registry";
+    case lock_rank::expiry: return "expiry";
     case lock_rank::timers: return "timers";
     case lock_rank::task_group: return "task group";
     case lock_rank::pool: return "pool";

@@ -21,13 +21,14 @@ using heap = cmwq::detail::deadline_heap<timer>;
 
 } // namespace
 
-TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come in the order of arming") {
+TEST_CASE("deadline_heap: the earliest deadline comes first and equal ones come in the order of their sequence") {
     heap h;
     CHECK(h.empty());
     timer t[5];
     const std::int64_t deadlines[5] = {30, 10, 20, 10, 10};
     for (int i = 0; i < 5; ++i) {
         t[i].deadline = deadlines[i];
+        t[i].sequence = static_cast<std::uint64_t>(i);
         h.push(t[i]);
     }
     for (const int expected : {1, 3, 4, 2, 0}) {
@@ -76,7 +77,7 @@ TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set")
             if (!growing || random() % 4 == 0) disarm(t);
         } else if (growing || random() % 4 == 0) {
             t.deadline = static_cast<std::int64_t>(random() % 50) - 5; // often equal
-            t.armed = ++nr_armed;
+            t.armed = t.sequence = ++nr_armed;
             h.push(t);
             oracle.insert({{t.deadline, t.armed}, &t});
         }

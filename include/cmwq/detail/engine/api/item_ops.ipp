@@ -79,7 +79,8 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
     }
     const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
     const pool_env& env = q.env; // the queue may be gone as soon as the timer is armed
-    if (q.timers.arm(q, w, where, env.now() + ns)) env.requests.wake_service();
+    const std::int64_t now = env.now();
+    if (q.timers.arm(q, w, where, now, now + ns)) env.requests.wake_service();
 }
 
 /// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller

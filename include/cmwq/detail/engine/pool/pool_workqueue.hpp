@@ -28,7 +28,7 @@ struct waiting_tag;
 
 /// The state of one queue in one pool.
 ///
-/// Letters: A atomic · L the pool's lock · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
+/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
 /// the graph of waits
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
@@ -56,6 +56,7 @@ public:
     // drained. Written under L
     atomic<bool> detached{false};
     bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
+    timer_ring armed;    // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
 
     // Written by workers for each item of an ordered queue.
     atomic<bool> runs_one{false}; // A: an item of the ordered queue runs; its worker then looks for the next one

@@ -3,7 +3,7 @@
 // pushed: the notification that a producer owes after it has pushed an item.
 #pragma once
 
-#include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/ds/grace_counts.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -12,7 +12,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// the caller knows it. Belongs to the producer's thread.
 template <class Pool = item_pool>
 struct pushed {
-    grace_period::reader keeps_pool;
+    grace_reader keeps_pool;
     Pool* pool = nullptr; ///< the pool to be notified; null: no notification is needed
 
     /// The producer calls this as soon as it holds no lock.

@@ -44,6 +44,12 @@ struct pwq_map {
     }
 };
 
+/// What an attrs_keyed queue has for each CPU of the runtime.
+struct alignas(cache_line) queue_stripe {
+    atomic<unsigned> inside[2]{}; // the readers of the map
+    timer_ring armed;             // T: the armed timers in the shard of this CPU
+};
+
 /// A prepared change of the attributes of a queue: the map, and the new pwqs. All operations that can fail have
 /// succeeded when the plan is complete. Made and carried out under the configuration lock.
 class queue_plan {
@@ -64,7 +70,8 @@ public:
 
 /// Any thread may call every member that does not say otherwise.
 ///
-/// Letters: I set before publication · WQ the mutex below · T the timer lock · D the diagnosis thread · A atomic
+/// Letters: I set before publication · WQ the mutex below · T the lock of a shard of the timers · D the diagnosis thread
+/// · A atomic
 class queue_core final : public made_by, public list_node<queue_tag> { // made_by first: check_copy() reads it first
 public:
     queue_core(runtime_core& runtime, const queue_settings& s);
@@ -118,6 +125,12 @@ public:
     [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu) noexcept;
     /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
     [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, unsigned node) noexcept;
+
+    /// The armed timers of this queue in a shard of `timers`. Belongs to the lock of that shard. They are on a cache line
+    /// that the queue has for each CPU anyway: there may be many queues and many CPUs.
+    [[nodiscard]] timer_ring& armed_in(unsigned shard) noexcept {
+        return keyed() ? grace->at(shard).armed : map.load(relaxed)->of_cpu[shard]->armed; // per_cpu: a constant map
+    }
 
     // --- limits ------------------------------------------------------------------------------------------------------
 
@@ -211,26 +224,23 @@ public:
     [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
     void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
 
-    runtime_core& rt;                          // I
-    const pool_env& env;                       // I
-    timer_service& timers;                     // I
-    const std::string name;                    // I
-    const pool_kind kind;                      // I
-    const bool managed;                        // I
-    const bool fifo;                           // I
-    const priority prio;                       // I
-    const bool cpu_intensive;                  // I
-    const bool freezable;                      // I
-    bool limit_is_fixed = false;               // I: true for a system queue
-    std::unique_ptr<rescuer> own_rescuer;      // I: null: the queue has none
-    workqueue_base* const front;               // I
-    exception_sink on_exception;               // I
-    const std::unique_ptr<grace_period> grace; // A: attrs_keyed: the readers of `map`
-    atomic<const pwq_map*> map{nullptr};       // A: [GRACE-1] [GRACE-2]
-
-    // T: the armed timers of this queue. On its own cache line: it is written for each timer, and the members above are
-    // read for each item.
-    alignas(cache_line) intrusive_list<work_timer, timer_tag> armed;
+    runtime_core& rt;                     // I
+    const pool_env& env;                  // I
+    timer_service& timers;                // I
+    const std::string name;               // I
+    const pool_kind kind;                 // I
+    const bool managed;                   // I
+    const bool fifo;                      // I
+    const priority prio;                  // I
+    const bool cpu_intensive;             // I
+    const bool freezable;                 // I
+    bool limit_is_fixed = false;          // I: true for a system queue
+    std::unique_ptr<rescuer> own_rescuer; // I: null: the queue has none
+    workqueue_base* const front;          // I
+    exception_sink on_exception;          // I
+    /// A: attrs_keyed: the readers of `map`, and the armed timers
+    const std::unique_ptr<basic_grace_period<queue_stripe>> grace;
+    atomic<const pwq_map*> map{nullptr}; // A: [GRACE-1] [GRACE-2]
 
 private:
     template <class F>

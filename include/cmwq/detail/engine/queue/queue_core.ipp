@@ -32,7 +32,8 @@ CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
 CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
     : rt(runtime), env(runtime.env()), timers(runtime.timers()), name(s.name), kind(s.pool), managed(s.managed),
       fifo(s.fifo), prio(s.prio), cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
-      grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<grace_period>(env.cpus.nr_cpus()) : nullptr),
+      grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<basic_grace_period<queue_stripe>>(env.cpus.nr_cpus())
+                                             : nullptr),
       max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
     if (s.min_active == 0) return;
     check_min_active(s.min_active, s.max_active);
@@ -97,7 +98,7 @@ CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu
 
 template <class Pool, order Order>
 pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept {
-    pushed<Pool> result{grace_period::reader(*grace, index)};
+    pushed<Pool> result{grace_reader(*grace, index)};
     const pwq_map& m = *map.load(seq_cst); // [GRACE-1]
     if (node != no_node) index = env.cpus.index_on_node(index, node);
     pool_workqueue* pwq = m.of_cpu[index];
@@ -367,7 +368,7 @@ std::size_t queue_core::drop_pending(F&& to) {
             to(w);
         }
     };
-    while (work_base* w = timers.take_one(*this)) drop(*w);
+    for (unsigned shard = 0; work_base* w = timers.take_one(*this, shard);) drop(*w);
     for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
     return n;
 }

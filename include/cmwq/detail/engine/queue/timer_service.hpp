@@ -4,51 +4,74 @@
 // which it was armed.
 #pragma once
 
+#include <cmwq/detail/engine/env/cpu_map.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
-#include <cmwq/detail/engine/queue/pushed.hpp>
+#include <cmwq/detail/engine/queue/push_batch.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/queue/timer_shard.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstdint>
+#include <memory>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Any thread may call every member.
+/// The timers are in shards. A timer is in the shard of the CPU on which its item will be queued, which is that of the
+/// caller unless the caller names another one: so threads on different CPUs use different locks, and the timers of one
+/// CPU keep their order. All timers of an ordered queue are in one shard, and therefore keep their order, too.
 ///
-/// Letters: I set by the constructor · T under lock_
+/// Any thread may call every member that does not say otherwise. A call takes the lock of one shard; only the calls for
+/// a whole queue, and expire(), take those of all shards, one after the other.
+///
+/// Letters: I set by the constructor · A atomic · T under expiring_
 class timer_service {
 public:
-    /// `runtime_id`: the id of the runtime, which armed timers carry.
-    explicit timer_service(std::uint64_t runtime_id) noexcept : runtime_id_(runtime_id) {}
+    static constexpr std::int64_t never = timing_wheel<work_timer>::never;
+
+    /// `runtime_id`: the id of the runtime, which armed timers carry. Throws std::bad_alloc.
+    timer_service(std::uint64_t runtime_id, const cpu_map& cpus);
     timer_service(const timer_service&) = delete;
     timer_service& operator=(const timer_service&) = delete;
 
-    /// Arms the timer of an item whose PENDING the caller owns. True: this timer is now the first to fire, so the
-    /// caller must wake the service thread. If the queue is closed, queues the item at once, so that a drain misses no
-    /// timer.
-    [[nodiscard]] bool arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept
-        CMWQ_EXCLUDES(lock_);
-    /// Disarms the timer. True: it was armed here, and the caller owns PENDING now.
-    [[nodiscard]] bool disarm(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
-    /// flush() calls this: queues the item at once if its timer is armed here. Returns whether it was.
-    bool expedite(delayed_work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    /// Arms the timer of an item whose PENDING the caller owns. True: the service thread sleeps for too long, so the
+    /// caller must wake it. If the queue is closed, queues the item at once, so that a drain misses no timer.
+    [[nodiscard]] bool arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t now,
+                           std::int64_t deadline) noexcept;
+    /// Disarms the timer. True: it was armed here, and the caller owns PENDING now. False: it was not, or another thread
+    /// has armed it anew meanwhile.
+    [[nodiscard]] bool disarm(delayed_work_base& w) noexcept;
+    /// flush() calls this: queues the item at once if its timer is armed here. Returns as disarm().
+    bool expedite(delayed_work_base& w) noexcept;
     /// drain() calls this: queues all items of the queue whose timers are armed.
-    void expedite_all(queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
+    void expedite_all(queue_core& q) noexcept;
     /// Disarms the timer of one item of the queue, and returns the item, whose PENDING the caller owns then; null: no
-    /// timer of the queue is armed.
-    [[nodiscard]] work_base* take_one(queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
-    /// Queues the items whose timers are due. Returns the next deadline, or 0 if no timer is armed.
-    std::int64_t expire(std::int64_t now) noexcept CMWQ_EXCLUDES(lock_);
+    /// timer of the queue is armed. `shard`: where to begin, at first 0; the queue must be closed.
+    [[nodiscard]] work_base* take_one(queue_core& q, unsigned& shard) noexcept;
+
+    /// Queues the items whose timers are due, in the order of their deadlines. One caller at a time; others wait.
+    void expire(std::int64_t now) noexcept CMWQ_EXCLUDES(expiring_);
+    /// The service thread calls this before it sleeps: returns when it has to call expire(), or `never`. From then on
+    /// arm() wakes it for an earlier timer. A thread that does not call this is woken by each timer that is the first of
+    /// its shard.
+    [[nodiscard]] std::int64_t plan_sleep() noexcept;
 
 private:
-    // Takes the timer off the heap and pushes its item to the pool, both under the lock, so that a drain or a cancel
-    // always finds the item in one of the two places. The caller notifies the pool after unlocking.
-    pushed<> fire_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
-    void remove_locked(work_timer& t) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] unsigned shard_for(const queue_core& q, int cpu) const noexcept;
+    // Takes the timer away and pushes its item to the pool, both under the lock, so that a drain or a cancel always
+    // finds the item in one of the two places.
+    void fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept CMWQ_REQUIRES(s.lock);
+    void remove_locked(timer_shard& s, work_timer& t) noexcept CMWQ_REQUIRES(s.lock);
+    [[nodiscard]] bool is_armed_in_locked(timer_shard& s, const work_timer& t) const noexcept CMWQ_REQUIRES(s.lock);
+    std::int64_t expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept;
+    [[nodiscard]] std::int64_t first_look() const noexcept;
 
-    const std::uint64_t runtime_id_;       // I
-    ranked_mutex<lock_rank::timers> lock_; // T
-    deadline_heap<work_timer> heap_ CMWQ_GUARDED_BY(lock_);
+    const std::uint64_t runtime_id_;                                         // I
+    const cpu_map& cpus_;                                                    // I
+    const unsigned nr_shards_;                                               // I
+    const std::unique_ptr<timer_shard[]> shards_;                            // I: by the index of the CPU
+    ranked_mutex<lock_rank::expiry> expiring_;                               // T; before the locks of the shards
+    const std::unique_ptr<std::int64_t[]> looks_ CMWQ_GUARDED_BY(expiring_); // T: next_look of each shard
+    alignas(cache_line) atomic<std::int64_t> sleeps_until_{never};           // A: the service thread
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -5,85 +5,162 @@
 
 #include <cmwq/detail/engine/queue/timer_service.hpp>
 
+#include <algorithm>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t deadline) noexcept {
+CMWQ_INLINE timer_service::timer_service(std::uint64_t runtime_id, const cpu_map& cpus)
+    : runtime_id_(runtime_id), cpus_(cpus), nr_shards_(cpus.nr_cpus()),
+      shards_(std::make_unique<timer_shard[]>(nr_shards_)), looks_(std::make_unique<std::int64_t[]>(nr_shards_)) {}
+
+CMWQ_INLINE unsigned timer_service::shard_for(const queue_core& q, int cpu) const noexcept {
+    if (q.fifo && q.keyed()) return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&q) / sizeof q % nr_shards_);
+    return cpus_.index_of(cpu);
+}
+
+// --- arming and taking away ------------------------------------------------------------------------------------------
+
+CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t now,
+                                    std::int64_t deadline) noexcept {
+    const unsigned i = shard_for(q, cpu);
+    timer_shard& s = shards_[i];
     {
-        const scoped_lock g(lock_);
+        const scoped_lock g(s.lock);
         if (q.is_open()) {
             work_timer& t = work_access::timer(w);
             t.item = &w;
             t.queue = &q;
             t.cpu = cpu;
             t.deadline = deadline;
-            heap_.push(t);
-            q.armed.push_back(t);
+            const std::int64_t look = s.wheel.push(t, now);
+            q.armed_in(i).push_back(t);
+            t.shard.store(i, relaxed);
             t.runtime_id.store(runtime_id_, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the service
-            return &heap_.front() == &t;
+            // Relaxed: under the lock. If there is an earlier look, the thread that has stored it has checked this.
+            if (look >= s.next_look.load(relaxed)) return false;
+            // [SLEEP-1] This thread stores its look, then reads how long the service thread sleeps; pairs [SLEEP-2].
+            s.next_look.store(look, seq_cst);
+            return look < sleeps_until_.load(seq_cst); // [SLEEP-1]
         }
     }
     q.push(w, cpu).notify();
     return false;
 }
 
-CMWQ_INLINE void timer_service::remove_locked(work_timer& t) noexcept {
-    heap_.remove(t);
-    t.queue->armed.remove(t);
+CMWQ_INLINE void timer_service::remove_locked(timer_shard& s, work_timer& t) noexcept {
+    s.wheel.remove(t);
+    t.queue->armed_in(t.shard.load(relaxed)).remove(t);
     t.runtime_id.store(0, release); // [ALONE]
 }
 
-CMWQ_INLINE pushed<> timer_service::fire_locked(work_timer& t) noexcept {
-    remove_locked(t);
-    return t.queue->push(*t.item, t.cpu);
+CMWQ_INLINE void timer_service::fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept {
+    remove_locked(s, t);
+    batch.add(t.queue->push(*t.item, t.cpu));
+}
+
+// The caller has read the shard before it has taken the lock, so it may be a former one. [TIM-2] If the id is that of an
+// arming in another shard, the second load of the shard sees that shard, or a later one.
+CMWQ_INLINE bool timer_service::is_armed_in_locked(timer_shard& s, const work_timer& t) const noexcept {
+    return t.runtime_id.load(acquire) == runtime_id_ && &shards_[t.shard.load(relaxed)] == &s;
 }
 
 CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
-    const scoped_lock g(lock_);
     work_timer& t = work_access::timer(w);
-    if (t.runtime_id.load(acquire) != runtime_id_) return false; // [LOCK]
-    remove_locked(t);
+    timer_shard& s = shards_[t.shard.load(relaxed)];
+    const scoped_lock g(s.lock);
+    if (!is_armed_in_locked(s, t)) return false;
+    remove_locked(s, t);
     return true;
 }
 
 CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
-    bool armed = false;
-    const auto fire = [&]() -> pushed<> {
-        const scoped_lock g(lock_);
-        work_timer& t = work_access::timer(w);
-        armed = t.runtime_id.load(acquire) == runtime_id_; // [LOCK]
-        return armed ? fire_locked(t) : pushed<>{};
-    };
-    fire().notify();
-    return armed;
+    work_timer& t = work_access::timer(w);
+    timer_shard& s = shards_[t.shard.load(relaxed)];
+    push_batch batch;
+    const scoped_lock g(s.lock);
+    if (!is_armed_in_locked(s, t)) return false;
+    fire_locked(s, t, batch);
+    return true;
 }
 
 CMWQ_INLINE void timer_service::expedite_all(queue_core& q) noexcept {
-    const auto fire_one = [&](bool& more) -> pushed<> {
-        const scoped_lock g(lock_);
-        more = !q.armed.empty();
-        return more ? fire_locked(*q.armed.front()) : pushed<>{};
-    };
-    for (bool more = true; more;) fire_one(more).notify();
+    for (unsigned i = 0; i < nr_shards_; ++i) {
+        timer_shard& s = shards_[i];
+        for (bool more = true; more;) {
+            push_batch batch;
+            const scoped_lock g(s.lock);
+            const timer_ring& armed = q.armed_in(i);
+            while (!batch.full() && !armed.empty()) fire_locked(s, *armed.front(), batch);
+            more = batch.full();
+        }
+    }
 }
 
-CMWQ_INLINE work_base* timer_service::take_one(queue_core& q) noexcept {
-    const scoped_lock g(lock_);
-    work_timer* const t = q.armed.front();
-    if (t == nullptr) return nullptr;
-    remove_locked(*t);
-    return t->item;
+CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) noexcept {
+    for (; shard < nr_shards_; ++shard) {
+        timer_shard& s = shards_[shard];
+        const scoped_lock g(s.lock);
+        if (work_timer* const t = q.armed_in(shard).front(); t != nullptr) {
+            remove_locked(s, *t);
+            return t->item;
+        }
+    }
+    return nullptr;
 }
 
-CMWQ_INLINE std::int64_t timer_service::expire(std::int64_t now) noexcept {
-    std::int64_t next = 0;
-    const auto fire_one = [&](bool& more) -> pushed<> {
-        const scoped_lock g(lock_);
-        next = heap_.empty() ? 0 : heap_.front().deadline;
-        more = next != 0 && next <= now;
-        return more ? fire_locked(heap_.front()) : pushed<>{};
-    };
-    for (bool more = true; more;) fire_one(more).notify();
+// --- expiry ----------------------------------------------------------------------------------------------------------
+
+// Queues timers of one shard that are due at `until`, which is not after `now`; if there are none, lets its wheel turn.
+// Either is limited, so that no other thread waits long for the lock. Returns when to look again.
+CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept {
+    push_batch batch;
+    const scoped_lock g(s.lock);
+    while (!batch.full()) {
+        work_timer* const t = s.wheel.due(until);
+        if (t == nullptr) break;
+        fire_locked(s, *t, batch);
+    }
+    if (batch.empty()) s.wheel.turn(now);
+    const std::int64_t next = s.wheel.next_look();
+    s.next_look.store(next, relaxed); // the service thread reads it before it sleeps; arm() reads it under the lock
     return next;
+}
+
+CMWQ_INLINE void timer_service::expire(std::int64_t now) noexcept {
+    const scoped_lock g(expiring_);
+    // A timer that is armed from here on wakes the service thread, or is found by plan_sleep().
+    for (unsigned i = 0; i < nr_shards_; ++i) looks_[i] = shards_[i].next_look.load(relaxed);
+    for (;;) {
+        unsigned first = 0;
+        std::int64_t second = never; // the first look at another shard
+        for (unsigned i = 1; i < nr_shards_; ++i) {
+            if (looks_[i] < looks_[first]) {
+                second = looks_[first];
+                first = i;
+            } else {
+                second = std::min(second, looks_[i]);
+            }
+        }
+        if (looks_[first] > now) return;
+        looks_[first] = expire_some(shards_[first], now, std::min(now, second));
+    }
+}
+
+CMWQ_INLINE std::int64_t timer_service::first_look() const noexcept {
+    std::int64_t first = never;
+    for (unsigned i = 0; i < nr_shards_; ++i) first = std::min(first, shards_[i].next_look.load(seq_cst)); // [SLEEP-2]
+    return first;
+}
+
+CMWQ_INLINE std::int64_t timer_service::plan_sleep() noexcept {
+    // [SLEEP-2] The service thread stores how long it sleeps, then reads the looks; pairs [SLEEP-1]. All are seq_cst: it
+    // sees the look of an armed timer, or the thread that has armed it sees that the service thread sleeps for too long.
+    for (std::int64_t until = first_look();;) {
+        sleeps_until_.store(until, seq_cst); // [SLEEP-2]
+        const std::int64_t again = first_look();
+        if (again >= until) return until;
+        until = again;
+    }
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

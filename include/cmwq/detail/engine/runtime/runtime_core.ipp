@@ -38,7 +38,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
       events_(options_), diagnosis_(env_, queues_), closures_(cpus_.nr_cpus()),
       env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
       pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
-      timers_(pools_.id()), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
+      timers_(pools_.id(), cpus_), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
     directory::get().add(*this);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);
@@ -89,7 +89,7 @@ CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
 // Called by the program's clock when it has advanced.
 CMWQ_INLINE void runtime_core::time_passed() noexcept {
     const std::int64_t time = env_.now();
-    static_cast<void>(timers_.expire(time));
+    timers_.expire(time);
     static_cast<void>(manager_.cull_all(time));
 }
 

@@ -17,7 +17,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE void service_thread::set_up_thread() noexcept {
-    thread_attributes a{.own = env_.threads.own()};
+    thread_attributes a{.own = env_.threads.own(), .exact_timeouts = true};
     std::snprintf(a.name, sizeof a.name, "cmwq/service");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
@@ -28,9 +28,12 @@ CMWQ_INLINE void service_thread::serve() noexcept {
     set_up_thread();
     while (!stop_.load(acquire)) { // [STOP]
         if (env_.requests.take_freeze_check()) freezer_.wake_waiters();
-        std::int64_t deadline = timers_.expire(env_.now());
-        if (env_.options.clock != nullptr) deadline = 0; // that clock calls time_passed()
-        env_.requests.sleep_as_service(earlier_of(deadline, monitor()));
+        timers_.expire(env_.now());
+        const std::int64_t tick = monitor();
+        // The program's clock calls time_passed(). This thread is then woken by each timer that is the first of its
+        // shard, because it may be due already.
+        const std::int64_t timer = env_.options.clock == nullptr ? timers_.plan_sleep() : timer_service::never;
+        env_.requests.sleep_as_service(timer == timer_service::never ? tick : earlier_of(timer, tick));
     }
 }
 
