@@ -251,6 +251,50 @@ TEST_CASE("followers: an item queues another one that still runs") {
     CHECK(model::explore(search_on(2, "still-runs-beside-a-cpu", 3), [&] { body(1); }));
 }
 
+// A run in another worker has just ended, or has not ended yet.
+TEST_CASE("followers: an item queues another one that has just run") {
+    CHECK(model::explore(search_on(2, "just-ran", 3), [] {
+        elastic_machine m;
+        model::checked<int> runs{0};
+        cmwq::work w{[&] { runs = runs + 1; }}; // a data race unless the runs follow each other
+        cmwq::work other{[&] { m.q.queue(w); }};
+        m.q.queue(w);
+        m.q.queue(other);
+        m.q.drain();
+        model::require(runs == 1 || runs == 2, "the second call may have come before the run");
+    }));
+}
+
+TEST_CASE("followers: an item queues another one that still runs in the former pool of the queue") {
+    CHECK(model::explore(search_on(2, "former-pool", 3), [] {
+        elastic_machine m({.others = attrs{}.nice(1)});
+        model::checked<int> runs{0};
+        model::semaphore started{0}, gate{0};
+        cmwq::work w{[&] {
+            runs = runs + 1; // a data race if the item runs twice at once
+            started.release();
+            wait_at(gate, cmwq::will_block);
+            runs = runs + 1;
+        }};
+        cmwq::work other{[&] {
+            m.q.queue(w);
+            gate.release();
+            gate.release();
+        }};
+        {
+            const model::unsearched quiet;
+            m.q.queue(w);
+            started.acquire();
+            m.q.apply(attrs{}.nice(1));
+        }
+        m.q.queue(other);
+        other.flush();
+        m.q.drain();
+        model::require(runs == 4, "it has run twice");
+        m.end_queue();
+    }));
+}
+
 TEST_CASE("followers: an item destroys itself in its function, and the next one follows") {
     CHECK(model::explore(search_on(1, "destroys-itself", 2), [] {
         elastic_machine m;
