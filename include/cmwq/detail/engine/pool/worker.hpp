@@ -95,47 +95,58 @@ public:
 
     thread os_thread;   // started by the thread that creates the worker, joined by the manager thread
     thread_probe probe; // A
-    parker sleep;       // A
 
+    // --- written for each run: these members begin a cache line --------------------------------------------------------
+
+    alignas(cache_line) parker sleep; // A
     // A: the worker is counted in the pool's nr_running_. Only the worker sets it; the thread that finds the worker
     // blocked clears it.
     atomic<bool> counted{false};
+    atomic<bool> finishing{false};      // A: the function has returned; the thread may wait for the pool's lock
+    atomic<bool> end_needs_lock{false}; // A: of a follower: a thread depends on the end of its item. [FOL-1]
+    bool is_follower = false;           // K: in the list of followers of run_table
+    bool announced = false;             // S: counted in the pool as a worker with local items
+    bool owns_item = false;             // S: the current item owns itself
+    bool cpu_intensive = false;         // K: whether the queue of the current item is cpu_intensive
+    unsigned current_color = 0;         // K
     // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
     // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
     // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
-    bool is_follower = false;           // K: in the list of followers of run_table
-    atomic<bool> end_needs_lock{false}; // A: of a follower: a thread depends on the end of its item. [FOL-1]
-    atomic<std::uint64_t> nr_runs{0};   // A: the number of the current run; written by the worker
-    bool announced = false;             // S: counted in the pool as a worker with local items
-    unsigned nr_follow_ups = 0;         // S: local items that have followed in the current run
+    atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the worker
     // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
     // that a wait has run. Written by the worker
     atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0};
-    atomic<bool> finishing{false};           // A: the function has returned; the thread may wait for the pool's lock
-    atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
-
     work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the worker runs none
-    worker* next_in_bucket = nullptr;      // L: link of run_table
     pool_workqueue* current_pwq = nullptr; // K
-    unsigned current_color = 0;            // K
     // A: the function of the current item, or of the last one; written by the worker
     atomic<work_access::function> function{nullptr};
-    bool cpu_intensive = false;       // K: whether the queue of the current item is cpu_intensive
-    bool owns_item = false;           // S: the current item owns itself
+
+    worker* next_in_bucket = nullptr; // L: link of run_table
     item_list scheduled;              // L: instances of the current item that were queued while it runs
     item_waiter* waiters = nullptr;   // L: waiters for the end of the current run
-    bool idle = false;                // L: in idle_workers
-    bool retiring = false;            // L: asked to end, or without a thread
+    unsigned nr_follow_ups = 0;       // S: local items that have followed in the current run
+    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
+    group_credit credit;              // S: for tasks of one group
+    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
     std::int64_t idle_since = 0;      // L: runtime clock
+    std::int64_t idle_began = 0;      // L: steady clock; 0: not idle, or the pool does not measure it
+    std::int64_t excluded_time = 0;   // L: nanoseconds that it has been idle or has waited for the pool's lock
+    idle_poll poll;                   // S
+    bool idle = false;                // L: in idle_workers
     bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
+    bool retiring = false;            // L: asked to end, or without a thread
+
+    closure_cache closures; // S: free blocks for closures
+
+    // --- the others ------------------------------------------------------------------------------------------------------
+
+    std::int64_t rebind_at = 0; // S: if not on its CPUs: when the thread may bind itself again; steady clock
+    atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
     worker* interrupted = nullptr;    // K: bottom half, or nested: the record of the item that the thread runs already
     worker* of_thread = this;         // K: the record of the thread itself; of a nested record, that of a worker
-    std::int64_t rebind_at = 0;       // S: if not on its CPUs: when the thread may bind itself again; steady clock
-    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
     registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
-    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
     // L: of a rescue record: the last item of another queue that it has skipped on the worklist; null: none
     work_base* cursor = nullptr;
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
@@ -143,17 +154,10 @@ public:
     running_task* tasks = nullptr;          // S: the tasks of groups that its item runs, the innermost one first
     unsigned nr_nested = 0;                 // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
-    group_credit credit;                    // S: for tasks of one group
     local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
-    closure_cache closures;                 // S: free blocks for closures
     unsigned nr_taken = 0;                  // S: items that it took while a worker was announced
     unsigned nr_local_taken = 0;            // S: local items that it took with a color of their own
 
-    idle_poll poll; // S
-
-    std::int64_t idle_began = 0; // L: steady clock; 0: not idle, or the pool does not measure it
-    std::int64_t excluded_time =
-        0;                       // L: nanoseconds of completed times in which it was idle or waited for the pool's lock
     thread_times last_times{};   // monitor only
     std::int64_t last_own = 0;   // monitor only: excluded_time at the last sample
     std::int64_t sampled_at = 0; // monitor only: steady clock; 0: no sample
