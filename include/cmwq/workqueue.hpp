@@ -54,8 +54,9 @@ public:
 
     /// Makes `w` pending now and arms its timer. The item is queued no earlier than after `delay`, on the CPU of the
     /// caller of this function. A delay of zero or less queues at once; the longest delay is 73 years. The item belongs
-    /// to this queue as soon as its timer is armed: `workqueue::drain()` and the destructor include it. Timers for one CPU, and
-    /// all timers of an ordered queue, expire in the order of their deadlines, equal ones in the order of these calls.
+    /// to this queue as soon as its timer is armed: `workqueue::drain()` and the destructor include it. The timers of
+    /// this queue for one CPU, and all timers of an ordered queue, expire in the order of their deadlines, equal ones in
+    /// the order of these calls.
     /// Ordering and errors: as `queue()`. Blocks: no, but it takes the lock of the timers of that CPU.
     template <detail::duration_like Duration>
     queue_status queue_after(const Duration& delay, delayed_work_base& w) noexcept {

@@ -11,9 +11,11 @@
 #include "catch.hpp"
 #include "model/machine.hpp"
 
+#include <cmwq/detail/base/atomic.hpp>
 #include <model/body.hpp>
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -62,6 +64,40 @@ TEST_CASE("timer shards: a timer that is armed while another one fires is not la
         fired.acquire(); // the service thread is on its way back to sleep
         m.q.queue_after_on(1, 2ms, second);
         done.acquire();
+    }));
+}
+
+TEST_CASE("timer shards: cancel() finds a timer that moves to another runtime") {
+    CHECK(model::explore(with_time_on_two("move-to-runtime", 3), [] {
+        machine m;
+        std::optional<cmwq::runtime> other;
+        std::optional<cmwq::workqueue<>> q;
+        {
+            const model::unsearched quiet;
+            other.emplace(cmwq::runtime_options{.cpus = cmwq::cpuset{0}, .sentinel = false});
+            q.emplace(*other, "other");
+        }
+        {
+            cmwq::detail::atomic<int> runs{0}; // the item may run in both runtimes at once
+            int queued = 1;
+            cmwq::delayed_work w{[&] { runs.fetch_add(1, cmwq::detail::relaxed); }};
+            m.q.queue_after_on(0, 1h, w);
+            auto t = model::spawn([&] {
+                model::set_current_cpu(1);
+                queued += m.q.modify(2h, w) == queue_status::queued;
+                queued += q->modify(3h, w) == queue_status::queued;
+            });
+            const int cancelled = w.cancel() + w.cancel();
+            t.join();
+            w.flush();
+            m.q.flush(); // a run that another one has overtaken
+            q->flush();
+            model::require(runs.load(cmwq::detail::relaxed) + cancelled == queued && !w.busy(),
+                           "no item is lost or counted twice");
+        }
+        const model::unsearched quiet;
+        q.reset();
+        other.reset();
     }));
 }
 

@@ -14,15 +14,14 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct timer_tag;
 
-/// `runtime_id` is the id of the runtime in whose timer service the timer is armed; 0: it is not armed. `shard` is the
-/// shard of that service. The other members belong to the lock of that shard while the timer is armed, and to the owner
-/// of PENDING otherwise.
+/// `armed_in` is the id of the shard in which the timer is armed, one of the ids of the runtime of that shard; 0: it is
+/// not armed. The lock of the shard guards this value while it is set, and the other members; otherwise these belong to
+/// the owner of PENDING.
 struct work_timer : deadline_node, list_node<timer_tag> {
-    atomic<std::uint64_t> runtime_id{0};
+    atomic<std::uint64_t> armed_in{0};
     delayed_work_base* item = nullptr;
     queue_core* queue = nullptr;
     int cpu = any_cpu;
-    atomic<unsigned> shard{0}; ///< of the last arming; written under the lock of that shard
 };
 
 /// The armed timers of a queue in one shard.

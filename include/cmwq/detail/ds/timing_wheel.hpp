@@ -85,8 +85,12 @@ public:
     /// When turn() or due() next has an effect, if nothing is pushed meanwhile. It may be earlier than that; never: the
     /// wheel is empty.
     [[nodiscard]] std::int64_t next_look() const noexcept {
-        const std::int64_t slots = nr_in_slots_ == 0 ? never : before(first_tick_in_slots());
-        return heap_.empty() || slots < heap_.front().deadline ? slots : heap_.front().deadline;
+        return earlier_than_heap(nr_in_slots_ == 0 ? never : before(first_tick_in_slots()));
+    }
+    /// No timer is due before that time, if nothing is pushed meanwhile. Not before next_look(): the slots begin to move
+    /// before their timers are due.
+    [[nodiscard]] std::int64_t next_due() const noexcept {
+        return earlier_than_heap(nr_in_slots_ == 0 ? never : start(first_tick_in_slots()));
     }
 
 private:
@@ -99,8 +103,12 @@ private:
         return (static_cast<std::uint64_t>(t) ^ sign) / static_cast<std::uint64_t>(tick);
     }
     // The time at which the slot that begins with tick `n` may be moved.
-    static std::int64_t before(std::uint64_t n) noexcept {
-        return static_cast<std::int64_t>(((n - 1) * static_cast<std::uint64_t>(tick)) ^ sign);
+    static std::int64_t before(std::uint64_t n) noexcept { return start(n - 1); }
+    static std::int64_t start(std::uint64_t n) noexcept {
+        return static_cast<std::int64_t>((n * static_cast<std::uint64_t>(tick)) ^ sign);
+    }
+    [[nodiscard]] std::int64_t earlier_than_heap(std::int64_t time) const noexcept {
+        return heap_.empty() || time < heap_.front().deadline ? time : heap_.front().deadline;
     }
 
     void push_to_heap(T& t) noexcept {

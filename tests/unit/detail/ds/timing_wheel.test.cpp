@@ -51,6 +51,28 @@ std::vector<timer*> expire(Wheel& w, std::int64_t now) {
 
 } // namespace
 
+TEST_CASE("timing_wheel: while the timers of a slot move, none is due before the slot begins") {
+    wheel w;
+    std::vector<timer> timers(3 * wheel::turn_size, due_at(10 * tick + 5));
+    for (timer& t : timers) w.push(t, 0);
+    timer soon = due_at(1);
+    w.push(soon, 0);
+    CHECK(w.next_look() == 1);
+    CHECK(w.next_due() == 1);
+    w.remove(soon);
+    const std::int64_t early = w.next_look();
+    CHECK(early == 9 * tick); // one tick before
+    CHECK(w.next_due() == 10 * tick);
+    CHECK(w.turn(early));
+    CHECK(w.next_look() == early); // more to move
+    CHECK(w.next_due() == 10 * tick);
+    turn(w, early);
+    CHECK(w.next_look() == 10 * tick + 5);
+    CHECK(w.next_due() == 10 * tick + 5);
+    for (timer& t : timers) w.remove(t);
+    CHECK(w.next_due() == wheel::never);
+}
+
 TEST_CASE("timing_wheel: an empty wheel is never looked at") {
     wheel w;
     CHECK(w.next_look() == wheel::never);

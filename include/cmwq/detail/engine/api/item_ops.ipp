@@ -165,14 +165,14 @@ template <class How>
 bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
         if (work_access::is_delayed(w)) {
-            if (const std::uint64_t id = work_access::timer(w).runtime_id.load(acquire); id != 0) { // [TIM-2]
+            if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
                 const directory::look at(id);
                 if (at.dead) {
                     work_access::abandon(w);
                     return true;
                 }
                 check_found(at, id, w);
-                const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w)); };
+                const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w), id); };
                 if (at.runtime != nullptr && how(at, true, take)) return true;
             }
         }
@@ -214,12 +214,12 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
-            if (const std::uint64_t id = work_access::timer(w).runtime_id.load(acquire); id != 0) { // [TIM-2]
+            if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
                 const directory::look at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
                 if (at.runtime != nullptr)
-                    was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w));
+                    was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w), id);
             }
         }
         const bool pending = work_access::pending(w);

@@ -99,7 +99,7 @@ struct work_access {
         if (is_delayed(w)) {
             work_timer& t = timer(w);
             static_cast<list_node<timer_tag>&>(t) = {};
-            t.runtime_id.store(0, relaxed);
+            t.armed_in.store(0, relaxed);
         }
         static_cast<item_node&>(w) = {};
         w.location_.store(0, relaxed);

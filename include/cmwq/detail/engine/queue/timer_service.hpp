@@ -28,8 +28,8 @@ class timer_service {
 public:
     static constexpr std::int64_t never = timing_wheel<work_timer>::never;
 
-    /// `runtime_id`: the id of the runtime, which armed timers carry. Throws std::bad_alloc.
-    timer_service(std::uint64_t runtime_id, const cpu_map& cpus);
+    /// `first_id`: the first of the runtime's ids. Armed timers carry the id of their shard. Throws std::bad_alloc.
+    timer_service(std::uint64_t first_id, const cpu_map& cpus);
     timer_service(const timer_service&) = delete;
     timer_service& operator=(const timer_service&) = delete;
 
@@ -37,11 +37,10 @@ public:
     /// caller must wake it. If the queue is closed, queues the item at once, so that a drain misses no timer.
     [[nodiscard]] bool arm(queue_core& q, delayed_work_base& w, int cpu, std::int64_t now,
                            std::int64_t deadline) noexcept;
-    /// Disarms the timer. True: it was armed here, and the caller owns PENDING now. False: it was not, or another thread
-    /// has armed it anew meanwhile.
-    [[nodiscard]] bool disarm(delayed_work_base& w) noexcept;
-    /// flush() calls this: queues the item at once if its timer is armed here. Returns as disarm().
-    bool expedite(delayed_work_base& w) noexcept;
+    /// Disarms the timer, if it is armed in that shard of this runtime. True: it was, and the caller owns PENDING now.
+    [[nodiscard]] bool disarm(delayed_work_base& w, std::uint64_t shard_id) noexcept;
+    /// flush() calls this: queues the item at once if its timer is armed in that shard. Returns whether it was.
+    bool expedite(delayed_work_base& w, std::uint64_t shard_id) noexcept;
     /// drain() calls this: queues all items of the queue whose timers are armed.
     void expedite_all(queue_core& q) noexcept;
     /// Disarms the timer of one item of the queue, and returns the item, whose PENDING the caller owns then; null: no
@@ -50,9 +49,13 @@ public:
 
     /// Queues the items whose timers are due, in the order of their deadlines. One caller at a time; others wait.
     void expire(std::int64_t now) noexcept CMWQ_EXCLUDES(expiring_);
-    /// The service thread calls this before it sleeps: returns when it has to call expire(), or `never`. From then on
-    /// arm() wakes it for an earlier timer. A thread that does not call this is woken by each timer that is the first of
-    /// its shard.
+    /// The service thread calls these two, unless the program has a clock of its own. Without them, each timer that is
+    /// the first of its shard wakes the thread.
+    ///
+    /// It is awake: arm() need not wake it.
+    void woke_up() noexcept { sleeps_until_.store(awake, relaxed); } // SLEEP-2 decides
+    /// It is about to sleep: returns when it has to call expire(), or `never`. From here on arm() wakes it for an earlier
+    /// timer.
     [[nodiscard]] std::int64_t plan_sleep() noexcept;
 
 private:
@@ -61,17 +64,19 @@ private:
     // finds the item in one of the two places.
     void fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept CMWQ_REQUIRES(s.lock);
     void remove_locked(timer_shard& s, work_timer& t) noexcept CMWQ_REQUIRES(s.lock);
-    [[nodiscard]] bool is_armed_in_locked(timer_shard& s, const work_timer& t) const noexcept CMWQ_REQUIRES(s.lock);
     std::int64_t expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept;
     [[nodiscard]] std::int64_t first_look() const noexcept;
 
-    const std::uint64_t runtime_id_;                                         // I
-    const cpu_map& cpus_;                                                    // I
-    const unsigned nr_shards_;                                               // I
-    const std::unique_ptr<timer_shard[]> shards_;                            // I: by the index of the CPU
-    ranked_mutex<lock_rank::expiry> expiring_;                               // T; before the locks of the shards
-    const std::unique_ptr<std::int64_t[]> looks_ CMWQ_GUARDED_BY(expiring_); // T: next_look of each shard
-    alignas(cache_line) atomic<std::int64_t> sleeps_until_{never};           // A: the service thread
+    static constexpr std::int64_t awake = INT64_MIN; // in sleeps_until_
+
+    const std::uint64_t first_id_;                // I
+    const cpu_map& cpus_;                         // I
+    const unsigned nr_shards_;                    // I
+    const std::unique_ptr<timer_shard[]> shards_; // I: by the index of the CPU
+    // A: when the service thread calls expire(). `never`: also if the program has a clock of its own
+    alignas(cache_line) atomic<std::int64_t> sleeps_until_{never};
+    alignas(cache_line) ranked_mutex<lock_rank::expiry> expiring_;           // T; before the locks of the shards
+    const std::unique_ptr<std::int64_t[]> looks_ CMWQ_GUARDED_BY(expiring_); // T: when to visit each shard
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

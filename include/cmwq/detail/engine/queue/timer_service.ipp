@@ -9,8 +9,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE timer_service::timer_service(std::uint64_t runtime_id, const cpu_map& cpus)
-    : runtime_id_(runtime_id), cpus_(cpus), nr_shards_(cpus.nr_cpus()),
+CMWQ_INLINE timer_service::timer_service(std::uint64_t first_id, const cpu_map& cpus)
+    : first_id_(first_id), cpus_(cpus), nr_shards_(cpus.nr_cpus()),
       shards_(std::make_unique<timer_shard[]>(nr_shards_)), looks_(std::make_unique<std::int64_t[]>(nr_shards_)) {}
 
 CMWQ_INLINE unsigned timer_service::shard_for(const queue_core& q, int cpu) const noexcept {
@@ -34,13 +34,14 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             t.deadline = deadline;
             const std::int64_t look = s.wheel.push(t, now);
             q.armed_in(i).push_back(t);
-            t.shard.store(i, relaxed);
-            t.runtime_id.store(runtime_id_, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the service
-            // Relaxed: under the lock. If there is an earlier look, the thread that has stored it has checked this.
-            if (look >= s.next_look.load(relaxed)) return false;
+            t.armed_in.store(first_id_ + i, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the shard
+            const std::int64_t first = s.next_look.load(relaxed); // relaxed: under the lock
             // [SLEEP-1] This thread stores its look, then reads how long the service thread sleeps; pairs [SLEEP-2].
-            s.next_look.store(look, seq_cst);
-            return look < sleeps_until_.load(seq_cst); // [SLEEP-1]
+            if (look < first) s.next_look.store(look, seq_cst);
+            const std::int64_t until = sleeps_until_.load(seq_cst); // [SLEEP-1]
+            // A timer that is not the first of its shard checks as well: the thread that has armed the first one may be
+            // stopped before it wakes the service thread. A program with a clock of its own has no such thread.
+            return look < first ? look < until : until != never && first < until;
         }
     }
     q.push(w, cpu).notify();
@@ -49,8 +50,8 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
 
 CMWQ_INLINE void timer_service::remove_locked(timer_shard& s, work_timer& t) noexcept {
     s.wheel.remove(t);
-    t.queue->armed_in(t.shard.load(relaxed)).remove(t);
-    t.runtime_id.store(0, release); // [ALONE]
+    t.queue->armed_in(static_cast<unsigned>(t.armed_in.load(relaxed) - first_id_)).remove(t);
+    t.armed_in.store(0, release); // [ALONE]
 }
 
 CMWQ_INLINE void timer_service::fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept {
@@ -58,27 +59,21 @@ CMWQ_INLINE void timer_service::fire_locked(timer_shard& s, work_timer& t, push_
     batch.add(t.queue->push(*t.item, t.cpu));
 }
 
-// The caller has read the shard before it has taken the lock, so it may be a former one. [TIM-2] If the id is that of an
-// arming in another shard, the second load of the shard sees that shard, or a later one.
-CMWQ_INLINE bool timer_service::is_armed_in_locked(timer_shard& s, const work_timer& t) const noexcept {
-    return t.runtime_id.load(acquire) == runtime_id_ && &shards_[t.shard.load(relaxed)] == &s;
-}
-
-CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w) noexcept {
+CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w, std::uint64_t shard_id) noexcept {
     work_timer& t = work_access::timer(w);
-    timer_shard& s = shards_[t.shard.load(relaxed)];
+    timer_shard& s = shards_[shard_id - first_id_];
     const scoped_lock g(s.lock);
-    if (!is_armed_in_locked(s, t)) return false;
+    if (t.armed_in.load(relaxed) != shard_id) return false; // set and reset under this lock only
     remove_locked(s, t);
     return true;
 }
 
-CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w) noexcept {
+CMWQ_INLINE bool timer_service::expedite(delayed_work_base& w, std::uint64_t shard_id) noexcept {
     work_timer& t = work_access::timer(w);
-    timer_shard& s = shards_[t.shard.load(relaxed)];
+    timer_shard& s = shards_[shard_id - first_id_];
     push_batch batch;
     const scoped_lock g(s.lock);
-    if (!is_armed_in_locked(s, t)) return false;
+    if (t.armed_in.load(relaxed) != shard_id) return false; // as above
     fire_locked(s, t, batch);
     return true;
 }
@@ -111,7 +106,8 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) n
 // --- expiry ----------------------------------------------------------------------------------------------------------
 
 // Queues timers of one shard that are due at `until`, which is not after `now`; if there are none, lets its wheel turn.
-// Either is limited, so that no other thread waits long for the lock. Returns when to look again.
+// Either is limited, so that no other thread waits long for the lock. Returns when the next timer may be due. The wheel
+// may have to turn before: `next_look` says so, and the service thread comes back for it, with the time of then.
 CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept {
     push_batch batch;
     const scoped_lock g(s.lock);
@@ -121,9 +117,9 @@ CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t
         fire_locked(s, *t, batch);
     }
     if (batch.empty()) s.wheel.turn(now);
-    const std::int64_t next = s.wheel.next_look();
-    s.next_look.store(next, relaxed); // the service thread reads it before it sleeps; arm() reads it under the lock
-    return next;
+    // The service thread reads it before it sleeps; arm() reads it under the lock.
+    s.next_look.store(s.wheel.next_look(), relaxed);
+    return s.wheel.next_due();
 }
 
 CMWQ_INLINE void timer_service::expire(std::int64_t now) noexcept {

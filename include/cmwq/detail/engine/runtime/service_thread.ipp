@@ -28,6 +28,7 @@ CMWQ_INLINE void service_thread::serve() noexcept {
     set_up_thread();
     while (!stop_.load(acquire)) { // [STOP]
         if (env_.requests.take_freeze_check()) freezer_.wake_waiters();
+        if (env_.options.clock == nullptr) timers_.woke_up();
         timers_.expire(env_.now());
         const std::int64_t tick = monitor();
         // The program's clock calls time_passed(). This thread is then woken by each timer that is the first of its
