@@ -307,6 +307,88 @@ TEST_CASE("nested runs: another item starts when an inner one blocks") {
     CHECK(in_time);
 }
 
+TEST_CASE("nested runs: an inner item that is queued from inside items does not run twice at once") {
+    queue q{"q"};
+    std::atomic<int> nr_run{0}, nr_queued{0};
+    std::atomic<bool> inside{false}, twice{false};
+    item inner{[&] {
+        if (inside.exchange(true)) twice = true;
+        if (++nr_run % 2 == 1) nr_queued += q.queue(*cmwq::this_work::current()) == queue_status::queued;
+        inside = false;
+    }};
+    item other{[&] { nr_queued += q.queue(inner) == queue_status::queued; }};
+    item outer{[&] {
+        nr_queued += q.queue(inner) == queue_status::queued;
+        inner.flush();
+    }};
+    for (int i = 0; i < 5'000; ++i) {
+        q.queue(outer);
+        q.queue(other);
+        outer.flush();
+    }
+    q.drain();
+    CHECK(nr_run == nr_queued);
+    CHECK_FALSE(twice);
+}
+
+TEST_CASE("nested runs: an item waits at its limit for an item that cannot run inside it") {
+    const cmwq::cpuset all = cmwq::runtime::global().cpus();
+    if (all.size() < 2) return;
+    const unsigned first = *all.begin(), second = all.next(first + 1);
+    SECTION("because it is in the pool of another CPU") {
+        queue q{
+            {.name = "q", .max_active = 1, .attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true)}};
+        item inner{[] {}};
+        item outer{[&] {
+            q.queue_on(second, inner);
+            inner.flush();
+        }};
+        q.queue_on(first, outer);
+        cmwq_test::caller waits([&] { outer.flush(); });
+        CHECK(waits.returns());
+    }
+    SECTION("because it still runs on another queue") {
+        queue q{{.name = "q", .max_active = 1}}, other{"other"};
+        std::binary_semaphore started{0}, leave{0}, queued{0};
+        std::atomic<int> nr_run{0};
+        item inner{[&] {
+            if (nr_run++ != 0) return;
+            started.release();
+            leave.acquire();
+        }};
+        item outer{[&] {
+            q.queue(inner);
+            queued.release();
+            inner.flush();
+        }};
+        other.queue(inner);
+        started.acquire();
+        q.queue(outer);
+        queued.acquire();
+        leave.release();
+        cmwq_test::caller waits([&] { outer.flush(); });
+        CHECK(waits.returns());
+        CHECK(nr_run == 2);
+    }
+}
+
+TEST_CASE("nested runs: bottom halves that the waiting item holds back run during its wait") {
+    cmwq::runtime rt;
+    queue q{rt, "q"};
+    cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    std::binary_semaphore ran{0};
+    item bottom_half{[&] { ran.release(); }};
+    bool in_time = false;
+    item inner{[&] { in_time = ran.try_acquire_for(20s); }};
+    run_on(q, [&] {
+        const cmwq::bh_disable_guard guard;
+        fast.queue(bottom_half);
+        q.queue(inner);
+        inner.flush();
+    });
+    CHECK(in_time);
+}
+
 TEST_CASE("nested runs: inner items use task groups of their own and of outer ones") {
     const unsigned limit = GENERATE(1u, 2u, 256u);
     queue q{{.name = "groups", .max_active = limit}};

@@ -114,6 +114,27 @@ TEST_CASE("nested: an inner item that is queued while it runs, runs again") {
     CHECK(model::explore(search_on(2, "again-beside-a-cpu", 3), [&] { body(0); }));
 }
 
+TEST_CASE("nested: an inner item queues itself again, also while another item queues it") {
+    CHECK(model::explore(search_on(2, "queues-itself", 4), [] {
+        elastic_machine m;
+        model::checked<int> runs{0};
+        int queued = 0;
+        cmwq::work<std::function<void()>>* self = nullptr;
+        cmwq::work<std::function<void()>> inner{[&] {
+            runs = runs + 1; // a data race if the item runs twice at once
+            if (runs == 1) queued += m.q.queue(*self) == queue_status::queued;
+        }};
+        self = &inner;
+        cmwq::work outer{[&] {
+            m.q.queue(inner);
+            inner.flush();
+        }};
+        m.q.queue(outer);
+        m.q.drain();
+        model::require(queued == 1 && runs == 2, "it has run twice");
+    }));
+}
+
 TEST_CASE("nested: two items wait for each other's inner items") {
     CHECK(model::explore(search_on(2, "crossed", 3), [] {
         elastic_machine m;

@@ -391,7 +391,7 @@ TEST_CASE("affinity: a strict elastic queue runs as many items as the pod has CP
         q.flush();
         CHECK(pod.most() >= 4);
         // The mean, because an item that blocks for a moment, e.g. because of a page fault, is replaced.
-        CHECK(pod.mean() < 5);
+        CHECK(pod.mean() < 7); // 16 if the queue is not strict
     }
 }
 

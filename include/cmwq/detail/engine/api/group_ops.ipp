@@ -134,7 +134,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     group_core& g = t.group;
     worker* const self = own_run();
     if (self == nullptr) return false;
-    const bool own = self == g.owner;
+    const bool own = self == g.owner && !self->is_nested; // another thread may use a nested record next
     if (!own && (self->tasks == nullptr || &self->tasks->group != &g)) return false;
     worker& thread = *self->of_thread;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
@@ -168,7 +168,10 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     woken_sleepers woken;
     const scoped_lock guard(g.lock);
     const queue_status s = g.put(g.queue, t, any_cpu);
-    if (s != queue_status::queued) return s;
+    if (s != queue_status::queued) {
+        if (finished_locked(g)) woken.take_all(g); // an end has met the task that was not added after all
+        return s;
+    }
     ++g.nr_counted;
     g.awaited.store(false, relaxed);
     t.listed = true;
@@ -207,8 +210,7 @@ CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
         ++t->nr_examiners;
     }
     static_cast<void>(examine(*t, [&](item_pool& pool) {
-        // Also in a freeze: the run of the waiter has to end, and the task is a part of it.
-        if (pool.start_beyond_limit(*t, item_pool::freeze::is_ignored)) return true;
+        if (pool.start_task_beyond_limit(*t)) return true;
         const scoped_lock guard(g.lock); // it runs within the limit
         if (!t->ended) --g.nr_beyond_limit;
         t->beyond_limit = false;

@@ -194,14 +194,32 @@ CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
     return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 
-/// The pool of the calling thread if it is elastic: its items have no order, so an item that waits for another one may
-/// run that itself. Null: it is not, or the thread runs no item.
-CMWQ_INLINE managed_pool* pool_that_helps() noexcept {
-    worker* const self = own_run();
-    if (self == nullptr || self->is_rescue_record) return nullptr;
-    const queue_core& q = *self->current_pwq->queue;
-    return q.keyed() && q.managed ? static_cast<managed_pool*>(&self->pool) : nullptr;
-}
+/// The item of an elastic queue that the calling thread runs, and that waits for another one: these items have no order,
+/// so it may run that one, or let it start beyond the limit.
+class elastic_waiter {
+public:
+    elastic_waiter() noexcept : self_(own_run()) {
+        if (self_ == nullptr) return;
+        const queue_core& q = *self_->current_pwq->queue;
+        if (!q.keyed() || !q.managed) self_ = nullptr;
+    }
+    /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
+    [[nodiscard]] bool run(work_base& w) const noexcept {
+        // Bottom halves that the thread holds back would not run during the inner item.
+        if (self_ == nullptr || self_->is_rescue_record || this_thread_slots().bh_depth != 0) return false;
+        auto& pool = static_cast<managed_pool&>(self_->pool);
+        return work_access::pool_id(work_access::location_of(w)) == pool.id() && pool.run_for_waiter(*self_, w);
+    }
+    /// Lets `w` start in place of the waiter, if a limit keeps it back.
+    void let_start(work_base& w, std::uint64_t pool_id) const noexcept {
+        if (self_ == nullptr) return;
+        const directory::look at(pool_id);
+        if (at.runtime != nullptr) at.runtime->pool(pool_id).start_awaited_beyond_limit(w, *self_->current_pwq->queue);
+    }
+
+private:
+    worker* self_; // null: the thread runs no such item
+};
 
 /// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of
 /// a running one. False: there was none. Throws std::system_error(resource_deadlock_would_occur) if the calling item
@@ -210,7 +228,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     const bool running_only = !by.of_pending;
     const item_name name = name_of(w);
     bool was_armed = false;
-    managed_pool* const helper = running_only ? nullptr : pool_that_helps();
+    const elastic_waiter helper;
     for (backoff b;; b.pause()) {
         if (!running_only && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
@@ -225,7 +243,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         const bool pending = work_access::pending(w);
         const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
         if (id != 0) {
-            if (helper != nullptr && helper->id() == id && helper->run_for_waiter(*own_run(), w)) return true;
+            if (!running_only && helper.run(w)) return true;
             item_waiter iw;
             item_pool::item_state found = item_pool::item_state::not_here;
             {
@@ -241,6 +259,8 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
             if (found == item_pool::item_state::in_transit) continue;
             if (found != item_pool::item_state::not_here) {
                 hand_over_bottom_halves();
+                // It may have come to the pool since the first attempt. From here on `iw` learns of its end.
+                if (found == item_pool::item_state::pending && !helper.run(w)) helper.let_start(w, id);
                 const registered_wait registered(by, name, iw, id);
                 iw.who.wait();
                 return true;
@@ -376,14 +396,14 @@ CMWQ_API void* allocate_closure(queue_core& q, std::size_t size) {
     check_copy(q);
     if (size > closure_block) return ::operator new(size);
     worker* const self = this_thread_slots().current_worker;
-    void* const p =
-        self != nullptr ? self->closures.take(q.env.closures) : q.env.closures.take(q.env.cpus.index_of(any_cpu));
+    void* const p = self != nullptr ? self->of_thread->closures.take(q.env.closures)
+                                    : q.env.closures.take(q.env.cpus.index_of(any_cpu));
     return p != nullptr ? p : ::operator new(closure_block);
 }
 
 CMWQ_API void free_closure(void* closure, std::size_t size) noexcept {
     worker* const self = size > closure_block ? nullptr : this_thread_slots().current_worker;
-    if (self != nullptr) self->closures.give(closure, self->pool.env().closures);
+    if (self != nullptr) self->of_thread->closures.give(closure, self->pool.env().closures);
     else ::operator delete(closure);
 }
 

@@ -122,7 +122,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             else static_cast<void>(q.note_standstill(false, passed, limit));
         });
         for (standstill& s : suspects) {
-            for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].by->probe.blocked();
+            for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].thread->probe.blocked();
         }
         std::ranges::sort(suspects, std::less<>(), &standstill::queue);
         queues_.for_each([&](queue_core& q) {

@@ -86,11 +86,11 @@ public:
     /// and keeps its color until `leave_after_waiter()`. False: it is not on a list.
     [[nodiscard]] bool take_for_waiter(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
     void leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept CMWQ_EXCLUDES(lock_);
-    /// Whether a freeze of the queue keeps an item from starting.
-    enum class freeze : bool { is_ignored, holds };
-    /// A waiter that sleeps lets an item run in its place: if the limit keeps the item back, makes it active nevertheless.
-    /// False: the limit did not keep it back.
-    [[nodiscard]] bool start_beyond_limit(work_base& w, freeze f) noexcept CMWQ_EXCLUDES(lock_);
+    /// A waiter that sleeps lets a task of its group run in its place: if the limit keeps the task back, makes it active
+    /// nevertheless. False: the limit did not keep it back.
+    [[nodiscard]] bool start_task_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
+    /// The same for an item of an elastic queue for which an item of `waiting` waits. Does nothing if it is not one.
+    void start_awaited_beyond_limit(work_base& w, const queue_core& waiting) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls `f(work_base&)` for each local item of each worker, under the pool lock and the lock of that list.
     template <class F>
     void for_each_local_item(F&& f) noexcept CMWQ_EXCLUDES(lock_);
@@ -334,6 +334,8 @@ protected:
     atomic<int> nr_busy_{0};                                         // A: length of busy_; written under L
 
 private:
+    template <class F>
+    bool start_beyond_limit(work_base& w, F&& may_start) noexcept CMWQ_EXCLUDES(lock_);
     void drain_inbox_locked() noexcept CMWQ_REQUIRES(lock_);
     void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock_);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);

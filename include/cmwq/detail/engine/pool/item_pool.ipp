@@ -129,22 +129,33 @@ CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned col
     leave_locked(pwq, color, d);
 }
 
-CMWQ_INLINE bool item_pool::start_beyond_limit(work_base& w, freeze f) noexcept {
+// If an item of this pool is kept back by the limit, and if may_start(pool_workqueue&) agrees: makes it active.
+template <class F>
+bool item_pool::start_beyond_limit(work_base& w, F&& may_start) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     gather_locked(w, d);
-    const auto may_start = [&](const pool_workqueue& pwq) {
-        return !pwq.plugged && !pwq.held_back && !(pwq.frozen && f == freeze::holds);
-    };
     const bool kept_back = is_listed_locked(w) &&
                            (work_access::location_of(w) & location::list_mask) == location::on_inactive &&
-                           may_start(*work_access::pwq(w));
+                           !work_access::pwq(w)->held_back && may_start(*work_access::pwq(w));
     if (kept_back) {
         activate_beyond_limit_locked(w);
         publish_pending_locked();
     }
     notify_locked(d);
     return kept_back;
+}
+
+// Also in a freeze: the run of the waiter has to end, and the task is a part of it.
+CMWQ_INLINE bool item_pool::start_task_beyond_limit(work_base& task) noexcept {
+    return start_beyond_limit(task, [](const pool_workqueue& pwq) { return !pwq.plugged; });
+}
+
+// In a freeze of the queue only if the freeze waits for the item that waits.
+CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const queue_core& waiting) noexcept {
+    start_beyond_limit(w, [&](const pool_workqueue& pwq) {
+        return pwq.queue->keyed() && pwq.queue->managed && (!pwq.frozen || pwq.queue == &waiting);
+    });
 }
 
 template <class F>

@@ -104,7 +104,7 @@ CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, 
     if (!b.all_run) return b;
     for_each_record_locked([&](worker& w) {
         if (w.current_pwq != &pwq) return true;
-        if (b.runs < room) to[b.runs] = {&w, &pwq, w.nr_runs.load(relaxed)};
+        if (b.runs < room) to[b.runs] = {&w, w.of_thread, &pwq, w.nr_runs.load(relaxed)};
         ++b.runs;
         return true;
     });

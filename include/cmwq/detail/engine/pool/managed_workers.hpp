@@ -71,9 +71,8 @@ public:
     // --- waits inside items of elastic pools -------------------------------------------------------------------------
 
     /// The calling thread, which runs an item under `self`, is about to wait for `w`. If `w` is pending here and may
-    /// start, runs it inside that item, also beyond the limit. If the waits on the stack leave no room for that, lets `w`
-    /// start beyond the limit, and returns false. False: `w` has not run here. Ends the program if `w` throws and its
-    /// queue has no handler.
+    /// start, and if the waits on the stack leave room for it, runs it inside that item, also beyond the limit. False: `w`
+    /// has not run here. Ends the program if `w` throws and its queue has no handler.
     [[nodiscard]] bool run_for_waiter(worker& self, work_base& w) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- sentinels ---------------------------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ protected:
     }
 
 private:
-    [[nodiscard]] bool may_run_inside_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool may_run_inside_locked(const worker& self, const work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void take_to_run_inside_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] worker* nested_record_locked() noexcept CMWQ_REQUIRES(lock_);
     void run_inside(worker& self, worker& record, const started_item& started) noexcept CMWQ_EXCLUDES(lock_);
@@ -208,6 +207,7 @@ private:
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
 
     intrusive_list<worker, idle_tag> free_nested_records_ CMWQ_GUARDED_BY(lock_); // L
+    atomic<int> nr_nested_{0}; // A: length of nested_; written under L
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
     start_watch overdue_watch_;                             // S

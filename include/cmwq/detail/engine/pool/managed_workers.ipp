@@ -111,7 +111,9 @@ CMWQ_INLINE bool managed_workers::is_idle(const work_base& w) const noexcept {
     const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
     if (last == 0) return true;
     if (last != id_) return false;
-    if (has_rescuable_.load(relaxed)) return !may_run(w); // also the records of rescuers
+    // The records of rescuers and of nested runs are not in the array. [RUN-2] acquire: if the last nested run has ended,
+    // this thread sees its effects.
+    if (has_rescuable_.load(relaxed) || nr_nested_.load(acquire) != 0) return !may_run(w);
     int n = 0;
     bool idle = true;
     countable_workers_.for_each([&](const worker& k) {

@@ -25,22 +25,20 @@ CMWQ_INLINE bool has_stack_for_nested_run(worker& self) noexcept {
 }
 
 CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
-    if (!has_stack_for_nested_run(self)) {
-        static_cast<void>(start_beyond_limit(w, freeze::holds));
-        return false;
-    }
+    if (!has_stack_for_nested_run(self)) return false;
     deferred d;
-    lock_.lock();
+    worker& owner = *self.of_thread;
+    lock_after_run(owner);
     worker* const record = nested_record_locked();
     if (record == nullptr) {
         lock_.unlock();
         return false;
     }
     // Mostly it is one of the newest items of this worker; then the others stay local.
-    const bool local = self.of_thread->local.take_back(w);
+    const bool local = owner.local.take_back(w);
     if (local) accept_locked(w);
     else gather_locked(w, d);
-    if (!may_run_inside_locked(w)) {
+    if (!may_run_inside_locked(self, w)) {
         free_nested_records_.push_front(*record);
         publish_pending_locked();
         notify_locked(d);
@@ -49,8 +47,9 @@ CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noe
     }
     take_to_run_inside_locked(w);
     record->interrupted = &self;
-    record->of_thread = self.of_thread;
+    record->of_thread = &owner;
     nested_.push_back(*record);
+    nr_nested_.store(static_cast<int>(nested_.size()), relaxed); // PEND-2 publishes it, like RUN-1
     const started_item started = begin_run_locked(*record, w);
     publish_pending_locked();
     notify_locked(d);
@@ -62,11 +61,13 @@ CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noe
 
 // Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
 // waits on the worklist.
-CMWQ_INLINE bool managed_workers::may_run_inside_locked(const work_base& w) noexcept {
+CMWQ_INLINE bool managed_workers::may_run_inside_locked(const worker& self, const work_base& w) noexcept {
     if (!is_listed_locked(w)) return false;
     const std::uint64_t p = work_access::location_of(w);
     const pool_workqueue& pwq = *work_access::pwq(w);
-    if ((p & location::list_mask) == location::on_worker || pwq.frozen || pwq.held_back) return false;
+    if ((p & location::list_mask) == location::on_worker || pwq.held_back) return false;
+    // A freeze of its own queue waits for the item that waits.
+    if (pwq.frozen && pwq.queue != self.current_pwq->queue) return false;
     return (p & location::may_be_running) == 0 || running_.find(w) == nullptr;
 }
 
@@ -100,11 +101,12 @@ CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const
     if (!call_with_handler(record, started)) started.function(started.item);
     current = &self;
     if (owner.credit.n != 0) give_back_credit(owner); // of tasks of the inner item
-    record.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
     deferred d;
-    const scoped_lock g(lock_);
+    lock_after_run(owner);
     end_run_locked(record, d);
     nested_.remove(record);
+    nr_nested_.store(static_cast<int>(nested_.size()), release); // [RUN-2]
+    if (owner.depth == 0 && !owner.cpu_intensive) count(owner);  // it may have been found blocked
     // The item was queued again while it ran: any worker may run that instance now.
     while (work_base* const again = record.scheduled.pop_front()) {
         push_active_locked(*work_access::pwq(*again), *again);
@@ -113,6 +115,7 @@ CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const
     free_nested_records_.push_front(record);
     publish_pending_locked();
     notify_locked(d);
+    lock_.unlock();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -82,6 +82,7 @@ public:
 /// Identifies a run, so that a thread can later check whether it goes on (item_pool::goes_on()).
 struct seen_run {
     worker* by;
+    const worker* thread;      ///< the record of the thread
     const pool_workqueue* pwq; ///< an address to compare with
     std::uint64_t number;
 };
