@@ -53,7 +53,7 @@ CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
     for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
         if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
-        const scoped_lock g(lock_); // `current` is written under this lock
+        const scoped_lock g(lock_);
         return running_.find(w) != nullptr;
     }
     return false;

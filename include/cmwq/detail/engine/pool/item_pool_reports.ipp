@@ -32,7 +32,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     constexpr std::size_t max_lines = 24;
     struct line {
         unsigned id;
-        bool is_rescue_record, counted;
+        bool is_rescue_record;
         long tid;
         void (*function)(work_base&);
         char queue[64], description[sizeof worker::description];
@@ -65,7 +65,6 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             const worker& thread = *w.of_thread;
             l.id = thread.id;
             l.is_rescue_record = w.is_rescue_record;
-            l.counted = thread.counted.load(relaxed);
             l.tid = thread.probe.tid();
             l.function = w.function.load(relaxed);
             name_queue(l, *w.current_pwq->queue);

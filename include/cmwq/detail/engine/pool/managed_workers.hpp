@@ -57,8 +57,8 @@ public:
     /// Puts an idle item on the local list of `self`, the calling thread, which runs an item of its pwq. The caller owns
     /// PENDING, and must call `notify()` as soon as it holds no lock.
     void push_local(worker& self, work_base& w) noexcept;
-    /// As push_local(), unless `stop` is set. A thread that sets it, and then calls for_each_local_item(), finds the closure, or
-    /// `self` has seen the flag. False: nothing has changed.
+    /// As push_local(), unless `stop` is set. A thread that sets it, and then calls for_each_local_item(), finds the item,
+    /// or `self` has seen the flag. False: nothing has changed.
     [[nodiscard]] bool push_local_unless(const atomic<bool>& stop, worker& self, work_base& w) noexcept;
     [[nodiscard]] bool pending() const noexcept final { return item_pool::pending() || has_local_items(); }
     [[nodiscard]] std::uint64_t nr_started() const noexcept final {
