@@ -372,6 +372,38 @@ TEST_CASE("nested runs: an item waits at its limit for an item that cannot run i
     }
 }
 
+TEST_CASE("nested runs: an item that the limit of another queue keeps back waits for that limit") {
+    const bool inside = GENERATE(true, false); // whether the item could run inside the one that waits
+    const cmwq::cpuset all = cmwq::runtime::global().cpus();
+    const unsigned first = *all.begin(), second = all.size() < 2 ? first : all.next(first + 1);
+    const cmwq::attrs attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::cpu).strict(true);
+    queue one{{.name = "one", .max_active = 1, .attrs = attrs}}, other{{.name = "other", .attrs = attrs}};
+    std::binary_semaphore started{0}, leave{0}, queued{0};
+    std::atomic<int> nr_inside{0};
+    std::atomic<bool> both{false};
+    item active{[&] {
+        ++nr_inside;
+        started.release();
+        leave.acquire();
+        --nr_inside;
+    }};
+    item inner{[&] { both = nr_inside != 0; }};
+    item outer{[&] {
+        one.queue_on(second, inner);
+        queued.release();
+        inner.flush();
+    }};
+    one.queue_on(second, active);
+    started.acquire();
+    other.queue_on(inside ? second : first, outer);
+    queued.acquire();
+    cmwq_test::caller waits([&] { outer.flush(); });
+    CHECK(waits.waits());
+    leave.release();
+    CHECK(waits.returns());
+    CHECK_FALSE(both);
+}
+
 TEST_CASE("nested runs: bottom halves that the waiting item holds back run during its wait") {
     cmwq::runtime rt;
     queue q{rt, "q"};

@@ -39,6 +39,10 @@ private:
     gate<P> g_;
 };
 
+// A pool of this policy on one CPU starts an item when the one before it has ended or blocked.
+template <class P>
+constexpr bool runs_one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
+
 } // namespace
 
 TEST_CASE("queues: an invalid priority is refused and its value is named; no queue is made") {
@@ -69,28 +73,22 @@ TEMPLATE_LIST_TEST_CASE("queues: items queued on a CPU run in queueing order if 
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-// The two queues have the same policy and use one CPU, so they share a pool.
-TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
-                        threaded_policies) {
-    using P = TestType;
-    const unsigned limit = GENERATE(1u, 16u);
-    // In a pool that runs several items, the worker that has taken the item may lose its CPU, or be delayed by a fault,
-    // while other workers continue.
-    constexpr bool one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
-    constexpr int meanwhile = one_by_one ? 0 : 2000;
+namespace {
+
+// The number of items of a queue with a long backlog that start before an item of another queue of the same pool runs,
+// beyond its active items. The items that started before the other queue got its item do not count.
+template <class P>
+int backlog_that_overtakes(unsigned limit) {
     // These settings exclude that an item starts beside one that is overdue, or is a CPU hog, or seems to be blocked.
-    const cmwq_test::without_naps no_naps;
-    const cmwq_test::without_clock_jumps no_jumps;
     cmwq::runtime rt{{.cpus = {first_cpu()}, .cpu_hog_threshold = {}, .overdue_after = {}}};
     cmwq::workqueue<P> busy{rt, at_most<P>(limit, "busy")}, other{rt, "other"};
     std::atomic<int> started{0};
     std::atomic<bool> go{false};
-    const auto nr_active = static_cast<int>(std::min(limit, busy.max_active()));
     for (int i = 0; i < 5000; ++i) {
         busy.post([&] {
             ++started;
             while (!go) std::this_thread::yield();
-            if (!one_by_one) stress::burn(20'000);
+            if (!runs_one_by_one<P>) stress::burn(20'000);
         });
     }
     CHECK(eventually([&] { return started > 0; }));
@@ -103,9 +101,30 @@ TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue b
     const int before = started;
     go = true;
     item.flush();
-    CHECK(seen <= before + nr_active + meanwhile);
     busy.flush();
     CHECK(started == 5000);
+    return seen - before - static_cast<int>(std::min(limit, busy.max_active()));
+}
+
+} // namespace
+
+// The two queues have the same policy and use one CPU, so they share a pool.
+TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
+                        threaded_policies) {
+    using P = TestType;
+    const unsigned limit = GENERATE(1u, 16u);
+    const cmwq_test::without_naps no_naps;
+    const cmwq_test::without_clock_jumps no_jumps;
+    if constexpr (runs_one_by_one<P>) {
+        CHECK(backlog_that_overtakes<P>(limit) <= 0);
+    } else {
+        // The worker that has taken the item may lose its CPU before it runs it, while other workers continue. This
+        // does not happen every time.
+        constexpr int allowance = 1000;
+        int overtook = backlog_that_overtakes<P>(limit);
+        for (int round = 1; round < 20 && overtook > allowance; ++round) overtook = backlog_that_overtakes<P>(limit);
+        CHECK(overtook <= allowance);
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE(

@@ -113,6 +113,11 @@ void wait_for_tasks(const run& r) {
     fork_and_join(r.w, *r.queue, true);
 }
 
+void wait_for_inner_item(const run& r) {
+    if (r.queue == nullptr || r.queue->is.kind != cmwq::elastic::name || r.w.stopping()) return;
+    queue_and_wait(r.w, *r.queue);
+}
+
 void wait_for_itself(const run& r) {
     if (r.queue == nullptr) return;
     does(op::misuse, [&] {
@@ -143,7 +148,7 @@ constexpr habit habits[] = {
     {1, false, in_a_guard},    {1, false, change_own_queue},
     {8, true, wait_below},     {1, false, wait_for_itself},
     {1, false, describe},      {2, false, fail},
-    {4, true, wait_for_tasks},
+    {4, true, wait_for_tasks}, {4, true, wait_for_inner_item},
 };
 constexpr unsigned nothing = 24;
 

@@ -65,7 +65,7 @@ void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
     --q.posted;
 }
 
-/// Counts a run of a task. It is no `run`, because it may be a part of the run of an item that waits.
+/// Counts a run of a task or of an inner item. It is no `run`, because it may be a part of the run of an item that waits.
 class task_run {
 public:
     task_run(world& w, any_queue& q) : w_(w), q_(q) {
@@ -213,6 +213,27 @@ void fork_and_join(world& w, any_queue& q, bool inside) {
     w.complain.expect(failed || !fails || ran < accepted, "the exception of a task is lost", q.is.kind);
     w.complain.expect(failed || complete == (ran == accepted), "a group miscounts its tasks", q.is.kind);
     w.complain.expect(ran == accepted || cancelled || drains.saw_one(), "a task did not run", q.is.kind);
+}
+
+void queue_and_wait(world& w, any_queue& q) {
+    const drain_watch drains(q);
+    bool ran = false;
+    cmwq::work inner{[&] {
+        const task_run here(w, q);
+        ran = true;
+        ++q.post_ran;
+        if (dice().one_in(4)) stress::burn(dice().below(10'000));
+        if (dice().one_in(8)) stress::block_for(std::chrono::microseconds{dice().below(100)});
+    }};
+    ++q.posted;
+    if (submit(w.machine, q, inner) == queue_status::queued) {
+        does(op::item_flush, [&] { inner.flush(); });
+        // A shutdown drops pending items.
+        w.complain.expect(ran || drains.saw_one(), "flush() of an inner item returns before its run", q.is.kind);
+    } else {
+        --q.posted;
+        w.complain.expect(drains.saw_one(), "an inner item is rejected", q.is.kind);
+    }
 }
 
 void fleeting(world& w, any_queue& q, unsigned level) {

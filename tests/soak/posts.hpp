@@ -17,6 +17,8 @@ void post_in_order(world& w, any_queue& q, unsigned thread);
 void async(world& w, any_queue& q, unsigned level, bool may_wait);
 /// Runs a few tasks as a group, and waits for them. `inside`: the caller is an item of that queue.
 void fork_and_join(world& w, any_queue& q, bool inside);
+/// Queues an item on the elastic queue of the calling item, which waits for it.
+void queue_and_wait(world& w, any_queue& q);
 /// Queues an item that deletes itself during its run.
 void fleeting(world& w, any_queue& q, unsigned level);
 

@@ -214,7 +214,7 @@ public:
     void let_start(work_base& w, std::uint64_t pool_id) const noexcept {
         if (self_ == nullptr) return;
         const directory::look at(pool_id);
-        if (at.runtime != nullptr) at.runtime->pool(pool_id).start_awaited_beyond_limit(w, *self_->current_pwq->queue);
+        if (at.runtime != nullptr) at.runtime->pool(pool_id).start_awaited_beyond_limit(w, *self_);
     }
 
 private:

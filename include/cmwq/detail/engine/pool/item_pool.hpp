@@ -89,8 +89,9 @@ public:
     /// A waiter that sleeps lets a task of its group run in its place: if the limit keeps the task back, makes it active
     /// nevertheless. False: the limit did not keep it back.
     [[nodiscard]] bool start_task_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
-    /// The same for an item of an elastic queue for which an item of `waiting` waits. Does nothing if it is not one.
-    void start_awaited_beyond_limit(work_base& w, const queue_core& waiting) noexcept CMWQ_EXCLUDES(lock_);
+    /// The same for an item for which the item under `waiter`, the record of the calling thread, waits. Does nothing if no
+    /// item on the stack of the thread has a slot of its queue.
+    void start_awaited_beyond_limit(work_base& w, const worker& waiter) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls `f(work_base&)` for each local item of each worker, under the pool lock and the lock of that list.
     template <class F>
     void for_each_local_item(F&& f) noexcept CMWQ_EXCLUDES(lock_);
@@ -255,6 +256,8 @@ protected:
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    /// Whether the item that waits under `waiter`, or one below it on the stack of its thread, has a slot of `q`.
+    [[nodiscard]] static bool has_slot_on_stack(const worker& waiter, const queue_core& q) noexcept;
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);

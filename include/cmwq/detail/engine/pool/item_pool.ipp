@@ -129,6 +129,13 @@ CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned col
     leave_locked(pwq, color, d);
 }
 
+CMWQ_INLINE bool item_pool::has_slot_on_stack(const worker& waiter, const queue_core& q) noexcept {
+    for (const worker* k = &waiter; k != nullptr; k = k->interrupted) {
+        if (k->current_pwq->queue == &q) return true;
+    }
+    return false;
+}
+
 // If an item of this pool is kept back by the limit, and if may_start(pool_workqueue&) agrees: makes it active.
 template <class F>
 bool item_pool::start_beyond_limit(work_base& w, F&& may_start) noexcept {
@@ -151,11 +158,9 @@ CMWQ_INLINE bool item_pool::start_task_beyond_limit(work_base& task) noexcept {
     return start_beyond_limit(task, [](const pool_workqueue& pwq) { return !pwq.plugged; });
 }
 
-// In a freeze of the queue only if the freeze waits for the item that waits.
-CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const queue_core& waiting) noexcept {
-    start_beyond_limit(w, [&](const pool_workqueue& pwq) {
-        return pwq.queue->keyed() && pwq.queue->managed && (!pwq.frozen || pwq.queue == &waiting);
-    });
+// Also in a freeze of the queue: the freeze waits for the item that has the slot.
+CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const worker& waiter) noexcept {
+    start_beyond_limit(w, [&](const pool_workqueue& pwq) { return has_slot_on_stack(waiter, *pwq.queue); });
 }
 
 template <class F>

@@ -71,8 +71,9 @@ public:
     // --- waits inside items of elastic pools -------------------------------------------------------------------------
 
     /// The calling thread, which runs an item under `self`, is about to wait for `w`. If `w` is pending here and may
-    /// start, and if the waits on the stack leave room for it, runs it inside that item, also beyond the limit. False: `w`
-    /// has not run here. Ends the program if `w` throws and its queue has no handler.
+    /// start, and if the waits on the stack leave room for it, runs it inside that item. It may start beyond the limit if
+    /// an item on the stack has a slot of its queue. False: `w` has not run here. Ends the program if `w` throws and its
+    /// queue has no handler.
     [[nodiscard]] bool run_for_waiter(worker& self, work_base& w) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- sentinels ---------------------------------------------------------------------------------------------------

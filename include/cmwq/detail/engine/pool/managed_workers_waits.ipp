@@ -65,13 +65,14 @@ CMWQ_INLINE bool managed_workers::may_run_inside_locked(const worker& self, cons
     if (!is_listed_locked(w)) return false;
     const std::uint64_t p = work_access::location_of(w);
     const pool_workqueue& pwq = *work_access::pwq(w);
-    if ((p & location::list_mask) == location::on_worker || pwq.held_back) return false;
-    // A freeze of its own queue waits for the item that waits.
-    if (pwq.frozen && pwq.queue != self.current_pwq->queue) return false;
+    const std::uint64_t list = p & location::list_mask;
+    if (list == location::on_worker || pwq.held_back) return false;
+    // The limit keeps it back, or a freeze, which waits for the item that has the slot.
+    if ((list == location::on_inactive || pwq.frozen) && !has_slot_on_stack(self, *pwq.queue)) return false;
     return (p & location::may_be_running) == 0 || running_.find(w) == nullptr;
 }
 
-// The item below it waits, so no more items than the limit compute.
+// Beyond the limit, an item of the same queue waits below it. So no more items than the limit compute.
 CMWQ_INLINE void managed_workers::take_to_run_inside_locked(work_base& w) noexcept {
     if ((work_access::location_of(w) & location::list_mask) == location::on_inactive) activate_beyond_limit_locked(w);
     leave_worklist_locked(w);
