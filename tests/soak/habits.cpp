@@ -113,7 +113,9 @@ void wait_for_tasks(const run& r) {
     fork_and_join(r.w, *r.queue, true);
 }
 
+/// Not with few threads: it may be in another pool, which gets none.
 void wait_for_inner_item(const run& r) {
+    if (r.w.machine.max_threads() != 0) return;
     if (r.queue == nullptr || r.queue->is.kind != cmwq::elastic::name || r.w.stopping()) return;
     queue_and_wait(r.w, *r.queue);
 }
