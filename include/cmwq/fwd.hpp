@@ -49,6 +49,7 @@ class runtime;
 class task_group;
 struct runtime_options;
 struct runtime_stats;
+enum class dump_format : unsigned char;
 class freeze_guard;
 struct event;
 class clock_listener;

@@ -15,6 +15,12 @@
 
 namespace cmwq { inline namespace CMWQ_NS {
 
+/// How `runtime::dump()` writes the state of a runtime.
+enum class dump_format : unsigned char {
+    text, ///< for people
+    json, ///< one object, for programs
+};
+
 namespace detail {
 class runtime_core;
 struct runtime_access;
@@ -120,11 +126,14 @@ public:
     /// none.
     [[nodiscard]] runtime_stats stats() const noexcept;
 
-    /// Returns the present state as a text for people: the pods of all affinity scopes; the pools, with the priorities
-    /// and CPUs that the system refused to their threads; the pool that serves each CPU of each queue; the limits of
-    /// the attribute-keyed queues by node. The form is that of the kernel's wq_dump and may change. Errors:
-    /// std::bad_alloc.
-    [[nodiscard]] std::string dump() const;
+    /// Returns the present state: the pods of all affinity scopes; the pools, with the priorities and CPUs that the
+    /// system refused to their threads; the pool that serves each CPU of each queue; the rescuers; the limits of the
+    /// attribute-keyed queues by node; the items that run, with the activity of their threads; the items that are pending
+    /// or beyond a limit, where equal ones are counted; the items that wait for others inside the library.
+    /// The text is for people, and its form may change; it begins like the kernel's wq_dump. docs/observability.md
+    /// describes the JSON. Any thread. Blocks: for 0.1 s at most if other threads hold locks of the library and do not
+    /// release them; the state under these locks is missing then. Errors: std::bad_alloc.
+    [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
 private:
     friend struct detail::runtime_access;

@@ -21,6 +21,7 @@ _deps_translate() { # <dnf|pacman> <debian package>
         dnf:libboost-dev) echo boost-devel ;;
         dnf:libssl-dev) echo openssl-devel ;;
         dnf:libcli11-dev) echo cli11-devel ;;
+        dnf:nlohmann-json3-dev) echo json-devel ;;
         dnf:libhwloc-dev) echo hwloc-devel ;;
         dnf:clang-[0-9]*) echo clang ;;
         dnf:clang-tidy-[0-9]* | dnf:clang-format-[0-9]*) echo clang-tools-extra ;;
@@ -37,6 +38,7 @@ _deps_translate() { # <dnf|pacman> <debian package>
         pacman:libboost-dev) echo boost ;;
         pacman:libssl-dev) echo openssl ;;
         pacman:libcli11-dev) echo cli11 ;;
+        pacman:nlohmann-json3-dev) echo nlohmann-json ;;
         pacman:libhwloc-dev) echo hwloc ;;
         pacman:clang-[0-9]* | pacman:clang-tidy-[0-9]* | pacman:clang-format-[0-9]*) echo clang ;;
         *) echo "$2" ;;
@@ -79,6 +81,7 @@ _deps_present_elsewhere() { # <debian package>
         libboost-dev) header=boost/version.hpp ;;
         libssl-dev) header=openssl/evp.h ;;
         libcli11-dev) header=CLI ;;
+        nlohmann-json3-dev) header=nlohmann ;;
         libhwloc-dev) header=hwloc.h ;;
         *) command -v "$1" >/dev/null; return ;; # a kernel image counts as missing: its caller has found no kernel
     esac

@@ -2,12 +2,16 @@
 //
 // The dump of a runtime: a text that contains every queue with its pools, and every pool with its threads.
 #include "catch.hpp"
+#include "core_of.hpp"
+#include "eventually.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace {
 
@@ -117,4 +121,122 @@ TEST_CASE("dump: the text contains the scheduling class of a pool") {
     INFO(text);
     CHECK(has(text, "batch, nice=  3 idle/workers="));
     CHECK(has(text, " idle idle/workers="));
+}
+
+TEST_CASE("dump: the text contains each running item, its thread's activity, and the items that wait behind it") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 1, .min_active = 1}};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::work blocks{[&] {
+        cmwq::this_work::describe("the first block");
+        entered.release();
+        leave.acquire();
+    }};
+    CHECK(has(rt.dump(), "\nBusy workers\n============\n\nPending items\n=============\n\nWaiting items\n"));
+    const auto of_this_cpu = [&](auto& w) { q.queue_on(*rt.cpus().begin(), w); };
+    of_this_cpu(blocks);
+    entered.acquire();
+    of_this_cpu(blocks); // behind its own run
+    cmwq::work a{[] {}};
+    cmwq::work b{[] {}};
+    of_this_cpu(a);
+    of_this_cpu(b);
+    for (int i = 0; i < 1200; ++i) q.post_on(*rt.cpus().begin(), [] {});
+    std::string text;
+    CHECK(cmwq_test::eventually([&] {
+        text = rt.dump();
+        return has(text, "waits in futex");
+    }));
+    INFO(text);
+    const std::string run = line_of(text.substr(text.find("Busy workers")), "pool[");
+    CHECK(has(run, " waits in futex (system call "));
+    CHECK(has(run, ") of queue \"q\""));
+    CHECK(has(run, " (the first block)"));
+    const std::string behind = line_of(text.substr(text.find("Pending items")), "pool[");
+    CHECK(has(behind, " queue \"q\", active 1 (0 not started), inactive 1203:"));
+    CHECK(has(behind, ", 997*")); // after three other items; the walk of a list ends after a thousand items
+    CHECK(has(behind, " and 203 more"));
+    leave.release(2);
+    q.flush();
+    CHECK(cmwq_test::eventually([&] { return !has(rt.dump(), "inactive"); }));
+}
+
+namespace {
+
+/// Gives access to the lock of a pool. A thread that a debugger has stopped may hold it.
+class any_pool : public cmwq::detail::item_pool {
+public:
+    static auto& lock_of(item_pool& p) { return p.*&any_pool::lock_; }
+};
+
+/// Another thread holds a lock during the lifetime of this object.
+class held_elsewhere {
+public:
+    /// `with_lock(f)` calls f under the lock.
+    template <class F>
+    explicit held_elsewhere(F with_lock)
+        : thread_([this, with_lock] {
+              with_lock([this] {
+                  locked_.release();
+                  unlock_.acquire();
+              });
+          }) {
+        locked_.acquire();
+    }
+    ~held_elsewhere() {
+        unlock_.release();
+        thread_.join();
+    }
+    held_elsewhere(const held_elsewhere&) = delete;
+    held_elsewhere& operator=(const held_elsewhere&) = delete;
+
+private:
+    std::binary_semaphore locked_{0}, unlock_{0};
+    std::thread thread_;
+};
+
+} // namespace
+
+TEST_CASE("dump: while another thread holds a lock of the library, the report says so and shows the rest") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    cmwq::workqueue<> other{rt, "other"};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::work runs{[&] {
+        entered.release();
+        leave.acquire();
+    }};
+    other.queue(runs);
+    entered.acquire();
+    const auto form = GENERATE(cmwq::dump_format::text, cmwq::dump_format::json);
+    const std::string_view locked = form == cmwq::dump_format::text ? "locked by another thread" : "locked\":true";
+    CHECK_FALSE(has(rt.dump(form), locked));
+    SECTION("of a pool") {
+        const held_elsewhere held{[&](auto f) {
+            const cmwq::detail::scoped_lock g(any_pool::lock_of(cmwq_test::shared_pools_of(rt).at(0)));
+            f();
+        }};
+        const std::string text = rt.dump(form);
+        CHECK(has(text, locked));
+        CHECK(has(text, "other"));
+        CHECK(has(text, "waits in futex"));
+    }
+    SECTION("of the settings") {
+        const held_elsewhere held{[&](auto f) {
+            const cmwq::detail::scoped_lock g(cmwq_test::core_of(rt).placing().lock());
+            f();
+        }};
+        const std::string text = rt.dump(form);
+        CHECK(has(text, form == cmwq::dump_format::text ? locked : "\"unbound_cpus\":null"));
+        CHECK(has(text, "waits in futex"));
+    }
+    SECTION("of the list of queues") {
+        const held_elsewhere held{[&](auto f) { cmwq_test::core_of(rt).queues().with_all_kept(f); }};
+        const std::string text = rt.dump(form);
+        CHECK(has(text, locked));
+        CHECK(has(text, "waits in futex"));
+    }
+    leave.release();
+    other.flush();
+    CHECK_FALSE(has(rt.dump(form), locked));
 }

@@ -77,7 +77,9 @@
 
 #include <cmwq/detail/engine/runtime/runtime_core.ipp>
 
-#include <cmwq/detail/engine/report/dump.ipp>
+#include <cmwq/detail/engine/report/dump_json.ipp>
+#include <cmwq/detail/engine/report/dump_text.ipp>
+#include <cmwq/detail/engine/report/runtime_report.ipp>
 
 #include <cmwq/detail/engine/api/runtime.ipp>
 

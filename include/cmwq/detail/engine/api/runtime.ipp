@@ -117,7 +117,7 @@ CMWQ_INLINE freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
 
 CMWQ_INLINE freeze_guard::~freeze_guard() { runtime_.thaw(); }
 
-CMWQ_INLINE std::string runtime::dump() const { return core_->dump(); }
+CMWQ_INLINE std::string runtime::dump(dump_format form) const { return core_->dump(form); }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 

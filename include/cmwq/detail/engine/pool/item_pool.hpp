@@ -7,6 +7,7 @@
 
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/pool/pool_report.hpp>
 #include <cmwq/detail/engine/pool/run_table.hpp>
 #include <cmwq/detail/engine/pool/start_watch.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
@@ -145,7 +146,10 @@ public:
     void let_go(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Removes the first item of a pwq that is held back. The caller then owns its PENDING. Null: none is left.
     [[nodiscard]] work_base* take_held_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        return stats_of_locked(pwq);
+    }
 
     // --- for the graph of waits: under the lock of the graph, which keeps the waiters --------------------------------
 
@@ -205,6 +209,10 @@ public:
     /// For the service thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
     /// of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(lock_);
+    /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.
+    void report(pool_report& to, std::int64_t deadline) CMWQ_EXCLUDES(lock_);
+    /// The same for a pwq of this pool.
+    void report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) CMWQ_EXCLUDES(lock_);
     /// The counters that this kind of pool keeps, all of one moment.
     [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
@@ -226,11 +234,6 @@ protected:
     virtual void notify_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
     /// `let_go()` has made items active: makes sure that a thread runs them.
     virtual void released_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
-    /// The workers of a pool, for reports.
-    struct worker_counts {
-        std::size_t idle = 0;
-        bool short_of_threads = false; ///< a worker is needed and could not be created
-    };
     [[nodiscard]] virtual worker_counts worker_counts_locked() const noexcept CMWQ_REQUIRES(lock_) { return {}; }
     /// The record whose run must end before any item of the worklist can start; null: there is none.
     [[nodiscard]] virtual worker* run_before_worklist_locked() noexcept CMWQ_REQUIRES(lock_) { return nullptr; }
@@ -355,6 +358,9 @@ private:
     void forget_item_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock_);
+
+    [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] static run_report report_of_run(const worker& w) noexcept;
 
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: waiters for items that are pending here

@@ -348,8 +348,7 @@ CMWQ_INLINE void item_pool::unplug(pool_workqueue& pwq) noexcept {
     notify_locked(d);
 }
 
-CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE queue_stats item_pool::stats_of_locked(const pool_workqueue& pwq) noexcept {
     queue_stats s{.started = pwq.nr_started, .completed = pwq.nr_completed};
     for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         if (k->current_pwq != &pwq) continue;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of item_pool for the watchdog and the diagnosis thread: stalls, and queues that stay at their limit.
+// Bodies of item_pool for dump(), the watchdog and the diagnosis thread: the state of the pool, stalls, and queues that
+// stay at their limit.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +17,86 @@
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE bool item_groups::add(const work_base& w) noexcept {
+    const work_access::function f = work_access::run(w);
+    const std::string& queue = work_access::pwq(w)->queue->name;
+    const auto same = [&](const item_group& g) { return g.function == f && queue.starts_with(g.queue.text); };
+    if (groups_.empty() || !same(groups_.back())) {
+        if (groups_.size() == max_groups) return false;
+        groups_.push_back({.function = f, .first = &w, .count = 0, .queue = {}}); // there is room for it
+        groups_.back().queue.copy(queue);
+    }
+    ++groups_.back().count;
+    return true;
+}
+
+CMWQ_INLINE void item_groups::add(item_list& items) noexcept {
+    std::size_t n = 0;
+    for (work_base* w = items.front(); w != nullptr && n < max_walked && add(*w); w = items.next(*w)) ++n;
+    nr_items_ += items.size();
+    nr_more_ += items.size() - n;
+}
+
+CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
+    to.pending.reserve();
+    for (std::size_t room = 8;; room = to.nr_runs) { // allocates without the lock
+        to.runs.reserve(room);
+        to.runs.clear();
+        to.pending.clear();
+        to.nr_runs = to.nr_local = 0;
+        if (!try_lock_until(lock_, deadline)) {
+            to.locked = true;
+            return;
+        }
+        deferred d;
+        const scoped_lock g(lock_, adopt_lock);
+        drain_locked(d); // items in the inbox are pending, too
+        notify_locked(d);
+        to.workers = worker_counts_locked();
+        to.pending.add(worklist_);
+        for_each_record_locked([&](const worker& w) {
+            to.nr_local += w.local.size();
+            if (w.current_pwq == nullptr) return true;
+            if (to.nr_runs++ < room) to.runs.push_back(report_of_run(w));
+            return true;
+        });
+        if (to.nr_runs <= room) return;
+    }
+}
+
+CMWQ_INLINE run_report item_pool::report_of_run(const worker& w) noexcept {
+    const worker& thread = *w.of_thread;
+    run_report r{.worker = thread.id,
+                 .tid = thread.probe.tid(),
+                 .is_rescuer = w.is_rescue_record,
+                 .is_nested = w.is_nested,
+                 .counted = thread.counted.load(relaxed),
+                 .item = w.current.load(relaxed),
+                 .function = w.function.load(relaxed),
+                 .queue = {},
+                 .nr_behind = w.scheduled.size()};
+    r.queue.copy(w.current_pwq->queue->name);
+    std::copy_n(w.description, sizeof r.description, r.description);
+    return r;
+}
+
+CMWQ_INLINE void item_pool::report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) {
+    to.inactive.reserve();
+    if (!try_lock_until(lock_, deadline)) {
+        to.locked = true;
+        return;
+    }
+    const scoped_lock g(lock_, adopt_lock);
+    to.nr_active = pwq.nr_active;
+    to.nr_waiting = pwq.nr_waiting;
+    to.frozen = pwq.frozen;
+    to.plugged = pwq.plugged;
+    to.mayday = pwq.mayday;
+    to.detached = pwq.detached.load(relaxed);
+    to.counts = stats_of_locked(pwq);
+    to.inactive.add(pwq.inactive);
+}
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
     if (!stall_.has_lasted(limit != 0 && pending(), nr_started(), passed, limit)) return false;

@@ -106,6 +106,13 @@ protected:
     managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what);
 
     [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
+    [[nodiscard]] worker_counts worker_counts_locked() const noexcept final CMWQ_REQUIRES(lock_) {
+        worker_counts n = worker_set::worker_counts_locked();
+        if (!is_associated()) return n;
+        n.running = nr_running_.load(relaxed);
+        n.limit = limit_.load(relaxed);
+        return n;
+    }
 
     // --- for the loop of a worker ------------------------------------------------------------------------------------
 

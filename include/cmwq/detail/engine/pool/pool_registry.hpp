@@ -27,9 +27,14 @@ public:
     /// Throws std::bad_alloc.
     [[nodiscard]] rescuable_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
     void put(rescuable_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
-    /// Returns the number of users, for callers that are not among them. If there are any, also copies the attributes
-    /// to `spec`. Throws std::bad_alloc.
-    [[nodiscard]] unsigned users_of(const rescuable_pool& pool, pool_spec& spec) const CMWQ_EXCLUDES(lock_);
+    /// For dump(): the users of a pool, and its attributes if it has any. `locked`: another thread held the lock of the
+    /// registry until `deadline`, steady clock. Throws std::bad_alloc.
+    struct usage {
+        bool locked = false;
+        unsigned users = 0;
+        pool_spec spec;
+    };
+    [[nodiscard]] usage usage_of(const rescuable_pool& pool, std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
 
     /// For the manager thread: asks the threads of all pools without a user to end.
     void end_unused() noexcept CMWQ_EXCLUDES(lock_);

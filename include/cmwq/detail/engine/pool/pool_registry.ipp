@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/engine/pool/pool_registry.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <memory>
 #include <utility>
@@ -74,11 +75,12 @@ CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
     env_.requests.request_cleaning();
 }
 
-CMWQ_INLINE unsigned pool_registry::users_of(const rescuable_pool& pool, pool_spec& spec) const {
-    const scoped_lock g(lock_); // without a user, the record may serve another pool once the lock is released
+CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const rescuable_pool& pool, std::int64_t deadline) const {
+    if (!try_lock_until(lock_, deadline)) return {.locked = true, .users = 0, .spec = {}};
+    const scoped_lock g(lock_, adopt_lock);
     const unsigned users = records_[pool.number()].users;
-    if (users != 0) spec = pool.spec();
-    return users;
+    // Without a user, the record may serve another pool once the lock is released.
+    return {.locked = false, .users = users, .spec = users != 0 ? pool.spec() : pool_spec{}};
 }
 
 CMWQ_INLINE void pool_registry::end_unused() noexcept {

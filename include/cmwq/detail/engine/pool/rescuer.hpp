@@ -38,6 +38,8 @@ public:
     /// The queue has drained and is about to be destroyed: serves the remaining calls, which normally find no item,
     /// then ends the thread and joins it.
     void stop() noexcept;
+    /// The number of the thread, 0 before it has begun.
+    [[nodiscard]] long tid() const noexcept { return tid_.load(relaxed); }
     /// For a forked child, where the thread does not exist.
     void forget_thread() noexcept { thread_.forget(); }
 
@@ -53,6 +55,7 @@ private:
     thread thread_;     // I
     parker sleep_;      // A
     atomic<bool> stop_{false};
+    atomic<long> tid_{0};                   // A: for reports
     ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
     cpuset next_wait_cpus_ CMWQ_GUARDED_BY(lock_); // valid if `moves_`

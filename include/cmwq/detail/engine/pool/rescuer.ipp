@@ -75,6 +75,7 @@ CMWQ_INLINE void rescuer::return_to_wait_cpus() noexcept {
 CMWQ_INLINE void rescuer::thread_main(void* self) { static_cast<rescuer*>(self)->serve(); }
 
 CMWQ_INLINE void rescuer::serve() {
+    tid_.store(this_thread_id(), relaxed);
     thread_attributes a{.own = queue_.env.threads.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.env.events.thread_refusals_of(apply_to_this_thread(a), a);

@@ -15,12 +15,6 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class managed_workers;
 
-/// What dump() shows of a pool's threads.
-struct pool_summary {
-    std::size_t idle, workers;
-    thread_refusals refused;
-};
-
 /// A pool with threads. Thread safety: as item_pool. Letters as in worker.hpp; ST is the manager thread.
 class worker_set : public item_pool {
 public:
@@ -31,7 +25,10 @@ public:
     [[nodiscard]] bool is_per_cpu() const noexcept { return is_per_cpu_; }
     /// The attributes of the threads. The pool must have a user.
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
-    [[nodiscard]] pool_summary summary() const noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] worker_counts summary() const noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        return worker_counts_locked();
+    }
     /// This pool, if it is of a kind that replaces blocked workers; otherwise null.
     [[nodiscard]] virtual managed_workers* as_managed() noexcept { return nullptr; }
 
@@ -119,8 +116,11 @@ protected:
     }
     void notify_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_);
     void released_locked(deferred& d) noexcept final CMWQ_REQUIRES(lock_) { notify_locked(d); }
-    [[nodiscard]] worker_counts worker_counts_locked() const noexcept final CMWQ_REQUIRES(lock_) {
-        return {.idle = idle_.size(), .short_of_threads = short_of_threads_.load(relaxed)};
+    [[nodiscard]] worker_counts worker_counts_locked() const noexcept override CMWQ_REQUIRES(lock_) {
+        return {.idle = idle_.size(),
+                .workers = idle_.size() + busy_.size(),
+                .short_of_threads = short_of_threads_.load(relaxed),
+                .refused = refused_};
     }
     [[nodiscard]] bool is_creating_or_short_locked() const noexcept CMWQ_REQUIRES(lock_) {
         return creating_ || short_of_threads_.load(relaxed);

@@ -26,11 +26,6 @@ CMWQ_INLINE void worker_set::set_spec_locked(pool_spec& spec) noexcept {
     stopping_ = false;
 }
 
-CMWQ_INLINE pool_summary worker_set::summary() const noexcept {
-    const scoped_lock g(lock_);
-    return {.idle = idle_.size(), .workers = idle_.size() + busy_.size(), .refused = refused_};
-}
-
 // --- creating workers ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_runs) noexcept {

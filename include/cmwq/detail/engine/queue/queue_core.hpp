@@ -13,6 +13,7 @@
 #include <cmwq/detail/engine/pool/rescuer.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
+#include <cmwq/detail/engine/queue/queue_report.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/policy.hpp>
@@ -218,11 +219,9 @@ public:
     }
     [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock_);
 
-    // --- for dump(), under the lock of the list of queues ------------------------------------------------------------
-
-    [[nodiscard]] std::vector<const pool_workqueue*> pwqs_by_cpu() const CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] bool is_strict() const noexcept CMWQ_EXCLUDES(lock_);
-    void dump_limits(std::string& to) const CMWQ_EXCLUDES(lock_);
+    /// For dump(), under the lock of the list of queues: copies the state of the queue and of its pwqs, as far as their
+    /// locks are free before `deadline`, steady clock. Throws std::bad_alloc.
+    [[nodiscard]] queue_report report(std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
 
     runtime_core& rt;                     // I
     const pool_env& env;                  // I

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of queue_core and queue_plan: the choice of the pool for an item, limits, and changes of the pools of a
-// live queue. Those for dump() are in report/dump.ipp.
+// live queue. Those for dump() are in report/runtime_report.ipp.
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>

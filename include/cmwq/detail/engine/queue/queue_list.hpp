@@ -6,6 +6,9 @@
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
+
+#include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -29,6 +32,14 @@ public:
     void for_each(F&& f) const CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
+    }
+    /// As for_each(). False: another thread held the lock until `deadline`, steady clock, and `f` was not called.
+    template <class F>
+    [[nodiscard]] bool for_each_until(std::int64_t deadline, F&& f) const CMWQ_EXCLUDES(lock_) {
+        if (!try_lock_until(lock_, deadline)) return false;
+        const scoped_lock g(lock_, adopt_lock);
+        for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
+        return true;
     }
     /// Calls f() under the lock, so that no queue on the list can be destroyed meanwhile.
     template <class F>

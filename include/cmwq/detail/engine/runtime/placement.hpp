@@ -53,6 +53,10 @@ public:
     void set_default_scope(affinity_scope scope) CMWQ_EXCLUDES(lock_);
     [[nodiscard]] affinity_scope default_scope() const CMWQ_EXCLUDES(lock_);
 
+    /// For dump(): copies both. False: another thread held the lock until `deadline`, steady clock. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] bool report(cpuset& unbound, affinity_scope& scope, std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
+
     // --- CPUs that come and go ---------------------------------------------------------------------------------------
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -231,6 +232,14 @@ CMWQ_INLINE void placement::set_default_scope(affinity_scope scope) {
 CMWQ_INLINE affinity_scope placement::default_scope() const {
     const scoped_lock g(lock_);
     return default_scope_;
+}
+
+CMWQ_INLINE bool placement::report(cpuset& unbound, affinity_scope& scope, std::int64_t deadline) const {
+    if (!try_lock_until(lock_, deadline)) return false;
+    const scoped_lock g(lock_, adopt_lock);
+    unbound = unbound_cpus_;
+    scope = default_scope_;
+    return true;
 }
 
 // --- CPUs that come and go -------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+struct runtime_report;
+
 /// Makes the parts and connects them; the parts decide. Any thread may call every member that does not say otherwise.
 /// Letters: I set by the constructor · A atomic
 class runtime_core final : public made_by, private clock_listener {
@@ -66,7 +68,8 @@ public:
     /// As `freezer::wait()`. Throws std::system_error in a freezable item of this runtime, and in any bottom half.
     [[nodiscard]] bool wait_frozen(std::int64_t deadline);
     [[nodiscard]] runtime_stats stats() const noexcept;
-    [[nodiscard]] std::string dump() const;
+    [[nodiscard]] runtime_report report() const;
+    [[nodiscard]] std::string dump(dump_format form) const;
 
     // --- fork() ------------------------------------------------------------------------------------------------------
 

@@ -111,9 +111,10 @@ CMWQ_INLINE void service_thread::report_stall(rescuable_pool& pool) noexcept {
             report_stall(pool, pool.number(), "CPU " + std::to_string(pool.number()));
             return;
         }
-        pool_spec spec;
-        if (env_.pools.shared().users_of(pool, spec) == 0) return;
-        report_stall(pool, spec.pod.next(0), "CPUs " + spec.pod.to_string());
+        constexpr std::int64_t patience = 100'000'000;
+        const pool_registry::usage now = env_.pools.shared().usage_of(pool, steady_now() + patience);
+        if (now.users == 0) return;
+        report_stall(pool, now.spec.pod.next(0), "CPUs " + now.spec.pod.to_string());
     } catch (const std::bad_alloc&) {
         return; // reported when the pool has stalled for as long again
     }

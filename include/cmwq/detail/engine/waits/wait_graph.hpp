@@ -127,8 +127,9 @@ public:
     /// reports those of this runtime that two checks have found stuck. Returns when the next check is due, steady
     /// clock; 0: none before the next wait is registered.
     static std::int64_t look(const pool_env& env) noexcept;
-    /// For dump(): the waits of the items of this runtime, the oldest first. Throws std::bad_alloc.
-    [[nodiscard]] std::vector<wait_report> waits_of(const pool_env& env) CMWQ_EXCLUDES(lock_);
+    /// For dump(): appends the waits of the items of this runtime to `to`, the oldest first. False: the graph was locked
+    /// until `deadline`, steady clock. Throws std::bad_alloc.
+    [[nodiscard]] static bool waits_of(const pool_env& env, std::vector<wait_report>& to, std::int64_t deadline);
 
 private:
     friend class registered_wait;
@@ -157,6 +158,8 @@ private:
     }
     /// As get(), and locks the graph.
     static wait_graph& get_locked() noexcept CMWQ_NO_TSA;
+    /// Null: it was locked until `deadline`, steady clock.
+    static wait_graph* get_locked_until(std::int64_t deadline) noexcept CMWQ_NO_TSA;
     void is_locked() const noexcept CMWQ_TSA(assert_capability(lock_)) {} // for the thread safety analysis
 
     static wait_graph the_one_;

@@ -128,6 +128,15 @@ CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
     }
 }
 
+CMWQ_INLINE wait_graph* wait_graph::get_locked_until(std::int64_t deadline) noexcept {
+    for (;;) {
+        wait_graph& g = get();
+        if (!try_lock_until(g.lock_, deadline)) return nullptr;
+        if (g.merged_into_.load(relaxed) == nullptr) return &g;
+        g.lock_.unlock();
+    }
+}
+
 // The graph at the lower address remains, so that concurrent merges agree. The locks are taken as plain mutexes,
 // without the check of the order: this is the only function that takes two locks of that rank.
 CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
@@ -240,23 +249,15 @@ CMWQ_INLINE std::vector<wait_report> wait_graph::report_cycle_locked(registered_
     return cycle;
 }
 
-CMWQ_INLINE std::vector<wait_report> wait_graph::waits_of(const pool_env& env) {
-    std::vector<wait_report> all;
-    lock_.lock();
-    if (wait_graph* const instead = merged_into_.load(relaxed); instead != nullptr) {
-        lock_.unlock();
-        return instead->waits_of(env);
+CMWQ_INLINE bool wait_graph::waits_of(const pool_env& env, std::vector<wait_report>& to, std::int64_t deadline) {
+    wait_graph* const graph = get_locked_until(deadline);
+    if (graph == nullptr) return false;
+    graph->is_locked();
+    const scoped_lock g(graph->lock_, adopt_lock);
+    for (registered_wait* r = graph->waits_.back(); r != nullptr; r = graph->waits_.prev(*r)) {
+        if (belongs_to(*r, env)) to.push_back(report_of_locked(*r));
     }
-    try {
-        for (registered_wait* r = waits_.back(); r != nullptr; r = waits_.prev(*r)) {
-            if (belongs_to(*r, env)) all.push_back(report_of_locked(*r));
-        }
-    } catch (...) {
-        lock_.unlock();
-        throw;
-    }
-    lock_.unlock();
-    return all;
+    return true;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

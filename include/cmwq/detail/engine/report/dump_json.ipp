@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The report of a runtime as JSON. docs/observability.md describes the members.
+#pragma once
+
+#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/report/json_writer.hpp>
+#include <cmwq/detail/engine/report/runtime_report.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/version.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE std::string version_text() {
+    return std::to_string(CMWQ_VERSION_MAJOR) + '.' + std::to_string(CMWQ_VERSION_MINOR) + '.' +
+           std::to_string(CMWQ_VERSION_PATCH);
+}
+
+CMWQ_INLINE void write_address(json_writer& to, const void* p) {
+    if (p == nullptr) return to.null();
+    char address[2 + 2 * sizeof p + 2];
+    std::snprintf(address, sizeof address, "%p", p);
+    to.value(address);
+}
+
+CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
+    const affinity_scope chosen =
+        r.default_scope == affinity_scope::default_ ? default_affinity_scope : r.default_scope;
+    to.key("scopes").open('[');
+    for (const affinity_scope scope : affinity_scopes) {
+        to.open('{');
+        to.key("name").value(to_string(scope));
+        to.key("default").value(scope == chosen);
+        to.key("pods").open('[');
+        for (const topology::pod& p : r.machine.pods(scope)) {
+            to.open('{');
+            to.key("cpus").value(p.cpus.to_string());
+            to.key("node");
+            if (p.node == topology::no_node) to.null();
+            else to.value(p.node);
+            to.close('}');
+        }
+        to.close(']');
+        to.close('}');
+    }
+    to.close(']');
+}
+
+CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, bool with_queue) {
+    to.open('{');
+    to.key("count").value(items.nr_items());
+    to.key("groups").open('[');
+    for (const item_group& g : items.groups()) {
+        to.open('{');
+        to.key("count").value(g.count);
+        to.key("function").value(describe_function(g.function));
+        to.key("first");
+        write_address(to, g.first);
+        if (with_queue) to.key("queue").value(g.queue.text);
+        to.close('}');
+    }
+    to.close(']');
+    to.close('}');
+}
+
+CMWQ_INLINE void write_run(json_writer& to, const run_report& run, const std::string& activity) {
+    to.open('{');
+    to.key("worker").value(run.worker);
+    to.key("tid").value(run.tid);
+    to.key("rescuer").value(run.is_rescuer);
+    to.key("nested").value(run.is_nested);
+    to.key("counted").value(run.counted);
+    to.key("activity").value(activity);
+    to.key("item");
+    write_address(to, run.item);
+    to.key("function").value(describe_function(run.function));
+    to.key("queue").value(run.queue.text);
+    to.key("description").value(run.description);
+    to.key("queued_again").value(run.nr_behind);
+    to.close('}');
+}
+
+CMWQ_INLINE void write_spec(json_writer& to, const pool_spec& spec) {
+    constexpr const char* classes[] = {"normal", "batch", "idle", "fifo"};
+    to.key("scheduling").value(classes[static_cast<unsigned>(spec.sched)]);
+    to.key("nice").value(spec.nice);
+    to.key("cpus").value(spec.cpus.to_string());
+    to.key("pod_cpus").value(spec.pod.to_string());
+    to.key("elastic").value(spec.managed);
+}
+
+CMWQ_INLINE void write_pool(json_writer& to, const numbered_pool& p) {
+    constexpr const char* kinds[] = {"per_cpu", "shared", "bottom_half"};
+    to.open('{');
+    to.key("pool").value(p.number);
+    to.key("kind").value(kinds[static_cast<unsigned>(p.what)]);
+    if (p.what != numbered_pool::kind::shared) to.key("cpu").value(p.cpu);
+    if (p.what == numbered_pool::kind::shared && !p.spec_locked) to.key("users").value(p.users);
+    if (p.what != numbered_pool::kind::bottom_half && !p.spec_locked) write_spec(to, p.spec);
+    to.key("locked").value(p.now.locked);
+    if (!p.now.locked) {
+        const worker_counts& now = p.now.workers;
+        if (p.what != numbered_pool::kind::bottom_half) {
+            to.key("workers").value(now.workers);
+            to.key("idle").value(now.idle);
+            to.key("short_of_threads").value(now.short_of_threads);
+        }
+        if (now.running >= 0) {
+            to.key("running").value(now.running);
+            to.key("limit").value(now.limit);
+        }
+        to.key("pending");
+        write_groups(to, p.now.pending, true);
+        to.key("local").value(p.now.nr_local);
+        to.key("runs").open('[');
+        for (std::size_t i = 0; i < p.now.runs.size(); ++i) write_run(to, p.now.runs[i], p.activities[i]);
+        to.close(']');
+    }
+    to.close('}');
+}
+
+CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue_report::pwq& p) {
+    to.open('{');
+    to.key("pool").value(r.number(p.pool));
+    to.key("locked").value(p.now.locked);
+    if (!p.now.locked) {
+        to.key("active").value(p.now.nr_active);
+        to.key("not_started").value(p.now.nr_waiting);
+        to.key("inactive");
+        write_groups(to, p.now.inactive, false);
+        to.key("frozen").value(p.now.frozen);
+        to.key("plugged").value(p.now.plugged);
+        to.key("mayday").value(p.now.mayday);
+        to.key("replaced").value(p.now.detached);
+        to.key("started").value(p.now.counts.started);
+        to.key("completed").value(p.now.counts.completed);
+    }
+    to.close('}');
+}
+
+CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const queue_report& q) {
+    constexpr const char* priorities[] = {"normal", "high", "fifo"};
+    to.open('{');
+    to.key("name").value(q.name);
+    to.key("kind").value(q.kind);
+    to.key("priority").value(priorities[static_cast<unsigned>(q.prio)]);
+    to.key("cpu_intensive").value(q.cpu_intensive);
+    to.key("freezable").value(q.freezable);
+    to.key("rescuer");
+    if (q.has_rescuer) to.value(q.rescuer_tid);
+    else to.null();
+    to.key("min_active").value(q.min_active);
+    to.key("max_active").value(q.max_active);
+    to.key("locked").value(q.locked);
+    if (!q.locked) {
+        to.key("strict").value(q.strict);
+        to.key("draining").value(q.draining);
+        to.key("frozen").value(q.frozen);
+        to.key("started").value(q.counts.started);
+        to.key("completed").value(q.counts.completed);
+        to.key("pool_of_cpu").open('[');
+        for (const std::uint64_t id : q.pool_of_cpu) to.value(r.number(id));
+        to.close(']');
+        to.key("slots").open('[');
+        for (const queue_report::slots& s : q.slots_of_nodes) {
+            to.open('{');
+            to.key("in_use").value(s.in_use);
+            to.key("max").value(s.max);
+            to.close('}');
+        }
+        to.close(']');
+        to.key("pwqs").open('[');
+        for (const queue_report::pwq& p : q.pwqs) write_pwq(to, r, p);
+        to.close(']');
+    }
+    to.close('}');
+}
+
+CMWQ_INLINE void write_wait(json_writer& to, const wait_report& w, std::int64_t now) {
+    to.open('{');
+    to.key("item");
+    write_address(to, w.who.item);
+    to.key("function").value(describe_function(w.who.function));
+    to.key("queue").value(w.queue);
+    to.key("call").value(w.call);
+    if (w.for_item()) {
+        to.key("for_item");
+        write_address(to, w.item.item);
+        to.key("for_function").value(describe_function(w.item.function));
+    } else {
+        to.key("for_queue").value(w.awaited_queue);
+    }
+    to.key("milliseconds").value((now - w.since) / 1'000'000);
+    to.key("text").value(describe_wait(w));
+    to.close('}');
+}
+
+CMWQ_INLINE std::string to_json(const runtime_report& r) {
+    json_writer to;
+    to.open('{');
+    to.key("format").value(1);
+    to.key("version").value(version_text());
+    to.key("cpus").value(r.cpus.to_string());
+    write_scopes(to, r);
+    to.key("unbound_cpus");
+    if (r.settings_locked) to.null();
+    else to.value(r.unbound_cpus.to_string());
+    to.key("pools").open('[');
+    for (const numbered_pool& p : r.pools) write_pool(to, p);
+    to.close(']');
+    to.key("queues_locked").value(r.queues_locked);
+    to.key("queues").open('[');
+    for (const queue_report& q : r.queues) write_queue(to, r, q);
+    to.close(']');
+    to.key("waits_locked").value(r.waits_locked);
+    to.key("waits").open('[');
+    const std::int64_t now = steady_now();
+    for (const wait_report& w : r.waits) write_wait(to, w, now);
+    to.close(']');
+    to.close('}');
+    return to.take() + '\n';
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

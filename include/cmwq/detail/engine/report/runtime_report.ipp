@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Collects the report of a runtime. Every lock is tried for a limited time: a debugger may have stopped its owner, or
+// the owner may wait for such a thread.
+#pragma once
+
+#include <cmwq/detail/engine/report/runtime_report.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
+
+#include <string>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
+    switch (q.kind) {
+    case pool_kind::per_cpu: return "percpu";
+    case pool_kind::attrs_keyed: return q.fifo ? "ordered" : q.managed ? "elastic" : "unbound";
+    case pool_kind::dispatcher: break;
+    }
+    return "bh";
+}
+
+CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
+    queue_report r;
+    r.name = name;
+    r.kind = kind_of(*this);
+    r.prio = prio;
+    r.cpu_intensive = cpu_intensive;
+    r.freezable = freezable;
+    r.rescuer_tid = own_rescuer == nullptr ? 0 : own_rescuer->tid();
+    r.has_rescuer = own_rescuer != nullptr;
+    r.min_active = min_active();
+    r.max_active = max_active();
+    if (!try_lock_until(lock_, deadline)) {
+        r.locked = true;
+        return r;
+    }
+    const scoped_lock g(lock_, adopt_lock);
+    r.strict = keyed() && attrs_.strict();
+    r.draining = nr_drainers_ != 0;
+    r.frozen = frozen_;
+    for (const pool_workqueue* p : map.load(relaxed)->of_cpu) // changed under the lock only
+        r.pool_of_cpu.push_back(p->pool->id());
+    if (keyed()) {
+        for (const auto& s : slots_of_nodes_) r.slots_of_nodes.push_back({s->in_use(), s->max()});
+        r.slots_of_nodes.push_back({spanning_slots_.in_use(), spanning_slots_.max()});
+    }
+    r.counts = gone_;
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        r.pwqs.push_back({.pool = p->pool->id(), .now = {}});
+        pwq_report& now = r.pwqs.back().now;
+        p->pool->report(*p, now, deadline);
+        r.counts.started += now.counts.started;
+        r.counts.completed += now.counts.completed;
+    }
+    return r;
+}
+
+CMWQ_INLINE numbered_pool describe_pool(item_pool& p, std::size_t number, std::int64_t deadline) {
+    numbered_pool one;
+    one.number = number;
+    p.report(one.now, deadline);
+    for (const run_report& run : one.now.runs) one.activities.push_back(describe_activity(run.tid));
+    return one;
+}
+
+CMWQ_INLINE runtime_report runtime_core::report() const {
+    constexpr std::int64_t patience = 100'000'000; // nanoseconds, for all locks together
+    const std::int64_t deadline = steady_now() + patience;
+    runtime_report r(cpus_.machine());
+    r.cpus = cpus_.cpus();
+    r.first_pool = pools_.id();
+    r.settings_locked = !placement_.report(r.unbound_cpus, r.default_scope, deadline);
+    pools_.for_each_pool([&](rescuable_pool& p) {
+        numbered_pool one = describe_pool(p, r.number(p.id()), deadline);
+        if (p.is_per_cpu()) {
+            if (!one.now.locked && one.now.workers.workers == 0 && one.now.pending.nr_items() == 0) return;
+            one.cpu = p.number();
+            one.spec = p.spec();
+        } else {
+            one.what = numbered_pool::kind::shared;
+            pool_registry::usage u = pools_.shared().usage_of(p, deadline);
+            if (!u.locked && u.users == 0) return;
+            one.spec_locked = u.locked;
+            one.users = u.users;
+            one.spec = std::move(u.spec);
+        }
+        r.pools.push_back(std::move(one));
+    });
+    pools_.for_each_bottom_half([&](bottom_half_pool& p) {
+        numbered_pool one = describe_pool(p, r.number(p.id()), deadline);
+        if (!one.now.locked && one.now.nr_runs == 0 && one.now.pending.nr_items() == 0) return;
+        one.what = numbered_pool::kind::bottom_half;
+        one.cpu = p.number();
+        r.pools.push_back(std::move(one));
+    });
+    r.waits_locked = !wait_graph::waits_of(env_, r.waits, deadline);
+    r.queues_locked =
+        !queues_.for_each_until(deadline, [&](const queue_core& q) { r.queues.push_back(q.report(deadline)); });
+    return r;
+}
+
+CMWQ_INLINE std::string runtime_core::dump(dump_format form) const {
+    if (is_dead()) return {}; // threads that do not exist here may hold locks
+    return form == dump_format::json ? to_json(report()) : to_text(report());
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The dump of a runtime as JSON: a parser of another library reads it, and finds the state of each part.
+#include "catch.hpp"
+#include "core_of.hpp"
+#include "eventually.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <semaphore>
+#include <string>
+
+using nlohmann::json;
+
+namespace {
+
+json dump_of(const cmwq::runtime& rt) { return json::parse(rt.dump(cmwq::dump_format::json)); }
+
+/// The element of an array whose member has that value.
+json element(const json& array, const char* member, const json& value) {
+    for (const json& one : array) {
+        if (one.contains(member) && one[member] == value) return one;
+    }
+    FAIL("no element with " << member << " = " << value << " in " << array);
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools have their attributes") {
+    const cmwq::topology machine = cmwq::topology::synthetic("numa:2 l3:1 core:2 pu:1");
+    cmwq::runtime rt{{.default_scope = cmwq::affinity_scope::cache, .machine = machine}};
+    cmwq::workqueue<cmwq::unbound> bulk{rt,
+                                        {.name = "bulk \"1\\2\"\n",
+                                         .max_active = 6,
+                                         .min_active = 2,
+                                         .attrs = cmwq::attrs{}.nice(5).cpus({0, 1, 2}).strict(true),
+                                         .rescuer = true,
+                                         .freezable = true}};
+    cmwq::workqueue<> events{rt, {.name = "events", .priority = cmwq::priority::high}};
+    cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    const json all = dump_of(rt);
+    CHECK(all["format"] == 1);
+    CHECK(all["cpus"] == "0-3");
+    CHECK(all["unbound_cpus"] == "0-3");
+    const json cache = element(all["scopes"], "name", "cache");
+    CHECK(cache["default"] == true);
+    CHECK(cache["pods"] == json::parse(R"([{"cpus": "0-1", "node": 0}, {"cpus": "2-3", "node": 1}])"));
+    CHECK(element(all["scopes"], "name", "system")["pods"] == json::parse(R"([{"cpus": "0-3", "node": null}])"));
+
+    const json q = element(all["queues"], "name", "bulk \"1\\2\"\n");
+    CHECK(q["kind"] == "unbound");
+    CHECK(q["strict"] == true);
+    CHECK(q["freezable"] == true);
+    CHECK(q["rescuer"].is_number());
+    CHECK(q["min_active"] == 2);
+    CHECK(q["max_active"] == 6);
+    CHECK(q["started"] == 0);
+    REQUIRE(q["pool_of_cpu"].size() == 4);
+    CHECK(q["slots"].size() == 3); // two nodes, and the pools that span nodes
+    CHECK(q["pwqs"].size() == 2);
+    const json pool = element(all["pools"], "pool", q["pool_of_cpu"][0]);
+    CHECK(pool["kind"] == "shared");
+    CHECK(pool["users"] == 1);
+    CHECK(pool["nice"] == 5);
+    CHECK(pool["cpus"] == "0-1");
+    CHECK(pool["elastic"] == false);
+    CHECK(element(all["pools"], "pool", q["pool_of_cpu"][2])["cpus"] == "2");
+    CHECK(element(all["queues"], "name", "events")["priority"] == "high");
+    CHECK(element(all["queues"], "name", "events")["rescuer"].is_null());
+    CHECK(element(all["queues"], "name", "fast")["kind"] == "bh");
+    CHECK(all["waits"].empty());
+}
+
+TEST_CASE("dump as JSON: runs, pending items and waits have their counts and their text") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 1, .min_active = 1}};
+    cmwq::workqueue<cmwq::unbound> other{rt, "other"};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::work runs{[&] {
+        cmwq::this_work::describe("a block");
+        entered.release();
+        leave.acquire();
+    }};
+    const unsigned cpu = *rt.cpus().begin();
+    q.queue_on(cpu, runs);
+    entered.acquire();
+    for (int i = 0; i < 5; ++i) q.post_on(cpu, [] {});
+    cmwq::work waits{[&] { runs.flush(); }};
+    other.queue(waits);
+    json all;
+    REQUIRE(cmwq_test::eventually([&] {
+        all = dump_of(rt);
+        return all["waits"].size() == 1;
+    }));
+    const json pwq = element(all["queues"], "name", "q")["pwqs"][0];
+    CHECK(pwq["active"] == 1);
+    CHECK(pwq["not_started"] == 0);
+    CHECK(pwq["inactive"]["count"] == 5);
+    REQUIRE(pwq["inactive"]["groups"].size() == 1);
+    CHECK(pwq["inactive"]["groups"][0]["count"] == 5);
+    CHECK(pwq["started"] == 1);
+    CHECK(pwq["completed"] == 0);
+    const json run = element(element(all["pools"], "pool", pwq["pool"])["runs"], "queue", "q");
+    CHECK(run["description"] == "a block");
+    CHECK(run["tid"] > 0);
+    CHECK(run["item"].is_string());
+    const json wait = all["waits"][0];
+    CHECK(wait["call"] == "flush()");
+    CHECK(wait["queue"] == "other");
+    CHECK(wait["for_item"] == run["item"]);
+    CHECK(wait["for_function"] == run["function"]);
+    leave.release();
+    q.flush();
+    other.flush();
+}
