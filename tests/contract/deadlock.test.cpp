@@ -8,7 +8,7 @@
 // single stuck run, or a freeze, counts as a full limit; there is no check after the second one; a cancel_sync() of an
 // item of a queue with a rescuer is reported.
 #include "catch.hpp"
-#include "event_log.hpp"
+#include "deadlocks.hpp"
 #include "eventually.hpp"
 #include "seed.hpp"
 
@@ -31,55 +31,16 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using cmwq_test::address;
+using cmwq_test::count_of;
 using cmwq_test::eventually;
+using cmwq_test::has;
+using cmwq_test::refusal_of;
+using cmwq_test::watched_runtime;
 
 namespace {
 
 using item = cmwq::work<std::function<void()>>;
-
-/// A runtime, and its reports of one kind.
-class watched_runtime {
-public:
-    explicit watched_runtime(cmwq::event::kind what = cmwq::event::kind::deadlock, cmwq::runtime_options o = {})
-        : what_(what), rt([&] {
-              o.on_event = events_.listener();
-              return o;
-          }()) {}
-
-    [[nodiscard]] std::vector<std::string> messages() const { return events_.messages(what_); }
-    [[nodiscard]] std::size_t count() const { return messages().size(); }
-
-private:
-    const cmwq::event::kind what_;
-    cmwq_test::event_log events_;
-
-public:
-    cmwq::runtime rt;
-};
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-std::size_t count_of(const std::string& text, std::string_view part) {
-    std::size_t n = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-    return n;
-}
-
-std::string address(const cmwq::work_base& w) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%p", static_cast<const void*>(&w));
-    return text;
-}
-
-/// Returns the message of a call that is refused because it would wait for itself. Empty: the call was not refused.
-std::string refusal_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const std::system_error& e) {
-        return e.code() == std::errc::resource_deadlock_would_occur ? e.what() : "another error";
-    }
-    return {};
-}
 
 /// Items that all begin before one of them waits. An item whose wait is refused records that.
 struct ring {

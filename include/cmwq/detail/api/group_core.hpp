@@ -22,6 +22,7 @@ class group_core;
 class group_task;
 struct group_tag;
 struct group_sleeper; // a thread that waits for the group
+struct running_task;  // a task that a thread runs
 
 // The functions of a task's item, and the operations of a group.
 void run_task(work_base& w);
@@ -64,7 +65,7 @@ protected:
     ~group_task() = default;
 };
 
-/// Letters: I constant · T lock · A atomic
+/// Letters: I constant · T lock · A atomic · G the lock of the graph of waits
 class group_core {
 public:
     using queue_function = queue_status (*)(queue_core& q, work_base& w, int cpu) noexcept;
@@ -90,6 +91,7 @@ public:
     bool searched CMWQ_GUARDED_BY(lock) = false;    // T: while they watch, no task is unlisted any more
     bool incomplete CMWQ_GUARDED_BY(lock) = false;  // T: a task was not run
     std::exception_ptr error CMWQ_GUARDED_BY(lock); // T: the first exception of a task
+    running_task* waiting = nullptr;                // G: tasks that run in threads which are in registered waits
 
     // A: written under T, relaxed.
     atomic<bool> lists_all{false};  // waiters watch: no task becomes unlisted, and every end takes the lock

@@ -5,23 +5,15 @@
 
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/pool/group_sleeper.hpp>
+#include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
-#include <cmwq/detail/sync/parker.hpp>
 
 #include <cstddef>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-/// A thread that sleeps in wait_for_group(), on its stack.
-struct group_sleeper {
-    explicit group_sleeper(bool active) noexcept : can_act(active) {}
-
-    const bool can_act; // it runs tasks, or lets one start in its place
-    parker sleep;
-    group_sleeper* next = nullptr;
-};
 
 /// Sleepers that have been taken off a group, to be woken without its lock.
 class woken_sleepers {
@@ -39,6 +31,7 @@ public:
         if (g.sleepers == nullptr) return;
         CMWQ_ASSERT(first_ == nullptr);
         first_ = std::exchange(g.sleepers, nullptr);
+        for (group_sleeper* s = first_; s != nullptr; s = s->next) s->asleep = false;
     }
     /// Takes one that can do something for a task that has not started, if there is any.
     void take_one(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
@@ -46,6 +39,7 @@ public:
             if (!(*link)->can_act) continue;
             first_ = std::exchange(*link, (*link)->next);
             first_->next = nullptr;
+            first_->asleep = false;
             return;
         }
     }
@@ -72,16 +66,6 @@ CMWQ_INLINE void count_down_locked(group_core& g, std::size_t n, woken_sleepers&
     g.nr_counted -= n;
     if (finished_locked(g)) woken.take_all(g);
     else if (g.nr_stuck > g.nr_beyond_limit) woken.take_one(g); // it may let another task start in its place
-}
-
-/// Puts tasks that have left the local lists on the list of the group.
-CMWQ_INLINE void list_moved_locked(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
-    for (group_task* t = g.moved.take_all(); t != nullptr;) {
-        group_task& one = *t;
-        t = g.moved.unlink_next(one);
-        one.listed = true;
-        g.not_started.push_back(one);
-    }
 }
 
 CMWQ_INLINE void note_moved(work_base& w, moved_to where) noexcept {

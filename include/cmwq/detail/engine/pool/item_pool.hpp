@@ -173,6 +173,8 @@ public:
         const node_slots* slots = nullptr;   ///< the limit that makes them inactive; null: the limit of the pwq alone
     };
     [[nodiscard]] remaining_items look_at(const color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
+    /// The pwq on which an item is inactive that the caller keeps; null: it is not inactive in this pool.
+    [[nodiscard]] const pool_workqueue* inactive_on(const work_base& w) noexcept CMWQ_EXCLUDES(lock_);
     /// The run that `iw` waits for; null: it waits for no run, or the wait is over.
     [[nodiscard]] worker* run_awaited_by(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls f(worker&), under the pool lock, for each run that `cw` waits for and that is in a wait itself. Skips runs

@@ -48,6 +48,13 @@ CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw
             .slots = pwq.slots};
 }
 
+CMWQ_INLINE const pool_workqueue* item_pool::inactive_on(const work_base& w) noexcept {
+    const scoped_lock g(lock_);
+    const bool inactive =
+        is_listed_locked(w) && (work_access::location_of(w) & location::list_mask) == location::on_inactive;
+    return inactive ? work_access::pwq(w) : nullptr;
+}
+
 CMWQ_INLINE worker* item_pool::run_awaited_by(const item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     return iw.waits ? iw.runner : nullptr;

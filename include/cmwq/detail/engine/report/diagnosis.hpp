@@ -55,25 +55,30 @@ inline std::string describe_own_run() {
 
 inline std::string describe_target(const wait_report& w) {
     std::string text = w.for_item() ? describe(w.item) : describe_queue(w.awaited_queue);
+    if (w.for_group) text = "a task group on " + text;
     if (w.full_queue.empty()) return text;
-    return text + (w.for_item() ? ", which is" : ", some of whose items are") + " pending behind max_active " +
-           std::to_string(w.max_active) + " of " + describe_queue(w.full_queue);
+    const char* const what = w.for_item()  ? ", which is"
+                             : w.for_group ? ", some of whose tasks are"
+                                           : ", some of whose items are";
+    return text + what + " pending behind max_active " + std::to_string(w.max_active) + " of " +
+           describe_queue(w.full_queue);
 }
 
 inline std::string describe_wait(const wait_report& w) {
     return describe(w.who) + " of " + describe_queue(w.queue) + " waits in " + w.call + " for " + describe_target(w);
 }
 
-/// A chain of waits that leads back to its beginning: each for the run of the next one.
+/// A chain of waits that leads back to its beginning: each for the run of the next one, or for a task in that run.
 inline std::string describe_cycle(const std::vector<wait_report>& cycle) {
     if (cycle.empty()) return "cmwq: deadlock"; // there was no memory for the reports
     const wait_report& first = cycle.front();
     std::string text = "cmwq: deadlock: " + describe(first.who) + " of " + describe_queue(first.queue) +
                        " would wait in " + first.call + " for " + describe_target(first);
     for (std::size_t i = 1; i < cycle.size(); ++i) {
-        const wait_report& w = cycle[i];
-        text += cycle[i - 1].for_item() ? ", which runs on " + describe_queue(w.queue) + " and"
-                                        : ", whose " + describe(w.who);
+        const wait_report &before = cycle[i - 1], &w = cycle[i];
+        if (before.for_item()) text += ", which runs on " + describe_queue(w.queue) + " and";
+        else if (!before.for_group) text += ", whose " + describe(w.who);
+        else text += ", a task of which runs in " + describe(w.who) + " of " + describe_queue(w.queue) + ", which";
         text += std::string(" waits in ") + w.call + " for " + describe_target(w);
     }
     return text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The graph of waits: which items wait inside the library, for which items or queues, and whether they wait for each
-// other. A thread that runs no item is not in it, because no wait depends on that thread. docs/architecture.md
+// The graph of waits: which items wait inside the library, for which items, queues or task groups, and whether they wait
+// for each other. A thread that runs no item is not in it, because no wait depends on that thread. docs/architecture.md
 // describes how deadlocks are detected.
 #pragma once
 
@@ -17,7 +17,9 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+struct group_sleeper;
 struct pool_env;
+class group_core;
 class queue_core;
 class wait_look;
 struct seen_wait;
@@ -45,8 +47,9 @@ struct wait_report {
     item_name who;             ///< the item that waits
     std::string queue;         ///< the queue of that item
     const char* call = "";     ///< the function that waits
-    item_name item;            ///< the awaited item, unless it waits for a queue
-    std::string awaited_queue; ///< the awaited queue; empty: it waits for an item
+    item_name item;            ///< the awaited item, unless it waits for a queue or a group
+    std::string awaited_queue; ///< the awaited queue, or that of the awaited group; empty: it waits for an item
+    bool for_group = false;    ///< it waits for a task group
     std::string full_queue;    ///< the awaited items are pending behind the limit of this queue; empty: they are not
     unsigned max_active = 0;   ///< that limit
     std::int64_t since = 0;    ///< steady clock
@@ -55,7 +58,7 @@ struct wait_report {
     [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
 };
 
-/// One wait of an item for an item or for the items of a queue. Lives on the stack of the waiting thread. Made after
+/// One wait of an item for an item, for the items of a queue, or for the tasks of a group. Lives on the stack of the waiting thread. Made after
 /// the waiter has been registered in the pools of everything that it waits for, and before the thread sleeps. Only that
 /// thread makes and destroys it.
 ///
@@ -68,6 +71,8 @@ public:
     registered_wait(wait_call by, const item_name& item, item_waiter& iw, std::uint64_t pool_id);
     /// As above, for a queue. `nodes`: `n` of them, one in each pwq that has awaited items.
     registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n);
+    /// As above, for a group. The caller takes `s` off the group after an exception.
+    registered_wait(wait_call by, group_core& g, const group_sleeper& s);
     ~registered_wait();
     registered_wait(const registered_wait&) = delete;
     registered_wait& operator=(const registered_wait&) = delete;
@@ -86,9 +91,11 @@ private:
     const item_name item_;            // I
     item_waiter* const iw_ = nullptr; // I: null: for a queue
     const std::uint64_t pool_id_ = 0; // I: the pool in which `iw_` is registered
-    const queue_core* const queue_ = nullptr; // I
-    color_waiter* const nodes_ = nullptr;     // I
-    const unsigned nr_nodes_ = 0;             // I
+    const queue_core* const queue_ = nullptr;      // I
+    color_waiter* const nodes_ = nullptr;          // I
+    const unsigned nr_nodes_ = 0;                  // I
+    group_core* const group_ = nullptr;            // I: `queue_` is its queue
+    const group_sleeper* const sleeper_ = nullptr; // I
 
     std::int64_t since_ = 0;           // G: steady clock
     std::int64_t suspected_since_ = 0; // G: all checks since this one have found it stuck; 0: the last one did not
@@ -146,8 +153,8 @@ private:
     static void ask_for_look_locked(const registered_wait& r) noexcept;
     [[nodiscard]] static wait_report report_of_locked(const registered_wait& r);
     [[nodiscard]] std::vector<wait_report> report_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
-    // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush, skips
-    // the runs for which this search has called `f` before.
+    // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush or a group,
+    // skips the runs for which this search has called `f` before.
     template <class F>
     static void for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept;
 

@@ -8,6 +8,8 @@
 // see wait_look.ipp.
 #pragma once
 
+#include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
@@ -34,6 +36,11 @@ CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item
 
 CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
     : by_(by), self_(n == 0 ? nullptr : own_run()), who_(name_of_run(self_)), queue_(&q), nodes_(nodes), nr_nodes_(n) {
+    enter();
+}
+
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, group_core& g, const group_sleeper& s)
+    : by_(by), self_(own_run()), who_(name_of_run(self_)), queue_(&g.queue), group_(&g), sleeper_(&s) {
     enter();
 }
 
@@ -176,6 +183,7 @@ CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
     waits_.push_front(r);
     for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = &r;
+        for (running_task* t = k->tasks; t != nullptr; t = t->outer) t->list(*k);
         if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // `k` keeps this pwq until it is delisted
     }
 }
@@ -186,6 +194,7 @@ CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
     waits_.remove(r);
     for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = nullptr;
+        for (running_task* t = k->tasks; t != nullptr; t = t->outer) t->unlist();
         if (k->current_pwq != nullptr) k->current_pwq->waiting.remove(*k);
     }
 }
@@ -197,6 +206,12 @@ CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexc
 
 template <class F>
 void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept {
+    if (r.group_ != nullptr) {
+        running_task* t = r.group_->waiting;
+        if (t == nullptr || std::exchange(t->searched_by, search) == search) return;
+        for (; t != nullptr; t = t->next) f(*t->by);
+        return;
+    }
     for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->for_each_waiting_run(r.nodes_[i], search, f);
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
@@ -238,6 +253,7 @@ CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
     w.call = r.by_.name;
     w.item = r.item_;
     if (r.queue_ != nullptr) w.awaited_queue = r.queue_->name;
+    w.for_group = r.group_ != nullptr;
     w.since = r.since_;
     return w;
 }

@@ -64,6 +64,15 @@ private:
         std::size_t limit;     ///< in limits_
         std::uint64_t nr_left; ///< items that had left the pwq when it was read
     };
+    /// A group for which an item waits.
+    struct awaited_group {
+        struct limit_at {
+            std::size_t limit; ///< in limits_
+            const item_pool* pool;
+        };
+        std::vector<limit_at> limits; ///< limits behind which tasks are pending, and in which pools
+        node id = 0;
+    };
     /// A node that waits for items of a pwq.
     struct awaited_items {
         node who;
@@ -74,12 +83,15 @@ private:
 
     [[nodiscard]] bool goes_on_locked() const noexcept CMWQ_NO_TSA;
     void look_at_locked(registered_wait& r);
+    void look_at_group_locked(const registered_wait& r, node who);
+    void read_group_locked(group_core& g, std::size_t index);
     void hold_locked(worker& k, node wait);
     [[nodiscard]] node number_of_locked(registered_wait& r) CMWQ_NO_TSA;
     void await_run_locked(node who, const worker* k);
     [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots);
     void add_limits();
     void add_generations();
+    void add_groups();
     [[nodiscard]] bool is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept;
     [[nodiscard]] std::vector<wait_report> report_of_locked(const std::vector<node>& members, std::int64_t now,
                                                             bool& confirmed);
@@ -92,6 +104,10 @@ private:
     std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for
     std::vector<awaited_items> for_items_;                // waits for items of a pwq
     std::vector<std::pair<node, std::size_t>> for_limit_; // a wait, and the index in limits_ of the limit
+    std::vector<awaited_group> groups_;
+    std::unordered_map<const group_core*, std::size_t> group_by_address_; // the index in groups_
+    std::vector<std::pair<node, std::size_t>> for_group_;  // a wait, and the index in groups_ of the group
+    std::vector<std::pair<std::size_t, node>> runs_tasks_; // the index of a group, and the wait of a run of its task
     std::vector<limited> limits_;
     std::unordered_map<const void*, std::size_t> limit_by_key_; // the key is the slots, or the pwq
     std::unordered_map<const pool_workqueue*, part> parts_;

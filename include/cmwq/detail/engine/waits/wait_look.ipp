@@ -12,8 +12,11 @@
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/pool/group_sleeper.hpp>
+#include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/engine/waits/wait_look.hpp>
@@ -95,6 +98,7 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
         for_items_.push_back({who, rest.pwq, rest.generation});
         if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
     }
+    if (r.group_ != nullptr) look_at_group_locked(r, who);
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
@@ -108,6 +112,57 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
         if (now.inactive_on == nullptr) return; // it is not behind a limit any more
         for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on, now.inactive_on->slots));
     });
+}
+
+// A wait for a group depends on the runs of its tasks, as far as these are in waits, and on the limits behind which tasks
+// are pending that the waiter does not take itself. All waits for a group share what is read of the group.
+CMWQ_INLINE void wait_look::look_at_group_locked(const registered_wait& r, node who) {
+    {
+        const scoped_lock guard(r.group_->lock);
+        if (!r.sleeper_->asleep) return; // it goes on, and may take a task
+    }
+    const auto [at, fresh] = group_by_address_.try_emplace(r.group_, groups_.size());
+    const std::size_t index = at->second;
+    if (fresh) {
+        groups_.emplace_back();
+        read_group_locked(*r.group_, index);
+    }
+    for_group_.emplace_back(who, index);
+    if (r.sleeper_->tasks == group_sleeper::takes::all) return;
+    const item_pool* const own = r.sleeper_->tasks == group_sleeper::takes::none ? nullptr : &r.self_->pool;
+    for (const awaited_group::limit_at& l : groups_[index].limits) {
+        if (l.pool != own) for_limit_.emplace_back(who, l.limit);
+    }
+}
+
+// Looks at the first tasks that have not started. If they start, a later check looks at others; if they never do, the
+// others do not matter.
+CMWQ_INLINE void wait_look::read_group_locked(group_core& g, std::size_t index) {
+    constexpr std::size_t most = 64;
+    for (const running_task* t = g.waiting; t != nullptr; t = t->next, ++nr_steps_)
+        runs_tasks_.emplace_back(index, number_of_locked(*t->by->waits));
+    struct place {
+        const pool_workqueue* pwq;
+        const item_pool* pool;
+        const node_slots* slots;
+    };
+    std::vector<place> places;
+    places.reserve(most); // no allocation under the lock
+    {
+        const scoped_lock guard(g.lock);
+        list_moved_locked(g);
+        std::size_t left = most;
+        for (group_task* t = g.not_started.front(); t != nullptr && left != 0; t = g.not_started.next(*t), --left) {
+            // The task is on the list, so its item is pending, or the run that has begun waits for the lock of the group.
+            item_pool& pool = g.queue.env.pools.pool(work_access::pool_id(work_access::location_of(*t)));
+            const pool_workqueue* const pwq = pool.inactive_on(*t);
+            ++nr_steps_;
+            if (pwq == nullptr) continue;
+            const bool known = std::ranges::any_of(places, [&](const place& p) { return p.pwq == pwq; });
+            if (!known) places.push_back({pwq, &pool, pwq->slots});
+        }
+    }
+    for (const place& p : places) groups_[index].limits.push_back({limit_of_locked(g.queue, p.pwq, p.slots), p.pool});
 }
 
 CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
@@ -153,6 +208,7 @@ CMWQ_INLINE void wait_look::solve() {
         static_cast<void>(stuck_.add_ends_after_first()); // node i is seen_[i]
     add_limits();
     add_generations();
+    add_groups();
     for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
     graph_.lock_.lock();
     try {
@@ -219,6 +275,12 @@ CMWQ_INLINE void wait_look::add_generations() {
         const auto behind = std::ranges::upper_bound(nodes, generation{a.pwq, a.generation, 0}, std::less<>());
         if (behind != nodes.begin() && std::prev(behind)->pwq == a.pwq) stuck_.add_edge(a.who, std::prev(behind)->id);
     }
+}
+
+CMWQ_INLINE void wait_look::add_groups() {
+    for (awaited_group& g : groups_) g.id = stuck_.add_ends_after_first();
+    for (const auto& [group, run] : runs_tasks_) stuck_.add_edge(groups_[group].id, run);
+    for (const auto& [who, group] : for_group_) stuck_.add_edge(who, groups_[group].id);
 }
 
 // --- notes and reports -----------------------------------------------------------------------------------------------
