@@ -28,12 +28,10 @@ namespace cmwq { inline namespace CMWQ_NS {
 ///
 /// A task is a closure as that of `workqueue_base::post()`, with these differences. Its exceptions go to `wait()`. It
 /// has no place in the start order of the queue, unless the queue is ordered. If `wait()` runs it in the item that
-/// waits, it is a part of the run of that item: `this_work::current()` returns that item. Other waits inside the
-/// library, for example `flush()`, do not see that an item waits for a group: a cycle that includes a group is not
-/// detected, except that a task waits for its own group. A caller of `wait()` must not hold a mutex that a task locks. A
-/// wait in an item of a freezable queue runs its tasks also during a freeze, which waits for that item. A wait in an
-/// item of a bound queue runs only tasks of the CPU of that item. Tasks are on another CPU if a thread there has added
-/// them; they wait for the limit of the queue on that CPU like other items.
+/// waits, it is a part of the run of that item: `this_work::current()` returns that item. A caller of `wait()` must not
+/// hold a mutex that a task locks. A wait in an item of a freezable queue runs its tasks also during a freeze, which
+/// waits for that item. A wait in an item of a bound queue runs only tasks of the CPU of that item. Tasks are on
+/// another CPU if a thread there has added them; they wait for the limit of the queue on that CPU like other items.
 ///
 /// Thread safety: all members but the destructor may be called from any thread, concurrently, also from the tasks,
 /// unless they state otherwise.
@@ -71,9 +69,11 @@ public:
     /// If several threads wait, one of them gets the exception, or the false.
     ///
     /// Ordering: the runs happen before the return. Blocks: yes. Errors: the first exception that a task has thrown,
-    /// after all tasks have ended. std::system_error(resource_deadlock_would_occur) in a task of this group, and in an
-    /// item of the same queue if that is ordered; std::system_error(operation_not_permitted) in a bottom half. The
-    /// group is unchanged then.
+    /// after all tasks have ended. std::system_error(resource_deadlock_would_occur) in a task of this group, in an item
+    /// of the same queue if that is ordered, and in an item for whose end a task waits, over any number of waits inside
+    /// the library; std::system_error(operation_not_permitted) in a bottom half. The group is unchanged then, but in the
+    /// third case the call may have run tasks, whose exceptions go to the next `wait()`. A task that is pending at a
+    /// limit behind items which wait for the caller is reported as the event `deadlock`.
     bool wait() { return detail::wait_for_group(core_); }
 
     /// Tasks that have not started will not run, until the next `wait()` has returned. Does not wait. Blocks: no.

@@ -40,7 +40,7 @@ void refused_while_woken(bool deep) {
     elastic_machine m({.max_active = 3});
     counted_runs of_x;
     model::checked<bool> was_refused{false};
-    model::semaphore begin{0}, x_ran{0}, done{0};
+    model::semaphore begin{0}, flushes{0}, x_ran{0}, done{0};
     std::optional<task_group> g{std::in_place, m.q};
     item a{[&] {
         begin.acquire();
@@ -48,7 +48,14 @@ void refused_while_woken(bool deep) {
         x_ran.acquire();
     }};
     m.q.queue(a);
-    g->run([&] { a.flush(); });
+    g->run([&] {
+        flushes.release();
+        a.flush();
+    });
+    {
+        const model::unsearched quiet;
+        flushes.acquire(); // the second waiter does not run this task
+    }
     m.q.post([&] {
         cmwq::detail::worker& self = *cmwq::detail::this_thread_slots().current_worker;
         const std::uintptr_t before = self.stack_of_first_wait;
