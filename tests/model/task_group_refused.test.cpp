@@ -4,8 +4,8 @@
 // that is refused may have been woken for a task just before, which another waiter then takes.
 //
 // When these defects were put into the engine, these searches found them: a refused waiter that stays on the list of the
-// group, does not leave a task to another waiter, does not wait for the thread that wakes it, or goes on watching; a wait
-// that is registered before its thread is on the list; the tasks of a run that are not listed.
+// group, does not leave a task to another waiter, or does not wait for the thread that wakes it; the tasks of a run that
+// are not listed.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -40,7 +40,7 @@ void refused_while_woken(bool deep) {
     elastic_machine m({.max_active = 3});
     counted_runs of_x;
     model::checked<bool> was_refused{false};
-    model::semaphore begin{0}, flushes{0}, x_ran{0}, done{0};
+    model::semaphore begin{0}, flushes{0}, begun{0}, x_ran{0}, done{0};
     std::optional<task_group> g{std::in_place, m.q};
     item a{[&] {
         begin.acquire();
@@ -63,6 +63,7 @@ void refused_while_woken(bool deep) {
             ++self.nr_nested;
             self.stack_of_first_wait = 0;
         }
+        begun.release();
         static_cast<void>(g->wait());
         if (deep) --self.nr_nested;
         self.stack_of_first_wait = before;
@@ -70,6 +71,7 @@ void refused_while_woken(bool deep) {
     });
     {
         const model::unsearched quiet;
+        begun.acquire();
         model::sleep(1); // the first task and the second waiter wait
     }
     begin.release();
