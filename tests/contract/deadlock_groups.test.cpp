@@ -339,25 +339,39 @@ TEMPLATE_TEST_CASE("deadlock: a group is reported if the items before its tasks 
     CHECK(w.count() == 1);
 }
 
-// The tasks come to the limit from the local list of the worker that has added them.
+// The tasks come to the limit from the local list of the worker that has added them, while the waiter sleeps.
 TEST_CASE("deadlock: a group is reported if its tasks have come from a local list to a limit that never moves") {
     watched_runtime w;
-    cmwq::workqueue<cmwq::elastic> full{w.rt, {.name = "full", .max_active = 1}};
+    cmwq::workqueue<cmwq::elastic> full{w.rt, {.name = "full", .max_active = 2}};
     cmwq::workqueue<cmwq::unbound> other{w.rt, "other"};
-    std::optional<item> waiter;
+    std::binary_semaphore runs{0}, ends{0}, adds{0}, added{0};
     std::optional<task_group> g;
+    std::optional<item> waiter;
     item active{[&] {
         g.emplace(full);
+        g->run([&] {
+            runs.release();
+            ends.acquire();
+        });
+        adds.acquire();
         for (int i = 0; i < 100; ++i) g->run([] {});
-        other.queue(*waiter);
+        added.release();
         waiter->flush();
     }};
+    item next{[&] { waiter->flush(); }};
     waiter.emplace([&] { static_cast<void>(g->wait()); });
     full.queue(active);
+    runs.acquire();
+    full.queue(next); // gets the slot of the first task
+    other.queue(*waiter);
+    REQUIRE(eventually([&] { return has(w.rt.dump(), for_group); }));
+    adds.release();
+    added.acquire();
+    ends.release();
     REQUIRE(eventually([&] { return w.count() != 0; }));
     INFO(w.messages()[0]);
-    CHECK(has(w.messages()[0], "some of whose tasks are pending behind max_active 1 of queue \"full\""));
-    full.set_max_active(2);
+    CHECK(has(w.messages()[0], "some of whose tasks are pending behind max_active 2 of queue \"full\""));
+    full.set_max_active(3);
     other.flush();
     full.flush();
     CHECK(w.count() == 1);
@@ -368,7 +382,7 @@ TEST_CASE("deadlock: a group on a bound queue is reported if its task is behind 
     watched_runtime w;
     if (w.rt.cpus().size() < 2) return;
     auto at = w.rt.cpus().begin();
-    const int here = static_cast<int>(*at), there = static_cast<int>(*++at);
+    const unsigned here = *at, there = *++at;
     cmwq::workqueue<> full{w.rt, {.name = "full", .max_active = 1}}, adders{w.rt, "adders"};
     std::binary_semaphore begun{0}, added{0};
     std::optional<item> waiter;
