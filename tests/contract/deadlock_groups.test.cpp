@@ -3,9 +3,9 @@
 // Waits for task groups in the graph of waits: items and tasks that wait for each other are found and named, and are not
 // confused with groups that make progress.
 //
-// Each of these errors has made one of these tests fail: a wait for a group is not registered; the tasks of a run are
-// not listed, or only the innermost one; a search does not follow a group, or a check does not; a check ignores tasks
-// behind a limit, or counts those that the waiter takes itself; a check counts a waiter that has been woken.
+// Each of these errors has made one of these tests fail: a wait for a group is not registered; of the tasks of a run only
+// the innermost one is listed; a search does not follow a group, or a check does not; a check ignores tasks behind a
+// limit; an item of a bound queue counts as one that takes tasks of all CPUs.
 #include "catch.hpp"
 #include "deadlocks.hpp"
 #include "eventually.hpp"
@@ -547,6 +547,7 @@ TEST_CASE("dump: the text contains each item that waits for a group") {
     const std::string line = ") of queue \"other\" " + std::string(for_group) + "\"q\", for ";
     REQUIRE(eventually([&] { return has(rt.dump(), line); }));
     CHECK(has(rt.dump(), "\nitem " + address(waits) + " ("));
+    CHECK(has(rt.dump(cmwq::dump_format::json), "\"for_group_on\":\"q\""));
     go.release();
     other.flush();
     CHECK(rt.dump().ends_with("\nWaiting items\n=============\n"));

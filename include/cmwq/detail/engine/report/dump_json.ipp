@@ -191,7 +191,7 @@ CMWQ_INLINE void write_wait(json_writer& to, const wait_report& w, std::int64_t 
         write_address(to, w.item.item);
         to.key("for_function").value(describe_function(w.item.function));
     } else {
-        to.key("for_queue").value(w.awaited_queue);
+        to.key(w.for_group ? "for_group_on" : "for_queue").value(w.awaited_queue);
     }
     to.key("milliseconds").value((now - w.since) / 1'000'000);
     to.key("text").value(describe_wait(w));
