@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Queues: their limits, and their items in each pool."""
+
+from cmwq_gdb import memory
+from cmwq_gdb.items import Item
+
+_PER_CPU, _ATTRS_KEYED = 0, 1  # enum pool_kind
+_CLOSED = ((1, "draining"), (4, "being destroyed"), (8, "shut down"), (2, "of the parent process"))
+
+
+class PerPool:
+    """The part of a queue in one pool: a pool_workqueue."""
+
+    def __init__(self, value):
+        self.value = value
+        self.pool_address = int(value["pool"])
+        self.active = int(value["nr_active"])
+        self.pending = int(value["nr_waiting"])
+        self.inactive = int(value["inactive"]["size_"])
+        self.max_active = int(value["max_active"])
+        self.in_flight = int(value["colors"]["nr_entered_"]) - int(value["colors"]["nr_left_"])
+
+    def flags(self):
+        texts = (("plugged", "plugged: an older part of the queue has not drained"), ("frozen", "frozen"),
+                 ("held_back", "held back by shutdown()"), ("mayday", "waits for the rescuer"))
+        found = [text for field, text in texts if self.value[field]]
+        return found + (["replaced"] if memory.load(self.value["detached"]) else [])
+
+    def inactive_items(self, walks, what):
+        return [Item(one) for one in walks.of_list(self.value["inactive"], what)]
+
+
+class Queue:
+    """One queue, by its queue_core."""
+
+    def __init__(self, value):
+        self.value = value
+        self.address = memory.address_of(value)
+        self.name = memory.text(value["name"])
+        self.is_keyed = int(value["kind"]) == _ATTRS_KEYED
+
+    def policy(self):
+        if int(self.value["kind"]) == _PER_CPU:
+            return "bound"
+        if not self.is_keyed:
+            return "bh"
+        return "ordered" if self.value["fifo"] else "elastic" if self.value["managed"] else "unbound"
+
+    def limits(self):
+        """(max_active, min_active or None)"""
+        least = int(memory.load(self.value["min_active_"])) if self.is_keyed and not self.value["fifo"] else None
+        return int(memory.load(self.value["max_active_"])), least
+
+    def flags(self):
+        closed = int(memory.load(self.value["closed_"]))
+        found = [text for bit, text in _CLOSED if closed & bit]
+        priority = str(self.value["prio"]).rpartition("::")[2]
+        found += [f"priority {priority}"] if priority != "normal" else []
+        found += [text for text in ("cpu_intensive", "freezable") if self.value[text]]
+        found += ["frozen"] if self.value["frozen_"] else []
+        found += ["rescuer"] if int(memory.owned(self.value["own_rescuer"])) != 0 else []
+        return found
+
+    def parts(self, walks):
+        """Its parts in the pools, the oldest one first."""
+        return [PerPool(one) for one in walks.of_list(self.value["pwqs_"], f'queue "{self.name}": pools')]
+
+    def armed(self, walks):
+        """Yields (Item, deadline in nanoseconds of the runtime's clock) for its armed timers."""
+        for ring in self._rings(walks):
+            for timer in walks.of_ring(ring, f'queue "{self.name}": timers'):
+                yield Item(_work_base(timer["item"])), int(timer["deadline"])
+
+    def _rings(self, walks):
+        if not self.is_keyed:
+            for part in self.parts(walks):
+                yield part.value["armed"]
+            return
+        grace = memory.owned(self.value["grace"]).dereference()
+        for i in range(min(int(grace["nr_"]), walks.limit)):
+            yield grace["stripes_"][i]["armed"]
+
+
+def _work_base(delayed):
+    """The work_base of a delayed_work_base*: its first base class."""
+    type_ = memory.plain(delayed.type.target())
+    base = next(f for f in type_.fields() if f.is_base_class)
+    return memory.at(int(delayed) + base.bitpos // 8, base.type)
