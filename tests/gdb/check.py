@@ -20,9 +20,11 @@ SECONDS = 90  # for a state that has to come
 # What program.cpp has made, by queue: the running functions, and those that wait with their states.
 RUNNING = {
     ("blocks_in_bound()", '"stuck"'), ("blocks_in_ordered()", '"rows"'), ("blocks_in_unbound()", '"wide"'),
-    ("owner::blocks_as_member", '"wide"'), ("blocking_task", '"supple"'), ("main::{lambda()#1}", '"supple"'),
-    ("main::{lambda()#2}", '"wide"'),
+    ("owner::blocks_as_member", '"wide"'), ("blocking_task", '"supple"'), ("first lambda of main", '"supple"'),
+    ("second lambda of main", '"wide"'),
 }
+LAMBDAS = {"main::{lambda()#1}": "first lambda of main", "main::{lambda()#2}": "second lambda of main",  # g++
+           "main::$_0": "first lambda of main", "main::$_1": "second lambda of main"}  # clang
 WAITING = [
     ("blocks_in_unbound()", '"wide"', "pending"), ("comes_later()", '"wide"', "delayed"),
     ("waits_for_its_turn()", '"rows"', "inactive"), ("waits_for_its_turn()", '"stuck"', "inactive"),
@@ -65,7 +67,7 @@ def rows(output, first_column):
         if cells[0] == first_column:
             heads = cells
         elif heads is not None and len(cells) == len(heads):
-            found.append(dict(zip(heads, cells)))
+            found.append(dict(zip(heads, (LAMBDAS.get(c, c) for c in cells))))
         elif not line.startswith("    "):
             heads = None
     return found
