@@ -73,9 +73,17 @@ def rows(output, first_column):
     return found
 
 
+def line_of(text):
+    """The number of the first line of the program that begins with the text."""
+    lines = (SCRIPT.parents[2] / "tests" / "gdb" / "program.cpp").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if line.startswith(text))
+
+
 def check_items(output):
     waiting = sorted((r["FUNCTION"], r["QUEUE"], r["STATE"]) for r in rows(output, "ITEM"))
     require(waiting == WAITING, f"the items that wait are {waiting}", output)
+    lines = {r["LINE"] for r in rows(output, "ITEM") if r["FUNCTION"] == "waits_for_its_turn()"}
+    require(lines == {f"program.cpp:{line_of('void waits_for_its_turn')}"}, f"its lines are {lines}", output)
     behind = [r["DETAIL"] for r in rows(output, "ITEM") if r["STATE"] == "pending"]
     require("behind its own run" in behind[0], "an item does not wait behind its run", output)
 
@@ -131,7 +139,7 @@ class Program:
         require(self._process.wait(SECONDS) == 0, "the debugger has changed the program", "")
 
     def settle(self):
-        """Returns the dump as soon as the items that are about to wait for others do so."""
+        """Returns the dump as soon as the items that are about to wait for others do so, and all items are on a list."""
         deadline = time.monotonic() + SECONDS
         while True:
             output = gdb(*self.attach, commands=["cmwq dump"])
@@ -139,7 +147,8 @@ class Program:
                 self._process.kill()
                 skip("gdb may not attach to processes here")
             done = "waits in flush()" in output and "waits in task_group::wait()" in output
-            if done and not re.search(r"\bbetween items\b", output) or time.monotonic() > deadline:
+            done = done and "between items" not in output and "in the inbox" not in output
+            if done or time.monotonic() > deadline:
                 return output
 
 
@@ -187,7 +196,9 @@ def check_locked(path):
     require(locks == ["held"], "the lock of the pool is not held", output)
     functions = {(r["FUNCTION"], r["QUEUE"]) for r in rows(output, "POOL") if r.get("ITEM", "-") != "-"}
     require(RUNNING <= functions, f"the running items are {functions}", output)
-    check_items(output)
+    # No thread may have accepted the items yet.
+    waiting = sorted((r["FUNCTION"], r["QUEUE"]) for r in rows(output, "ITEM"))
+    require(waiting == sorted(w[:2] for w in WAITING), f"the items that wait are {waiting}", output)
 
 
 def check_messages(program):

@@ -18,6 +18,10 @@ class Item:
         """What the item runs."""
         return names.of_function(self.value["run_"], self.value)
 
+    def line(self):
+        """Where in the program that is, as "file.cpp:12"; None if it is unknown."""
+        return names.line_of(self.value["run_"], self.value)
+
     def queue_address(self):
         """The address of the queue_core on which it was queued last; 0: none."""
         pwq = self.value["pwq_"]

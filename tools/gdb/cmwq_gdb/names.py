@@ -5,7 +5,7 @@ import re
 
 import gdb
 
-from cmwq_gdb import memory
+from cmwq_gdb import memory, sources
 
 _INLINE_NAMESPACE = re.compile(r"\bcmwq::v\d+_\w+::")
 
@@ -42,19 +42,21 @@ def _arguments(text, opening):
 # The functions that the library passes to its items, each a static member of a template: its argument is the callable.
 _WRAPPER = re.compile(r"^(?:static )?cmwq::(?:work|delayed_work|work_member|detail::posted|detail::group_task_of)(<)")
 
+_ASYNC = "cmwq::make_async<"  # the callable of async(), whose first argument is that of the program
 
-def _target(callable_, object_, type_name):
-    """The function to which a callable of an item leads: that of a function pointer, else the type of the callable."""
-    if object_ is None or "(*" not in callable_ or "lambda" in callable_:
-        return callable_
+
+def pointed_to(address, item):
+    """The address of the function to which the callable of the item points; None if the callable is no pointer to a
+    function, or is unknown. `address`: the function in the item."""
+    name = symbol_at(address)
+    m = _WRAPPER.match(name)
+    if item is None or m is None or "(*" not in _arguments(name, m.start(1)) or (type_ := _class_of(address)) is None:
+        return None
     try:
-        item = memory.at(memory.address_of(object_), gdb.lookup_type(type_name))
-        function = item["f_"]
-        if memory.plain(function.type).code == gdb.TYPE_CODE_PTR:
-            return symbol_at(function)
+        function = memory.at(memory.address_of(item), gdb.lookup_type(type_))["f_"]
+        return int(function) if memory.plain(function.type).code == gdb.TYPE_CODE_PTR else None
     except gdb.error:
-        pass  # the type is unknown: a file without debug information has made the item
-    return callable_
+        return None  # a file without debug information has made the item
 
 
 def of_function(address, item=None):
@@ -62,8 +64,7 @@ def of_function(address, item=None):
     name = symbol_at(address)
     if name.startswith("cmwq::detail::run_task") and item is not None:
         try:
-            task = memory.derived(item, gdb.lookup_type(_namespace(item) + "::detail::group_task"))
-            return of_function(task["perform"], None)
+            return of_function(_task(item)["perform"], item)
         except gdb.error:
             return "a task of a group"
     if (m := _WRAPPER.match(name)) is None:
@@ -72,19 +73,32 @@ def of_function(address, item=None):
     if "work_member" in m[0]:
         member = re.sub(r"^\(?&\(?", "", callable_)
         return re.sub(r"\(.*$", "", member).rstrip(")")
-    full = symbol_type(address)
-    return _target(callable_, item, full) if full else callable_
+    function = pointed_to(address, item)
+    if function is not None:
+        return symbol_at(function)
+    return _arguments(callable_, len(_ASYNC) - 1) if callable_.startswith(_ASYNC) else callable_
 
 
-def symbol_type(address):
+def line_of(address, item):
+    """The place in the program of what an item runs, as "file.cpp:12"; None if it is unknown."""
+    try:
+        if item is not None and symbol_at(address).startswith("cmwq::detail::run_task"):
+            address = _task(item)["perform"]
+        function = pointed_to(address, item)
+        return sources.line_of(address if function is None else function)
+    except gdb.error:
+        return None
+
+
+def _task(item):
+    """The task of a group whose work_base is `item`."""
+    namespace = re.match(r"cmwq::\w+", memory.plain(item.type).name)[0]
+    return memory.derived(item, gdb.lookup_type(f"{namespace}::detail::group_task"))
+
+
+def _class_of(address):
     """The class of which the function at that address is a member, with its full name; None if it is unknown."""
     block = gdb.block_for_pc(int(address))
     while block is not None and block.function is None:
         block = block.superblock
-    if block is None:
-        return None
-    return re.sub(r"::(?:call|perform_step)\(.*$", "", block.function.print_name)
-
-
-def _namespace(item):
-    return re.match(r"cmwq::\w+", memory.plain(item.type).name)[0]
+    return re.sub(r"::(?:call|perform_step)\(.*$", "", block.function.print_name) if block is not None else None

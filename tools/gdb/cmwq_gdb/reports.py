@@ -105,11 +105,11 @@ def _add_worker(table, pool, worker):
 
 def items(process, runtime):
     """Each item that waits to run."""
-    table = Table("ITEM", "FUNCTION", "QUEUE", "STATE", "POOL", "DETAIL")
+    table = Table("ITEM", "FUNCTION", "LINE", "QUEUE", "STATE", "POOL", "DETAIL")
     for one in runtime.waiting_items(process.walks):
         def add(one=one):
-            table.row(f"{one.item.address:#x}", one.item.function(), f'"{one.queue}"' if one.queue is not None else None,
-                      one.place, one.pool, one.detail)
+            table.row(f"{one.item.address:#x}", one.item.function(), one.item.line(),
+                      f'"{one.queue}"' if one.queue is not None else None, one.place, one.pool, one.detail)
         _guarded(process, f"item at {one.item.address:#x}", add)
     return str(table)
 
