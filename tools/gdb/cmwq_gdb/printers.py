@@ -73,7 +73,7 @@ class _GroupPrinter:
         # The two counts are of different threads; their sum is exact when none of them is in the middle of a change.
         left = int(core["nr_counted"]) + int(memory.load(core["nr_own"]))
         name = memory.text(core["queue"].referenced_value()["name"])
-        text = f'cmwq task group on "{name}", {left} tasks have not ended'
+        text = f'cmwq task group on "{name}", tasks that have not ended: {left}'
         if int(core["sleepers"]) != 0:
             text += ", a thread waits"
         return text + (", cancelled" if memory.load(core["cancelled"]) else "")

@@ -8,6 +8,7 @@ import re
 import gdb
 
 _LONGEST = 2000  # bytes of code that are searched
+_HEADER = re.compile(r"/cmwq/(?:detail/.*|\w+)\.[hi]pp$|/include/c\+\+/|/bits/")
 _TRANSFER = re.compile(r"^(?:call|jmp|bl|b)\w*\s+(0x[0-9a-f]+)")
 
 
@@ -22,35 +23,25 @@ def _function_at(address):
     return block.function, block.end
 
 
-def _is_of_program(file, library):
-    """Whether the file is none of the library's headers, which are in the folder `library`, nor one of C++'s."""
-    return not file.startswith(library) and "/include/c++/" not in file and "/bits/" not in file
-
-
 def _place(address):
+    """The line of the program at that address; None if there is none, or if it belongs to the library or to C++'s."""
     sal = gdb.find_pc_line(address)
-    return f"{os.path.basename(sal.symtab.filename)}:{sal.line}" if sal.symtab is not None and sal.line else None
+    if sal.symtab is None or not sal.line or _HEADER.search(sal.symtab.filename):
+        return None
+    return f"{os.path.basename(sal.symtab.filename)}:{sal.line}"
 
 
 def line_of(address):
     """The place in the program of what the function at `address` calls, as "file.cpp:12"; None if it is unknown."""
     address = int(address)
     function, end = _function_at(address)
-    if function is None or function.symtab is None:
-        return None
-    own = function.symtab.filename
-    root = own.rfind("/cmwq/")
-    if root < 0:
-        return _place(address)
-    library = own[:root + len("/cmwq/")]
+    if function is None:
+        return _place(address)  # the compiler has merged it with an equal function, and has kept the line only
     code = gdb.selected_inferior().architecture().disassemble(address, min(end, address + _LONGEST) - 1)
     for one in code:
-        sal = gdb.find_pc_line(one["addr"])
-        if sal.symtab is not None and sal.line and _is_of_program(sal.symtab.filename, library):
-            return _place(one["addr"])
+        if (place := _place(one["addr"])) is not None:
+            return place
     for one in code:
-        if m := _TRANSFER.match(one["asm"]):
-            called, _ = _function_at(int(m[1], 16))
-            if called is not None and called.symtab is not None and _is_of_program(called.symtab.filename, library):
-                return _place(int(m[1], 16))
+        if (m := _TRANSFER.match(one["asm"])) and (place := _place(int(m[1], 16))) is not None:
+            return place
     return None
