@@ -139,7 +139,7 @@ class Program:
         require(self._process.wait(SECONDS) == 0, "the debugger has changed the program", "")
 
     def settle(self):
-        """Returns the dump as soon as the items that are about to wait for others do so, and all items are on a list."""
+        """Returns the dump as soon as no item is about to wait for others, and all items are on a list."""
         deadline = time.monotonic() + SECONDS
         while True:
             output = gdb(*self.attach, commands=["cmwq dump"])
@@ -157,7 +157,8 @@ def check_printers(program):
     # A command of gdb is one line.
     to_main = "python exec(\"f = gdb.newest_frame()\\nwhile f.name() != 'main': f = f.older()\\nf.select()\")"
     output = gdb(*program.attach, commands=[to_main] + [f"print {n}" for n in names])
-    for text in ('cmwq bound queue "stuck", max_active 1, 3 in flight', ", 4 queues", 'cmwq task group on "supple", tasks that have not ended: 1, a thread waits',
+    for text in ('cmwq bound queue "stuck", max_active 1, 3 in flight', ", 4 queues",
+                 'cmwq task group on "supple", tasks that have not ended: 1, a thread waits',
                  "= 0-3,8", "cmwq delayed item of comes_later(), pending",
                  'cmwq item of waits_for_its_turn(), on "stuck", pending', "cmwq item of owner::blocks_as_member"):
         require(text in output, f"no printer has printed '{text}'", output)

@@ -28,8 +28,7 @@ public:
     gate() { ::sem_init(&s_, 0, 0); }
     void post() { ::sem_post(&s_); }
     void wait() {
-        while (::sem_wait(&s_) != 0) {
-        }
+        while (::sem_wait(&s_) != 0) {}
     }
 
 private:
@@ -62,7 +61,7 @@ gate begun, go_on, short_begun, short_go_on;
 
 } // namespace
 
-// --- what the items run: named functions, which the test looks for ----------------------------------------------------
+// --- what the items run: named functions, which the test looks for ---------------------------------------------------
 
 void blocks_in_bound() {
     begun.post();

@@ -24,7 +24,8 @@ class Walks:
         seen = set()
         while first != 0:
             if first in seen:
-                return self.note(what, f"the link to {first:#x} leads back: the list is damaged, or a thread changes it")
+                return self.note(what, f"the link to {first:#x} leads back: the list is damaged, or a thread "
+                                       "changes it")
             if len(seen) == self.limit:
                 return self.note(what, f"more than {self.limit} elements, the others are left out (set cmwq limit)")
             seen.add(first)

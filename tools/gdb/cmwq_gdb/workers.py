@@ -11,16 +11,22 @@ class Worker:
     def __init__(self, value, pool, process):
         self.value = value
         self.pool = pool
-        self._process = process
-        thread = value["of_thread"].dereference()
-        self.tid = int(memory.load(thread["probe"]["tid_"]))
-        os_thread = thread["os_thread"]
+        self.tid, os_thread = self._ids()
         handle = int(os_thread["handle_"]) if bool(os_thread["joinable_"]) else 0
         self.thread = process.threads.find(self.tid, handle) if self.tid != 0 else None
 
+    def _ids(self):
+        """The system's id of its thread, and the object of the thread. The threads of rescuers have no record."""
+        if self.kind == "rescuer" and self.is_running:
+            rescuer = memory.owned(self.value["current_pwq"].dereference()["queue"].dereference()["own_rescuer"])
+            if int(rescuer) != 0:
+                return int(memory.load(rescuer.dereference()["tid_"])), rescuer.dereference()["thread_"]
+        thread = self.value["of_thread"].dereference()
+        return int(memory.load(thread["probe"]["tid_"])), thread["os_thread"]
+
     @property
     def kind(self):
-        """"worker", "rescuer", "nested" (an item inside another one), or "bh" (the record of a pool without threads)."""
+        """"worker", "rescuer", "nested" (an item inside another one), or "bh" (of a pool without threads)."""
         if self.pool.is_bottom_half:
             return "bh"
         return "rescuer" if self.value["is_rescue_record"] else "nested" if self.value["is_nested"] else "worker"
