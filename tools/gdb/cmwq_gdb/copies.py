@@ -31,11 +31,8 @@ class Copy:
 
 
 def _namespaces():
-    """The namespaces with that variable. Those without debug information are in the second set."""
-    found = gdb.execute("info variables -q directory::the_one_", to_string=True)
-    typed, _, untyped = found.partition("Non-debugging symbols:")
-    known = set(_VARIABLE.findall(typed))
-    return known, set(_VARIABLE.findall(untyped)) - known
+    """The namespaces with that variable, with and without debug information."""
+    return sorted(set(_VARIABLE.findall(gdb.execute("info variables -q directory::the_one_", to_string=True))))
 
 
 def _addresses(objfile, mangled):
@@ -68,12 +65,12 @@ def find():
     if not gdb.selected_inferior().pid and not gdb.selected_inferior().threads():
         raise NotFound("There is no process. Start the program, attach to it by `attach PID`, or open a core file by "
                        "`core FILE`.")
-    typed, untyped = _namespaces()
-    copies = [c for namespace in sorted(typed) for c in _copies_of(namespace)]
+    namespaces = _namespaces()
+    copies = [c for namespace in namespaces for c in _copies_of(namespace)]
     if copies:
         return copies
-    if typed or untyped:
-        raise NotFound(f"The process has the library ({', '.join(sorted(typed | untyped))}), but no debug information "
+    if namespaces:
+        raise NotFound(f"The process has the library ({', '.join(namespaces)}), but no debug information "
                        "for it. Compile the file that includes <cmwq/runtime.hpp>, <cmwq/cmwq.hpp> or "
                        "<cmwq/engine.hpp> with -g (the target cmwq::compiled: the whole build), or give gdb the file "
                        "with the debug information by `symbol-file FILE`. An optimized program may stay as it is.")
