@@ -13,6 +13,7 @@
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
+#include <cmwq/fwd.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
 
