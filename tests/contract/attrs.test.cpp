@@ -9,6 +9,7 @@
 #include "policy_list.hpp"
 #include "pool_name.hpp"
 #include "simulated.hpp"
+#include "text.hpp"
 #include "this_task.hpp"
 #include "threads_named.hpp"
 #include "uninterrupted.hpp"
@@ -79,8 +80,6 @@ std::string message_of(F f) {
     }
     return "";
 }
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 
@@ -566,8 +565,8 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
           one{attrs{}.affinity(static_cast<affinity_scope>(99)), "affinity_scope is 99"},
           one{attrs{}.cpus({4000, 4001}), "of the CPUs '4000-4001' unbound items may use none"}}) {
         CAPTURE(says);
-        CHECK(contains(message_of([&] { queue(rt, with<P>(bad)); }), says));
-        CHECK(contains(message_of([&] { q.apply(bad); }), says));
+        CHECK(has(message_of([&] { queue(rt, with<P>(bad)); }), says));
+        CHECK(has(message_of([&] { q.apply(bad); }), says));
         CHECK(q.attributes() == given);
         CHECK(seen(q, this_pool) == pool);
         CHECK(seen(q, nice_of_this_task) == 2);
@@ -616,7 +615,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(seen_on(q, first, cpus_of_this_task) == cpuset{second});
     CHECK(q.attributes() == attrs{}.cpus({first}));
     CHECK(eventually([&] { return events.count(kind::cpus_unavailable) == 1; }));
-    CHECK(contains(events.last(kind::cpus_unavailable).message, "with attributes"));
+    CHECK(has(events.last(kind::cpus_unavailable).message, "with attributes"));
     rt.set_unbound_cpus(rt.cpus());
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
     rt.set_unbound_cpus({second});
@@ -693,7 +692,7 @@ void expect_refusal(const attrs& a, int refused_error) {
     CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
     CHECK(eventually([&] { return events.count(kind::priority_refused) == 1; }));
     CHECK(events.last(kind::priority_refused).error == refused_error);
-    CHECK(contains(events.last(kind::priority_refused).message, "refused"));
+    CHECK(has(events.last(kind::priority_refused).message, "refused"));
     // The same for apply() on a live queue. The CPUs of the attributes take effect although the priority is refused.
     cmwq::workqueue<P> later{rt, "later"};
     attrs b = a;

@@ -59,6 +59,15 @@ cmwq::workqueue<Policy> full_queue(cmwq::runtime& rt) {
     else return cmwq::workqueue<Policy>{rt, {.name = "full", .max_active = 1}};
 }
 
+/// Runs until the test releases it. The library does not know that another thread ends this wait.
+struct held_run {
+    void operator()() {
+        begun.release();
+        go.acquire();
+    }
+    std::binary_semaphore begun{0}, go{0};
+};
+
 /// Two calls in two items or tasks that have both begun. The second call is made when the first one waits.
 struct two_calls {
     explicit two_calls(cmwq::runtime& runtime) : rt(runtime) {}
@@ -454,24 +463,21 @@ TEMPLATE_TEST_CASE("deadlock: no alarm for a group whose tasks are behind a limi
     watched_runtime w(cmwq::event::kind::deadlock, one_cpu());
     auto full = full_queue<TestType>(w.rt);
     cmwq::workqueue<cmwq::unbound> other{w.rt, "other"};
-    std::binary_semaphore begun{0}, go{0};
+    held_run held;
     std::atomic<int> nr_run{0};
     task_group g{full};
-    item slow{[&] {
-        begun.release();
-        go.acquire(); // the library does not know that another thread ends this wait
-    }};
+    item slow{std::ref(held)};
     item waits{[&] { static_cast<void>(g.wait()); }};
     item waits_for_that{[&] { waits.flush(); }};
     full.queue(slow);
-    begun.acquire();
+    held.begun.acquire();
     for (int i = 0; i < 100; ++i) g.run([&] { ++nr_run; });
     other.queue(waits);
     other.queue(waits_for_that);
     REQUIRE(eventually([&] { return has(w.rt.dump(), for_group); }));
     let_checks_pass();
     CHECK(w.count() == 0);
-    go.release();
+    held.go.release();
     other.flush();
     CHECK(nr_run == 100);
     CHECK(w.count() == 0);
@@ -482,14 +488,11 @@ TEMPLATE_TEST_CASE("deadlock: no alarm for a group whose tasks are behind a limi
 TEST_CASE("deadlock: no alarm for items at their limit that wait for a group on their own queue") {
     watched_runtime w;
     cmwq::workqueue<cmwq::elastic> q{w.rt, {.name = "q", .max_active = 2}};
-    std::binary_semaphore begun{0}, go{0};
+    held_run held;
     std::atomic<int> nr_run{0};
     task_group g{q};
-    g.run([&] {
-        begun.release();
-        go.acquire();
-    });
-    begun.acquire();
+    g.run(std::ref(held));
+    held.begun.acquire();
     item waits{[&] { static_cast<void>(g.wait()); }};
     q.queue(waits);
     REQUIRE(eventually([&] { return has(w.rt.dump(), for_group); }));
@@ -497,7 +500,7 @@ TEST_CASE("deadlock: no alarm for items at their limit that wait for a group on 
     CHECK(eventually([&] { return nr_run == 100; })); // the item has woken for them
     let_checks_pass();
     CHECK(w.count() == 0);
-    go.release();
+    held.go.release();
     q.flush();
     CHECK(w.count() == 0);
 }
@@ -507,48 +510,41 @@ TEST_CASE("deadlock: no alarm for items at their limit that wait for a group on 
 TEST_CASE("flush dependency: a wait for a group on a queue without a rescuer is reported") {
     watched_runtime w(cmwq::event::kind::flush_dependency);
     cmwq::workqueue<> reclaim{w.rt, {.name = "reclaim", .rescuer = true}}, plain{w.rt, "plain"};
-    std::binary_semaphore begun{0}, go{0};
+    held_run held;
     task_group on_plain{plain}, on_reclaim{reclaim};
-    const auto held = [&] {
-        begun.release();
-        go.acquire();
-    };
     item waits{[&] { static_cast<void>(on_plain.wait()); }};
     item waits_for_own_queue{[&] { static_cast<void>(on_reclaim.wait()); }};
-    on_reclaim.run(held);
-    begun.acquire();
+    on_reclaim.run(std::ref(held));
+    held.begun.acquire();
     reclaim.queue(waits_for_own_queue);
     REQUIRE(eventually([&] { return has(w.rt.dump(), for_group); }));
-    go.release();
+    held.go.release();
     reclaim.flush();
     CHECK(w.count() == 0);
-    on_plain.run(held);
-    begun.acquire();
+    on_plain.run(std::ref(held));
+    held.begun.acquire();
     reclaim.queue(waits);
     REQUIRE(eventually([&] { return w.count() == 1; }));
     INFO(w.messages()[0]);
     CHECK(has(w.messages()[0], "waits in task_group::wait() for queue \"plain\", which has none"));
-    go.release();
+    held.go.release();
     reclaim.flush();
 }
 
 TEST_CASE("dump: the text contains each item that waits for a group") {
     cmwq::runtime rt;
     cmwq::workqueue<> q{rt, "q"}, other{rt, "other"};
-    std::binary_semaphore begun{0}, go{0};
+    held_run held;
     task_group g{q};
-    g.run([&] {
-        begun.release();
-        go.acquire();
-    });
-    begun.acquire();
+    g.run(std::ref(held));
+    held.begun.acquire();
     item waits{[&] { static_cast<void>(g.wait()); }};
     other.queue(waits);
     const std::string line = ") of queue \"other\" " + std::string(for_group) + "\"q\", for ";
     REQUIRE(eventually([&] { return has(rt.dump(), line); }));
     CHECK(has(rt.dump(), "\nitem " + address(waits) + " ("));
     CHECK(has(rt.dump(cmwq::dump_format::json), "\"for_group_on\":\"q\""));
-    go.release();
+    held.go.release();
     other.flush();
     CHECK(rt.dump().ends_with("\nWaiting items\n=============\n"));
 }

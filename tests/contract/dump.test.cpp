@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "text.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -13,9 +14,9 @@
 #include <string_view>
 #include <thread>
 
-namespace {
+using cmwq_test::has;
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+namespace {
 
 std::string line_of(const std::string& text, std::string_view begin) {
     const std::size_t at = text.find("\n" + std::string(begin));

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "event_log.hpp"
+#include "text.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <cstdio>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -35,14 +35,6 @@ private:
 public:
     cmwq::runtime rt;
 };
-
-inline bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-inline std::size_t count_of(const std::string& text, std::string_view part) {
-    std::size_t n = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-    return n;
-}
 
 inline std::string address(const cmwq::work_base& w) {
     char text[32];

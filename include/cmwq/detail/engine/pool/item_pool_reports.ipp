@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -111,21 +110,11 @@ CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit)
 }
 
 CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
-    constexpr std::size_t max_lines = 24;
-    struct line {
-        unsigned id;
-        bool is_rescue_record;
-        long tid;
-        void (*function)(work_base&);
-        char queue[64], description[sizeof worker::description];
-    };
-    line lines[max_lines + 1]; // the last one is for the first pending item
+    constexpr std::size_t max_runs = 24;
+    run_report runs[max_runs];
+    item_group first; // the items at the front of the worklist
     std::size_t n = 0, busy = 0, waiting = 0;
     worker_counts now;
-    const auto name_queue = [](line& l, const queue_core& q) {
-        std::snprintf(l.queue, sizeof l.queue, "%s", q.name.c_str());
-    };
-    bool has_first = false;
     {
         deferred d;
         if (!lock_for_service())
@@ -136,39 +125,29 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         busy = busy_.size();
         now = worker_counts_locked();
         waiting = worklist_.size();
-        if (const work_base* first = worklist_.front(); first != nullptr) {
-            has_first = true;
-            lines[max_lines].function = work_access::run(*first);
-            name_queue(lines[max_lines], *work_access::pwq(*first)->queue);
+        if (const work_base* w = worklist_.front(); w != nullptr) {
+            first.function = work_access::run(*w);
+            first.queue.copy(work_access::pwq(*w)->queue->name);
         }
         for_each_record_locked([&](const worker& w) {
             if (w.current_pwq == nullptr) return true;
-            line& l = lines[n++];
-            const worker& thread = *w.of_thread;
-            l.id = thread.id;
-            l.is_rescue_record = w.is_rescue_record;
-            l.tid = thread.probe.tid();
-            l.function = w.function.load(relaxed);
-            name_queue(l, *w.current_pwq->queue);
-            std::copy_n(w.description, sizeof l.description, l.description);
-            return n < max_lines;
+            runs[n++] = report_of_run(w);
+            return n < max_runs;
         });
     }
     std::string text = "the pool of " + cpus;
     text += ": " + std::to_string(waiting) + " items wait";
-    if (has_first) {
-        text += ", the first one is " + describe_function(lines[max_lines].function) + " of " +
-                describe_queue(lines[max_lines].queue);
-    }
+    if (first.function != nullptr)
+        text += ", the first one is " + describe_function(first.function) + " of " + describe_queue(first.queue.text);
     text += "; " + std::to_string(busy) + " workers are busy, " + std::to_string(now.idle) + " idle";
     if (now.short_of_threads) text += "; another one could not be made";
     for (std::size_t i = 0; i < n; ++i) {
-        const line& l = lines[i];
+        const run_report& r = runs[i];
         text += "\n  ";
-        text += l.is_rescue_record ? "rescuer" : "worker " + std::to_string(l.id);
-        if (l.tid != 0) text += ", thread " + std::to_string(l.tid) + ", " + describe_activity(l.tid);
-        text += ": " + describe_function(l.function) + " of " + describe_queue(l.queue);
-        if (l.description[0] != 0) text += " (" + std::string(l.description) + ")";
+        text += r.is_rescuer ? "rescuer" : "worker " + std::to_string(r.worker);
+        if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
+        text += ": " + describe_function(r.function) + " of " + describe_queue(r.queue.text);
+        if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";
     }
     if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
     return text;

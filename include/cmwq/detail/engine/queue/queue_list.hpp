@@ -31,14 +31,14 @@ public:
     template <class F>
     void for_each(F&& f) const CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
+        for_each_locked(f);
     }
     /// As for_each(). False: another thread held the lock until `deadline`, steady clock, and `f` was not called.
     template <class F>
     [[nodiscard]] bool for_each_until(std::int64_t deadline, F&& f) const CMWQ_EXCLUDES(lock_) {
         if (!try_lock_until(lock_, deadline)) return false;
         const scoped_lock g(lock_, adopt_lock);
-        for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
+        for_each_locked(f);
         return true;
     }
     /// Calls f() under the lock, so that no queue on the list can be destroyed meanwhile.
@@ -57,6 +57,11 @@ public:
     }
 
 private:
+    template <class F>
+    void for_each_locked(F& f) const CMWQ_REQUIRES(lock_) {
+        for (queue_core* q = list_.front(); q != nullptr; q = list_.next(*q)) f(*q);
+    }
+
     mutable ranked_mutex<lock_rank::list_of_queues> lock_;
     mutable intrusive_list<queue_core, queue_tag> list_ CMWQ_GUARDED_BY(lock_);
 };

@@ -23,12 +23,16 @@ inline std::string describe_queue(std::string_view name) { return "queue \"" + s
 
 // The following functions are called without a lock of the library: see describe_function().
 
+inline std::string describe_address(const void* p) {
+    char address[2 + 2 * sizeof p + 2];
+    std::snprintf(address, sizeof address, "%p", p);
+    return address;
+}
+
 inline std::string describe(const item_name& i) {
     const std::string function = " (" + describe_function(i.function) + ")";
     if (i.item == nullptr) return "an item that has destroyed itself" + function;
-    char address[2 + 2 * sizeof i.item + 2];
-    std::snprintf(address, sizeof address, "%p", i.item);
-    return std::string("item ") + address + function;
+    return "item " + describe_address(i.item) + function;
 }
 
 /// The item that the calling thread runs under the record `k`, which may be null.

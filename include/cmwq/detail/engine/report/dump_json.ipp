@@ -9,7 +9,6 @@
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/version.hpp>
 
-#include <cstdio>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -20,10 +19,8 @@ CMWQ_INLINE std::string version_text() {
 }
 
 CMWQ_INLINE void write_address(json_writer& to, const void* p) {
-    if (p == nullptr) return to.null();
-    char address[2 + 2 * sizeof p + 2];
-    std::snprintf(address, sizeof address, "%p", p);
-    to.value(address);
+    if (p == nullptr) to.null();
+    else to.value(describe_address(p));
 }
 
 CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
