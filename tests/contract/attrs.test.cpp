@@ -401,8 +401,8 @@ struct leaves_for {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room", "",
-                        parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room",
+                        "[timing]", parallel_policies) {
     using P = TestType;
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;

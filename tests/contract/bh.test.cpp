@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,7 @@ unsigned cpu_b() {
 /// Computes until `done()`: a bottom half that waits for another thread must not block.
 template <class F>
 void spin_until(F done) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
+    const auto end = std::chrono::steady_clock::now() + 120s;
     while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
@@ -76,6 +77,49 @@ private:
     std::atomic<bool> inside_{false}, leave_{false};
     item w_;
     std::thread t_;
+};
+
+/// The order in which items have run. One thread at a time runs an item that records its run.
+class run_order {
+public:
+    using queues = std::initializer_list<cmwq::workqueue<cmwq::bh>*>;
+
+    void record(char name) {
+        names_ += name;
+        elsewhere_ = elsewhere_ || std::this_thread::get_id() != owner_;
+    }
+    bool empty() const { return names_.empty(); }
+    void clear() {
+        names_.clear();
+        elsewhere_ = false;
+    }
+
+    /// Repeats `attempt` until all its items have run on the calling thread before `attempt` returns, and returns
+    /// whether that has happened. Every attempt must run the items in the order `wanted`. A single attempt is not
+    /// enough: the budget of a thread ends early if the thread has no CPU for two milliseconds or if the clock jumps;
+    /// then another thread runs the remaining items.
+    template <class F>
+    bool here(const std::string& wanted, queues used, F attempt) {
+        const auto completed = [&] {
+            std::uint64_t sum = 0;
+            for (auto* q : used) sum += q->stats().completed;
+            return sum;
+        };
+        return eventually([&] {
+            clear();
+            const std::uint64_t before = completed();
+            attempt();
+            const std::uint64_t after = completed();
+            for (auto* q : used) q->drain(); // only then this thread may read the names
+            CHECK(names_ == wanted);
+            return after - before == wanted.size() && !elsewhere_;
+        });
+    }
+
+private:
+    const std::thread::id owner_ = std::this_thread::get_id();
+    std::string names_;
+    bool elsewhere_ = false;
 };
 
 std::errc code_of(const std::function<void()>& f) {
@@ -158,17 +202,16 @@ TEST_CASE("bh: this_work returns the bottom half and its queue; afterwards it re
 TEST_CASE("bh: items queued by an item run after it in order and before the outermost queue() returns") {
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
-    std::vector<int> order;
-    item b{[&] { order.push_back(2); }};
-    item c{[&] { order.push_back(3); }};
+    run_order order;
+    item b{[&] { order.record('2'); }};
+    item c{[&] { order.record('3'); }};
     item a{[&] {
         CHECK(q.queue(b) == queue_status::queued);
         CHECK(b.pending());
         CHECK(other.queue(c) == queue_status::queued); // one order for all queues of a CPU and priority
-        order.push_back(1);
+        order.record('1');
     }};
-    q.queue(a);
-    CHECK(order == std::vector<int>{1, 2, 3});
+    CHECK(order.here("123", {&q, &other}, [&] { q.queue(a); }));
 }
 
 TEST_CASE("bh: a chain of 10000 items does not grow the stack and runs in order") {
@@ -206,35 +249,28 @@ TEST_CASE("bh: an item of high priority runs before normal items and directly af
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> normal{"normal"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
-    std::string order;
+    run_order order;
     bool from_high = false;
-    item n3{[&] { order += '3'; }};
+    item n3{[&] { order.record('3'); }};
     item h{[&] {
-        order += 'h';
+        order.record('h');
         if (from_high) normal.queue(n3);
     }};
-    item n2{[&] { order += '2'; }};
+    item n2{[&] { order.record('2'); }};
     item n1{[&] {
         normal.queue(n2);
         high.queue(h);
-        order += '1';
+        order.record('1');
     }};
-    normal.queue(n1);
-    CHECK(order == "1h2");
-
-    order.clear();
+    CHECK(order.here("1h2", {&high, &normal}, [&] { normal.queue(n1); }));
     from_high = true; // an item of `high` queues a normal item: the same thread runs that afterwards
-    high.queue(h);
-    CHECK(order == "h3");
-
-    order.clear();
+    CHECK(order.here("h3", {&high, &normal}, [&] { high.queue(h); }));
     from_high = false;
-    {
+    CHECK(order.here("h2", {&high, &normal}, [&] {
         const cmwq::bh_disable_guard hold;
         normal.queue(n2);
         high.queue(h);
-    }
-    CHECK(order == "h2");
+    }));
 }
 
 TEST_CASE("bh: several threads run one item at a time for each CPU and priority") {
@@ -432,17 +468,9 @@ TEST_CASE("bh_disable_guard: the end of the outermost guard runs all held items 
     const pinned here(cpu_a());
     cmwq::workqueue<cmwq::bh> q{"q"};
     cmwq::workqueue<cmwq::bh> high{{.name = "high", .priority = cmwq::priority::high}};
-    std::string order;
-    bool elsewhere = false;
-    const std::thread::id me = std::this_thread::get_id();
-    const auto letter = [&](char c) {
-        return [&, c] {
-            order += c;
-            elsewhere = elsewhere || std::this_thread::get_id() != me;
-        };
-    };
-    item a{letter('a')}, b{letter('b')}, h{letter('h')};
-    {
+    run_order order;
+    item a{[&] { order.record('a'); }}, b{[&] { order.record('b'); }}, h{[&] { order.record('h'); }};
+    CHECK(order.here("hab", {&q, &high}, [&] {
         const cmwq::bh_disable_guard outer;
         q.queue(a);
         {
@@ -453,9 +481,7 @@ TEST_CASE("bh_disable_guard: the end of the outermost guard runs all held items 
         }
         CHECK(order.empty());
         CHECK(a.pending());
-    }
-    CHECK(order == "hab");
-    CHECK_FALSE(elsewhere);
+    }));
 
     // If the only held item is cancelled, no item runs at the end of the guard.
     order.clear();
@@ -472,10 +498,9 @@ TEST_CASE("bh_disable_guard: the end of the outermost guard runs all held items 
             const cmwq::bh_disable_guard hold;
             q.queue(a);
         }
-        order += 'g';
+        order.record('g');
     }};
-    q.queue(with_guard);
-    CHECK(order == "ga");
+    CHECK(order.here("ga", {&q}, [&] { q.queue(with_guard); }));
 }
 
 TEST_CASE("bh_disable_guard: a guard holds back items of the calling thread only") {

@@ -118,7 +118,7 @@ TEST_CASE("blocking: a may_block region counts as blocked after the threshold or
     if (threshold == 0ns) CHECK(rt.stats().blocks_by_guard > 0);
 }
 
-TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice") {
+TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice", "[timing]") {
     const cmwq_test::without_naps here; // a nap counts as a block
     cmwq::runtime rt{{.overdue_after = 0ns}};
     cmwq::workqueue<> q{rt, "q"};
@@ -139,7 +139,7 @@ TEST_CASE("blocking: one worker is runnable at a time while no item blocks and t
     CHECK(rt.stats().threads <= 4);
 }
 
-TEST_CASE("blocking: a pool whose items stop blocking returns to one active worker") {
+TEST_CASE("blocking: a pool whose items stop blocking returns to one active worker", "[timing]") {
     const cmwq_test::without_naps they_are_blocks;
     const cmwq_test::without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt;

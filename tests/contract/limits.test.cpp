@@ -436,10 +436,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     unsigned max = 8, min = 1;
     bool spans = false;
     const auto share = [&] { return std::clamp((max + 1) / 2, min, max); };
-    const stress::box box;
-    const auto end = std::chrono::steady_clock::now() + 1500ms;
-    unsigned rounds = 0;
-    while (std::chrono::steady_clock::now() < end || rounds < 20) {
+    for (int round = 0; round < 40; ++round) {
         const unsigned before = allowed, before_on_node = allowed_on_node;
         unsigned new_max = max, new_min = min;
         const attrs* wanted = nullptr;
@@ -469,7 +466,6 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
         allowed = all;
         allowed_on_node = on_node;
         for (int i = 0; i < 10; ++i) q.flush(); // the load runs with these limits for a while
-        ++rounds;
     }
     stop = true;
     for (auto& t : users) t.join();
@@ -480,10 +476,9 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
         CHECK(i->queued == i->cancelled + i->ran);
         queued += i->queued, cancelled += i->cancelled, ran += i->ran;
     }
-    CAPTURE(rounds, queued, cancelled, ran);
+    CAPTURE(queued, cancelled, ran);
     CHECK(complaints.text() == "");
     CHECK(q.stats().completed == ran);
-    CHECK(ran > 1000);
 }
 
 TEMPLATE_LIST_TEST_CASE(

@@ -266,7 +266,7 @@ TEST_CASE("local items: endless local items keep no item of another queue from s
     for (int i = 0; i < 10; ++i) {
         std::binary_semaphore ran{0};
         other.post([&] { ran.release(); });
-        CHECK(ran.try_acquire_for(20s));
+        CHECK(ran.try_acquire_for(120s));
     }
     cmwq::work intrusive{[] {}};
     busy.queue(intrusive);
@@ -285,7 +285,7 @@ TEST_CASE("local items: newer ones keep no older one from starting") {
         after = std::make_unique<endless>(q);
         made.count_down();
     });
-    CHECK(ran.try_acquire_for(20s));
+    CHECK(ran.try_acquire_for(120s));
     made.wait();
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("local items: a flood from outside keeps no local item from starting")
     for (int i = 0; i < 20; ++i) {
         std::binary_semaphore ran{0};
         q.post([&] { q.post([&] { ran.release(); }); });
-        CHECK(ran.try_acquire_for(20s));
+        CHECK(ran.try_acquire_for(120s));
     }
     stop = true;
     flood.join();
@@ -353,7 +353,7 @@ TEST_CASE("local items: a freeze stops them and a thaw continues") {
     endless e{q};
     CHECK(eventually([&] { return e.nr_runs() > 100; }));
     rt.freeze();
-    CHECK(rt.wait_frozen_for(20s));
+    CHECK(rt.wait_frozen_for(120s));
     const int seen = e.nr_runs();
     q.post([] {}); // waits for the thaw, too
     CHECK(rt.frozen());
@@ -375,7 +375,7 @@ TEST_CASE("local items: an item that posts its first closure during a freeze kee
     started.acquire();
     rt.freeze();
     post.release();
-    CHECK(rt.wait_frozen_for(20s));
+    CHECK(rt.wait_frozen_for(120s));
     CHECK(nr_run == 0);
     rt.thaw();
     q.flush();
@@ -389,7 +389,7 @@ TEST_CASE("local items: a flush does not wait for the first closure that a runni
     q.post([&] {
         started.release();
         post.acquire();
-        q.post([&] { in_time = flushed.try_acquire_for(20s); });
+        q.post([&] { in_time = flushed.try_acquire_for(120s); });
     });
     started.acquire();
     cmwq_test::caller flusher([&] {
@@ -416,11 +416,11 @@ TEST_CASE("local items: a pool of one CPU runs what an item has posted inside a 
             ran.acquire(); // not announced
             ended.release();
         });
-        REQUIRE(ended.try_acquire_for(20s));
+        REQUIRE(ended.try_acquire_for(120s));
     }
 }
 
-TEST_CASE("local items: a flood keeps no local item of a blocked worker from starting") {
+TEST_CASE("local items: a flood keeps no local item of a blocked worker from starting", "[timing]") {
     // Without help for overdue items, which would hide it.
     cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}, .overdue_after = 0ns}};
     queue q{rt, "blocked"}, flooded{rt, "flooded"};
@@ -442,7 +442,7 @@ TEST_CASE("local items: a flood keeps no local item of a blocked worker from sta
                 nr_passed += nr_flood - before;
                 ran.release();
             });
-            CHECK(ran.try_acquire_for(20s)); // without a guard
+            CHECK(ran.try_acquire_for(120s)); // without a guard
             ended.release();
         });
         ended.acquire();
@@ -474,7 +474,7 @@ TEST_CASE("local items: endless ones give the limit to items that wait for it") 
     started.acquire();
     q.post([&] { ran.release(); }); // beyond the limit
     go.release();
-    CHECK(ran.try_acquire_for(20s));
+    CHECK(ran.try_acquire_for(120s));
     stop = true;
     q.drain();
 }

@@ -252,7 +252,7 @@ TEST_CASE("nested runs: no item of a frozen queue starts inside an item of anoth
         inner.flush();
     }};
     rt.freeze();
-    REQUIRE(rt.wait_frozen_for(20s));
+    REQUIRE(rt.wait_frozen_for(120s));
     q.queue(outer);
     queued.acquire();
     cmwq_test::caller flusher([&] { outer.flush(); });
@@ -295,9 +295,9 @@ TEST_CASE("nested runs: another item starts when an inner one blocks") {
         q.queue(other);
         if (announced) {
             const cmwq::blocking_region region;
-            in_time = ran.try_acquire_for(20s);
+            in_time = ran.try_acquire_for(120s);
         } else {
-            in_time = ran.try_acquire_for(20s);
+            in_time = ran.try_acquire_for(120s);
         }
     }};
     run_on(q, [&] {
@@ -411,7 +411,7 @@ TEST_CASE("nested runs: bottom halves that the waiting item holds back run durin
     std::binary_semaphore ran{0};
     item bottom_half{[&] { ran.release(); }};
     bool in_time = false;
-    item inner{[&] { in_time = ran.try_acquire_for(20s); }};
+    item inner{[&] { in_time = ran.try_acquire_for(120s); }};
     run_on(q, [&] {
         const cmwq::bh_disable_guard guard;
         fast.queue(bottom_half);

@@ -109,7 +109,7 @@ int backlog_that_overtakes(unsigned limit) {
 } // namespace
 
 // The two queues have the same policy and use one CPU, so they share a pool.
-TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "",
+TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "[timing]",
                         threaded_policies) {
     using P = TestType;
     const unsigned limit = GENERATE(1u, 16u);

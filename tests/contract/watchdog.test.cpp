@@ -103,7 +103,8 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     CHECK(ran);
 }
 
-TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the queue saturated but no pool stalled") {
+TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the queue saturated but no pool stalled",
+          "[timing]") {
     event_log heard;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
@@ -145,7 +146,7 @@ TEST_CASE("watchdog: without a listener a stall is printed") {
     CHECK_THAT(text, Catch::Contains("nothing has been started for 0.01 s") && Catch::Contains("\"printed\""));
 }
 
-TEST_CASE("watchdog: a process that was stopped raises no false alarm") {
+TEST_CASE("watchdog: a process that was stopped raises no false alarm", "[timing]") {
     // The child has an item pending behind another one only for moments. It is stopped for longer than the time of its
     // watchdog.
     int ends[2];
@@ -206,9 +207,10 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting; the reports come
         const char* first;
     };
     const row r =
-        GENERATE(row{4, 2, "4 times"}, row{0, 0, ""}, row{1, 4, "1 times"}, row{3, 2, "3 times"}, row{10, 0, ""});
+        GENERATE(row{4, 2, "4 times"}, row{0, 0, ""}, row{1, 4, "1 times"}, row{3, 2, "3 times"}, row{16, 0, ""});
     event_log heard;
-    cmwq::runtime_options o{.cpu_hog_threshold = 2ms, .on_event = heard.listener()};
+    // Overdue items are off: otherwise a slow run would start the waiting item before it counts as a hog.
+    cmwq::runtime_options o{.cpu_hog_threshold = 2ms, .overdue_after = 0ns, .on_event = heard.listener()};
     CHECK(o.cpu_hog_warning_threshold == 4);
     o.cpu_hog_warning_threshold = r.threshold;
     cmwq::runtime rt{std::move(o)};
@@ -219,13 +221,14 @@ TEST_CASE("watchdog: an item that keeps its CPU stops counting; the reports come
         cmwq::this_work::queue()->post_on(first_cpu(), [&] { other = true; });
         while (!other) burn_cpu(1ms);
     }};
-    int runs = 0;
-    for (; rt.stats().cpu_hogs < 9 && runs < 30; ++runs) { // a run that blocks in post_on() may not become a hog
+    // A run that blocks in post_on() may not become a hog. The monitor counts a hog after it has started the waiting
+    // item, so the ninth may be counted while another run has begun. The tenth is reported at no threshold here.
+    while (rt.stats().cpu_hogs < 9) {
         q.queue_on(first_cpu(), hog);
         hog.flush();
     }
-    INFO(runs);
-    CHECK(rt.stats().cpu_hogs == 9);
+    CHECK(eventually([&] { return heard.count(kind::cpu_hog) == r.told; }));
+    q.drain();
     CHECK(heard.count(kind::cpu_hog) == r.told);
     CHECK_THAT(heard.first(kind::cpu_hog).message,
                Catch::Contains(r.told != 0 ? "\"greedy\"" : "") && Catch::Contains(r.first));

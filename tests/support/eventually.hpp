@@ -13,7 +13,7 @@ namespace cmwq_test {
 /// failures only, so it is generous. The calling thread leaves the CPU between two calls of `pred()`, so that other
 /// threads can run on a machine with few CPUs. A test cannot use it to prove that something does not happen.
 template <class Pred>
-[[nodiscard]] bool eventually(Pred pred, std::chrono::nanoseconds timeout = std::chrono::seconds{20}) {
+[[nodiscard]] bool eventually(Pred pred, std::chrono::nanoseconds timeout = std::chrono::seconds{120}) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     std::mutex m;
     std::condition_variable never_notified;

@@ -3,7 +3,7 @@
 // The CPUs on which items run on a machine with 16 CPUs, SMT, four last-level caches and two nodes.
 //
 // The CPUs that the kernel isolates can only be chosen at boot: the test cases [isolated] have a guest of their own, in
-// the step vm-isolated of .ci/run and in the test vm.isolated of ctest.
+// the part vm-isolated of scripts/check-all and in the test vm.isolated of ctest.
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "vm/machine.hpp"

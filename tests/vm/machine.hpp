@@ -35,7 +35,7 @@ using cmwq::cpuset;
 /// The 16 CPUs share the CPUs of a host that may be busy: a short action may take many seconds.
 template <class Pred>
 [[nodiscard]] bool eventually(Pred pred) {
-    return cmwq_test::eventually(pred, std::chrono::seconds{60});
+    return cmwq_test::eventually(pred, std::chrono::seconds{360});
 }
 
 inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp checks these numbers
