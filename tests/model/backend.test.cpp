@@ -34,7 +34,7 @@ namespace {
 model::options holds(std::string name) {
     model::options o;
     o.name = std::move(name);
-    o.seconds = 10;
+    o.steps = 1'000'000;
     return o;
 }
 

@@ -28,8 +28,8 @@ namespace {
 constexpr std::int64_t before_the_monitor = ms / 2; // the monitor looks first 1 ms after it was armed
 
 /// No random executions: in these a sentinel may look in vain so often that it naps.
-model::options systematic(unsigned cpus, const char* name, double seconds) {
-    model::options o = search_on(cpus, name, seconds);
+model::options systematic(unsigned cpus, const char* name, double size) {
+    model::options o = search_on(cpus, name, size);
     o.random_executions = 0;
     return o;
 }

@@ -70,7 +70,7 @@ using mutex = detail::basic_mutex<model_futex>;
 model::options search(std::string name) {
     model::options o;
     o.name = std::move(name);
-    o.seconds = 6;
+    o.steps = 1'000'000;
     return o;
 }
 

@@ -108,8 +108,8 @@ void beside_an_end(const Start& start) {
 }
 
 /// No random executions: in these a sentinel may look in vain so often that it naps.
-model::options systematic(unsigned cpus, const char* name, double seconds) {
-    model::options o = search_on(cpus, name, seconds);
+model::options systematic(unsigned cpus, const char* name, double size) {
+    model::options o = search_on(cpus, name, size);
     o.random_executions = 0;
     return o;
 }

@@ -19,27 +19,27 @@ namespace model = cmwq::detail::model;
 
 inline constexpr std::int64_t ms = 1'000'000; ///< virtual time is in nanoseconds
 
-/// The options of a search with this name on a machine with one CPU.
-inline model::options search(std::string name, double seconds, unsigned preemptions = 2) {
+/// The options of a search with this name on a machine with one CPU. `size`: of the search, relative to others.
+inline model::options search(std::string name, double size, unsigned preemptions = 2) {
     model::options o;
     o.name = std::move(name);
     o.around.cpus = 1;
-    o.seconds = seconds;
+    o.steps = static_cast<std::uint64_t>(size * 1'000'000);
     o.preemptions = preemptions;
-    o.random_executions = 1'000'000; // as many as there is time for
+    o.random_executions = 1'000'000; // as many as there are steps for
     return o;
 }
 
 /// The options of a search on a machine with `cpus` CPUs.
-inline model::options search_on(unsigned cpus, std::string name, double seconds, unsigned preemptions = 2) {
-    model::options o = search(std::move(name), seconds, preemptions);
+inline model::options search_on(unsigned cpus, std::string name, double size, unsigned preemptions = 2) {
+    model::options o = search(std::move(name), size, preemptions);
     o.around.cpus = cpus;
     return o;
 }
 
 /// A search in which time also passes while threads could run.
-inline model::options with_time(std::string name, double seconds) {
-    model::options o = search(std::move(name), seconds);
+inline model::options with_time(std::string name, double size) {
+    model::options o = search(std::move(name), size);
     o.time_jumps = 2;
     return o;
 }

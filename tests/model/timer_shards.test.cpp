@@ -24,8 +24,8 @@ using namespace cmwq_test;
 
 namespace {
 
-model::options with_time_on_two(std::string name, double seconds) {
-    model::options o = search_on(2, std::move(name), seconds);
+model::options with_time_on_two(std::string name, double size) {
+    model::options o = search_on(2, std::move(name), size);
     o.time_jumps = 2;
     return o;
 }

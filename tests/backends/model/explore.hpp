@@ -18,7 +18,6 @@ class explorer final : public world {
 public:
     explorer(options o, std::function<void()> body) : o_(std::move(o)), body_(std::move(body)) {
         from_environment(o_.preemptions, "CMWQ_MODEL_PREEMPTIONS");
-        from_environment(o_.random_executions, "CMWQ_MODEL_EXECUTIONS");
         from_environment(o_.seconds, "CMWQ_MODEL_SECONDS");
         from_environment(o_.seed, "CMWQ_SEED");
         if (const char* s = std::getenv("CMWQ_MODEL_REPLAY"); s != nullptr && o_.replay.empty()) {
@@ -225,6 +224,7 @@ private:
     // ---- scheduling -----------------------------------------------------------------------------------------------
 
     void count_step() noexcept {
+        ++all_steps_;
         if (++steps_ > o_.max_steps) {
             truncated_ = true;
             if (o_.livelock_fails) fail("no end after " + std::to_string(o_.max_steps) + " steps: " + states());
@@ -345,14 +345,14 @@ private:
     void exhaust() {
         mode_ = mode::depth_first;
         const unsigned levels = std::max(o_.preemptions, o_.stale_reads);
-        // The random part, if there is one, gets a quarter of the time.
-        const double budget = o_.random_executions != 0 ? o_.seconds * 0.75 : o_.seconds;
+        // The random part, if there is one, gets a quarter of the bound.
+        const double share = o_.random_executions != 0 ? 0.75 : 1;
         for (unsigned level = 0; level <= levels; ++level) {
             path_.clear();
             do {
                 if (!run_once(std::min(level, o_.preemptions), std::min(level, o_.stale_reads))) return;
-                if (r_.executions % 64 == 0 && spent() > budget) {
-                    out_of_time_ = true;
+                if (is_over(share)) {
+                    stopped_ = true;
                     return;
                 }
             } while (next_path());
@@ -381,11 +381,17 @@ private:
             const bool good = run_once(unbounded, 8);
             ++r_.random_executions;
             if (!good) return;
-            if (i % 64 == 63 && spent() > o_.seconds) {
-                out_of_time_ = true;
+            if (is_over(1)) {
+                stopped_ = true;
                 return;
             }
         }
+    }
+
+    /// Whether this share of the bound is used up.
+    [[nodiscard]] bool is_over(double share) const {
+        if (o_.seconds == 0) return static_cast<double>(all_steps_) > share * static_cast<double>(o_.steps);
+        return r_.executions % 64 == 0 && spent() > share * o_.seconds;
     }
 
     [[nodiscard]] double spent() const {
@@ -450,13 +456,15 @@ private:
                          r_.schedule.c_str());
             return;
         }
-        std::fprintf(stderr,
-                     "cmwq model: %s: %llu executions, %llu of them random (seed %llu), up to %u steps, %.2f s; "
-                     "%u preemptions and %u stale reads %s%s",
-                     o_.name.c_str(), static_cast<unsigned long long>(r_.executions),
-                     static_cast<unsigned long long>(r_.random_executions), static_cast<unsigned long long>(o_.seed),
-                     longest_, r_.seconds, o_.preemptions, o_.stale_reads, r_.exhausted ? "exhausted" : "NOT exhausted",
-                     out_of_time_ ? ", out of time" : "");
+        std::fprintf(
+            stderr,
+            "cmwq model: %s: %llu executions, %llu of them random (seed %llu), up to %u steps, %llu in all, %.2f s; "
+            "%u preemptions and %u stale reads %s%s",
+            o_.name.c_str(), static_cast<unsigned long long>(r_.executions),
+            static_cast<unsigned long long>(r_.random_executions), static_cast<unsigned long long>(o_.seed), longest_,
+            static_cast<unsigned long long>(all_steps_), r_.seconds, o_.preemptions, o_.stale_reads,
+            r_.exhausted ? "exhausted" : "NOT exhausted",
+            stopped_ ? (o_.seconds == 0 ? ", out of steps" : ", out of time") : "");
         if (r_.truncated != 0) std::fprintf(stderr, ", %llu truncated", static_cast<unsigned long long>(r_.truncated));
         std::fprintf(stderr, "\n");
     }
@@ -465,7 +473,8 @@ private:
     std::function<void()> body_;
     result r_;
     std::chrono::steady_clock::time_point began_;
-    bool out_of_time_ = false;
+    std::uint64_t all_steps_ = 0;
+    bool stopped_ = false; ///< by the bound
 
     // State of the search.
     mode mode_ = mode::depth_first;

@@ -2,9 +2,10 @@
 //
 // The options and the result of a search of the model backend.
 //
-// The environment overrides the options of every search of a program: CMWQ_MODEL_PREEMPTIONS, CMWQ_MODEL_EXECUTIONS
-// (random ones), CMWQ_MODEL_SECONDS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs only the execution that the
-// schedule names, in the search that it names, with a trace of the operations. CMWQ_MODEL_TRACE=1 traces simulations.
+// A search ends after a number of steps, so that it runs the same executions on every machine. CMWQ_MODEL_SECONDS=<n>
+// replaces this bound by real time, for a long search. The environment also overrides other options of every search of a
+// program: CMWQ_MODEL_PREEMPTIONS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs only the execution that the schedule
+// names, in the search that it names, with a trace of the operations. CMWQ_MODEL_TRACE=1 traces simulations.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -23,11 +24,13 @@ struct options {
     unsigned time_jumps = 0;        ///< times that a deadline passes although a thread could run, per execution
     unsigned stalls = 0;            ///< times that a thread with a may_stall object stops for long, per execution
     bool spurious_failures = false; ///< compare_exchange_weak may fail spuriously (counts as a stale read)
-    std::uint64_t random_executions = 10'000; ///< after the exhaustive part, or from where that ran out of time
+    std::uint64_t random_executions =
+        10'000; ///< at most; after the exhaustive part, or from where that ran out of steps
     std::uint64_t seed = 1;
     std::uint32_t max_steps = 20'000; ///< per execution; a longer execution is a livelock
     bool livelock_fails = true;       ///< false: a livelock counts as truncated
-    double seconds = 20;              ///< of real time, for the whole search
+    std::uint64_t steps = 50'000'000; ///< for the whole search, which ends after the execution that exceeds them
+    double seconds = 0;               ///< not zero: of real time for the whole search, instead of the steps
     bool quiet = false;               ///< print nothing: for searches that must fail
     std::string replay = {};          ///< a schedule string: run only this execution, with a trace
     surroundings around = {};
