@@ -20,7 +20,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -66,7 +65,7 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
         std::fflush(stdout);
         {
             const watchdog::describes d(w, [&] { return all->machine.dump(); });
-            all->run(s.round_seconds * (0.2 + 0.016 * dice().below(100)));
+            all->run(s.operations / 5 + dice().below(s.operations * 8 / 5 + 1));
             all->settle();
         }
         does(op::runtime_destroyed, [&] { all.reset(); });
@@ -77,18 +76,17 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
 }
 
 int run(const settings& s) {
-    std::string reproduction = "soak --seed " + std::to_string(s.seed) + " --seconds " + std::to_string(s.seconds) +
-                               " --threads " + std::to_string(s.threads) + " --round-seconds " +
-                               std::to_string(s.round_seconds);
+    std::string reproduction = "soak --seed " + std::to_string(s.seed) + " --threads " + std::to_string(s.threads) +
+                               " --operations " + std::to_string(s.operations);
     for (const std::string& k : s.kinds) reproduction += " --policy " + k;
-    std::printf("%s\n", reproduction.c_str());
+    std::printf("%s, backend %s\n", reproduction.c_str(), cmwq_test::backend());
     complaints c;
     watchdog w({.patience = s.patience, .hold = s.hold, .reproduction = reproduction});
     const auto begin = clock::now();
     unsigned number = s.first_round;
     do {
         round(s, number++, c, w);
-    } while (seconds_since(begin) < s.seconds && c.count() == 0);
+    } while (c.count() == 0 && (s.seconds > 0 ? seconds_since(begin) < s.seconds : number - s.first_round < s.rounds));
     std::printf("seed %llu, %.1f s, %u rounds, %u threads; calls of each operation:\n",
                 static_cast<unsigned long long>(s.seed), seconds_since(begin), number - s.first_round, s.threads);
     print_operations();
@@ -96,8 +94,8 @@ int run(const settings& s) {
         std::printf("soak: ok\n");
         return 0;
     }
-    std::printf("soak: %llu complaints\nreproduce: %s --round %u\n", static_cast<unsigned long long>(c.count()),
-                reproduction.c_str(), number - 1);
+    std::printf("soak: %llu complaints\nreproduce: %s --round %u --rounds 1\n",
+                static_cast<unsigned long long>(c.count()), reproduction.c_str(), number - 1);
     return 1;
 }
 
@@ -105,14 +103,14 @@ int run(const settings& s) {
 
 int main(int argc, char** argv) {
     soak::settings s;
-    s.seed = std::random_device{}();
     CLI::App app{"Calls every operation of the library at random, and checks the results."};
-    app.add_option("--seconds", s.seconds, "length of the run; the last round may take longer")->capture_default_str();
-    app.add_option("--seed", s.seed, "seed of all random choices; default: CMWQ_SEED or random")->envname("CMWQ_SEED");
+    app.add_option("--rounds", s.rounds, "number of rounds")->capture_default_str();
+    app.add_option("--seconds", s.seconds, "instead of --rounds: rounds until this time has passed");
+    app.add_option("--seed", s.seed, "seed of all random choices; default: CMWQ_SEED or 1")->envname("CMWQ_SEED");
     app.add_option("--threads", s.threads, "number of threads that call operations")
         ->check(CLI::Range(1u, soak::max_threads))
         ->capture_default_str();
-    app.add_option("--round-seconds", s.round_seconds, "average length of a round")->capture_default_str();
+    app.add_option("--operations", s.operations, "calls of each thread in a round, on average")->capture_default_str();
     app.add_option("--round", s.first_round, "number of the first round")->capture_default_str();
     app.add_option("--patience", s.patience, "seconds until an operation counts as stuck")->capture_default_str();
     app.add_flag("--hold", s.hold, "if an operation is stuck, wait for a debugger instead of aborting");
@@ -120,5 +118,7 @@ int main(int argc, char** argv) {
     for (const soak::queue_kind& k : soak::queue_kinds()) kinds.emplace_back(k.name);
     app.add_option("--policy", s.kinds, "kinds of queue; default: all")->check(CLI::IsMember(kinds));
     CLI11_PARSE(app, argc, argv);
-    return soak::run(s);
+    seed_of_round = s.seed; // for the faults
+    return cmwq_test::run_under_the_backend(
+        [](void* options) { return soak::run(*static_cast<soak::settings*>(options)); }, &s);
 }

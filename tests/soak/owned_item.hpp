@@ -67,7 +67,7 @@ private:
 
     // Written by the runs; the owner reads them after a wait.
     std::uint64_t ran_ = 0, seen_payload_ = 0;
-    std::chrono::steady_clock::time_point started_{};
+    std::int64_t started_ = 0;
 
     std::atomic<std::uint64_t> wanted_{0}, seen_{0}; // relaxed: queue() publishes even if the item was already pending
     std::atomic<bool> inside_{false};

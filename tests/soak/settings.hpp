@@ -12,12 +12,13 @@ namespace soak {
 inline constexpr unsigned max_threads = 64;
 
 struct settings {
-    double seconds = 10;
-    double round_seconds = 1; ///< on average
-    std::uint64_t seed = 0;
+    unsigned rounds = 10;
+    double seconds = 0;         ///< not zero: rounds until this time has passed, instead of `rounds`
+    unsigned operations = 3000; ///< of each thread in a round, on average
+    std::uint64_t seed = 1;
     unsigned threads = 8;
     unsigned first_round = 0;
-    double patience = 60; ///< seconds until an operation counts as stuck
+    double patience = 120; ///< seconds until an operation counts as stuck
     bool hold = false;
     std::vector<std::string> kinds; ///< of queues; empty: all
 };

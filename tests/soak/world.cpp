@@ -6,7 +6,6 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -115,13 +114,12 @@ shared_place& world::some_shared(unsigned below) { return shared_[dice().below(b
 
 owned_item& world::some_owned() { return owned_[dice().below(static_cast<unsigned>(owned_.size()))]; }
 
-void world::run(double seconds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+void world::run(unsigned n) {
     const std::uint64_t stream = dice()();
     stress::on_threads(settings_.threads, [&](unsigned t) {
         seed_this_thread(stream + t);
         user u{*this, t};
-        while (std::chrono::steady_clock::now() < end) u.do_something();
+        for (unsigned i = 0; i < n; ++i) u.do_something();
     });
     stop_.store(true, std::memory_order_relaxed);
 }

@@ -26,8 +26,8 @@ public:
     world(const world&) = delete;
     world& operator=(const world&) = delete;
 
-    /// Does random operations for `seconds`.
-    void run(double seconds);
+    /// Each thread does `n` random operations.
+    void run(unsigned n);
     /// Call it after run(): waits for all items and checks that all counts agree.
     void settle();
 

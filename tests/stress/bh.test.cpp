@@ -120,7 +120,7 @@ TEST_CASE("stress: no bottom half is lost or runs twice under random operations"
         }
     }
 
-    const stress::box box;
+    stress::box box(400);
     stress::on_threads(nr_threads, [&](unsigned t) {
         stress::random r(t + 1);
         const auto one = [&] {
@@ -189,7 +189,7 @@ TEST_CASE("stress: no bottom half is lost or runs twice under random operations"
 
 TEST_CASE("stress: all bottom halves run while queues and runtimes come and go") {
     stress::complaints complaints;
-    const stress::box box;
+    stress::box box(200);
     std::atomic<std::uint64_t> queued{0}, runs{0};
     std::uint64_t rounds = 0;
     stress::random r(7);
@@ -255,7 +255,7 @@ TEST_CASE("stress: bound items queue bottom halves that run beside them") {
             if (!stop) events.queue(*bound[i]);
         }));
     }
-    const stress::box box;
+    stress::box box(50'000);
     for (auto& w : bound) events.queue(*w);
     stress::on_threads(1, [&](unsigned) {
         while (box.open()) {

@@ -49,7 +49,7 @@ void storm(bool sentinel) {
     const auto nr_cpus = static_cast<unsigned>(cpus.size());
     std::atomic<std::uint64_t> queued{0}, ran{0}, stream{100};
     cmwq::workqueue<> q{rt, "q"}, intensive{rt, {.name = "intensive", .cpu_intensive = true}};
-    const stress::box box;
+    stress::box box(150);
     stress::random r(1);
     const auto count = [&](queue_status s) {
         if (s == queue_status::queued) ++queued;
@@ -124,7 +124,7 @@ TEST_CASE("stress: workers come and go with an idle timeout of zero") {
     {
         cmwq::runtime rt{{.idle_timeout = 0ns}};
         cmwq::workqueue<> q{rt, "q"};
-        const stress::box box;
+        stress::box box(3000);
         stress::on_threads(2, [&](unsigned t) {
             stress::random r(200 + t);
             while (box.open()) {
@@ -161,7 +161,7 @@ TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind
     stress::random r(1);
     std::uint64_t rounds = 0;
     bool stands_still = false;
-    for (const stress::box box; box.open() && !stands_still; ++rounds) {
+    for (stress::box box(10'000); box.open() && !stands_still; ++rounds) {
         q.post([&] {
             gate.acquire();
             ended.release();
@@ -169,7 +169,7 @@ TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind
         const auto pause = std::chrono::steady_clock::now() + std::chrono::nanoseconds{r.below(30'000)};
         while (std::chrono::steady_clock::now() < pause) {}
         second.post([&] { gate.release(); });
-        stands_still = !ended.try_acquire_for(20s);
+        stands_still = !ended.try_acquire_for(120s);
         if (!stands_still) continue;
         cmwq::work look{[] {}};
         second.queue(look);

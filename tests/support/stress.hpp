@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Helpers for tests with random operations: the duration of a test, random numbers, and the failed expectations of all
+// Helpers for tests with random operations: the length of a test, random numbers, and the failed expectations of all
 // threads.
 #pragma once
 
@@ -20,20 +20,28 @@
 
 namespace stress {
 
-/// The duration of a test case in seconds: CMWQ_STRESS_SECONDS, by default 2.
+/// The length of a test case: a number of rounds, or with CMWQ_STRESS_SECONDS=<n> so many seconds. The threads of the
+/// test share the rounds.
 class box {
 public:
-    [[nodiscard]] bool open() const { return std::chrono::steady_clock::now() < end_; }
+    explicit box(std::int64_t rounds) : rounds_(rounds) {}
+
+    /// Call it once before each round.
+    [[nodiscard]] bool open() {
+        if (seconds_ > 0) return std::chrono::steady_clock::now() < end_;
+        return rounds_.fetch_sub(1, std::memory_order_relaxed) > 0;
+    }
 
 private:
     static double seconds() {
         const char* text = std::getenv("CMWQ_STRESS_SECONDS");
-        const double n = text == nullptr ? 0 : std::atof(text);
-        return n > 0 ? n : 2;
+        return text == nullptr ? 0 : std::atof(text);
     }
+    std::atomic<std::int64_t> rounds_;
+    const double seconds_ = seconds();
     const std::chrono::steady_clock::time_point end_ =
         std::chrono::steady_clock::now() +
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds()));
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds_));
 };
 
 /// Random numbers that depend on the seed of the test and on `stream` only. SplitMix64 needs one word, so that every
