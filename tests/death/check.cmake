@@ -1,15 +1,16 @@
-# Runs PROGRAM, which has to abort. The regular expression in the first line of SOURCE has to match its stderr.
+# Runs PROGRAM with the argument CASE, if there is one. It has to abort. The regular expression in the first line of
+# SOURCE has to match its stderr.
 # (Messages are indented because CMake would wrap them otherwise.)
 file(STRINGS ${SOURCE} first_line LIMIT_COUNT 1)
 if(NOT first_line MATCHES "^// expect: (.+)$")
   message(FATAL_ERROR "  ${SOURCE} has no // expect: line")
 endif()
 set(expected "${CMAKE_MATCH_1}")
-execute_process(COMMAND ${PROGRAM} RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE said TIMEOUT 50)
+execute_process(COMMAND ${PROGRAM} ${CASE} RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE said TIMEOUT 600)
 if(result EQUAL 0)
-  message(FATAL_ERROR "  ${PROGRAM} lives, although it must not")
+  message(FATAL_ERROR "  ${PROGRAM} ${CASE} lives, although it must not")
 elseif(NOT result MATCHES "[Aa]bort")
-  message(FATAL_ERROR "  ${PROGRAM} ends with '${result}' instead of an abort:\n${said}")
+  message(FATAL_ERROR "  ${PROGRAM} ${CASE} ends with '${result}' instead of an abort:\n${said}")
 elseif(NOT said MATCHES "${expected}")
-  message(FATAL_ERROR "  ${PROGRAM} dies for another reason than '${expected}':\n${said}")
+  message(FATAL_ERROR "  ${PROGRAM} ${CASE} dies for another reason than '${expected}':\n${said}")
 endif()

@@ -1,5 +1,7 @@
 // expect: nobody gets this
 // The destructor of a closure runs where no handler could receive an exception, also on a queue with a handler.
+#include "case.hpp"
+
 #include <cmwq/workqueue.hpp>
 
 #include <exception>
@@ -18,7 +20,7 @@ struct throws_at_its_end {
 
 } // namespace
 
-int main() {
+DEATH_CASE(closure_destructor_throws) {
     cmwq::workqueue<> queue{{.name = "queue", .on_exception = [](const std::exception_ptr&) {}}};
     queue.post([t = throws_at_its_end()] { static_cast<void>(t); });
     queue.flush();

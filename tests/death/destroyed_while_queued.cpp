@@ -1,13 +1,15 @@
 // expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] is destroyed while it is queued on queue "jobs" [(]pool [0-9]+[)]: it does not run
 // The library reports this in builds with assertions only, and only to a listener.
 #define CMWQ_ASSERTIONS
+#include "case.hpp"
+
 #include <cmwq/cmwq.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 #include <future>
 
-int main() {
+DEATH_CASE(destroyed_while_queued) {
     cmwq::runtime rt{{.on_event = [](const cmwq::event& e) {
         if (e.what != cmwq::event::kind::destroyed_while_queued) return;
         std::fprintf(stderr, "%s\n", e.message.c_str());

@@ -1,7 +1,9 @@
 // expect: what.*cmwq: enable[(][)] of item 0x[0-9a-f]+ [(][^)]+[)] without a matching disable[(][)]
+#include "case.hpp"
+
 #include <cmwq/workqueue.hpp>
 
-int main() {
+DEATH_CASE(enable_without_disable) {
     cmwq::work item{[] {}};
     item.enable();
 }

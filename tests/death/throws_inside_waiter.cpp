@@ -1,11 +1,13 @@
 // expect: nobody handles this
 // An exception without a handler ends the program also if the item runs inside an item that waits for it and has a
 // handler around the wait.
+#include "case.hpp"
+
 #include <cmwq/cmwq.hpp>
 
 #include <stdexcept>
 
-int main() {
+DEATH_CASE(throws_inside_waiter) {
     cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}}};
     cmwq::workqueue<cmwq::elastic> q{rt, "q"};
     cmwq::work inner{[] { throw std::runtime_error("nobody handles this"); }};

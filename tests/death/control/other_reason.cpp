@@ -1,4 +1,6 @@
 // expect: a bottom-half queue
+#include "case.hpp"
+
 #include <cstdlib>
 
-int main() { std::abort(); }
+DEATH_CASE(other_reason) { std::abort(); }
