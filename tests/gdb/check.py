@@ -222,7 +222,7 @@ def main():
         if "python works" not in gdb(commands=["python print('python ' + 'works')"]):
             skip("this gdb has no Python")
     except FileNotFoundError:
-        skip("there is no gdb; ./scripts/test installs it on Debian and Ubuntu")
+        skip("there is no gdb; ./scripts/check-all installs it on Debian and Ubuntu")
     program = Program(path)
     output = program.settle()
     check_dump(output)

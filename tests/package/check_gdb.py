@@ -24,7 +24,7 @@ def main():
         print(f"skipped: the start-up folder of gdb, {folder}, is outside of the prefix")
         return 77
     if shutil.which("gdb") is None or "python works" not in gdb("python print('python ' + 'works')"):
-        print("skipped: there is no gdb with Python; ./scripts/test installs it on Debian and Ubuntu")
+        print("skipped: there is no gdb with Python; ./scripts/check-all installs it on Debian and Ubuntu")
         return 77
     with tempfile.TemporaryDirectory() as other:
         moved = pathlib.Path(other) / "moved"
