@@ -4,6 +4,7 @@
 #pragma once
 
 #include "eventually.hpp"
+#include "nr_tasks.hpp"
 #include "pinned.hpp"
 #include "this_task.hpp"
 #include "threads_named.hpp"
@@ -32,11 +33,7 @@ namespace vm {
 namespace fs = std::filesystem;
 using cmwq::cpuset;
 
-/// The 16 CPUs share the CPUs of a host that may be busy: a short action may take many seconds.
-template <class Pred>
-[[nodiscard]] bool eventually(Pred pred) {
-    return cmwq_test::eventually(pred, std::chrono::seconds{360});
-}
+using cmwq_test::eventually;
 
 inline constexpr unsigned nr_cpus = 16; ///< tests/vm/guest.test.cpp checks these numbers
 inline const cpuset all_cpus = cpuset::range(0, nr_cpus);
@@ -123,13 +120,8 @@ inline sighting see_from(cmwq::workqueue_base& q, unsigned cpu) {
     return see([&](cmwq::work_base& w) { return q.queue(w); });
 }
 
+using cmwq_test::nr_tasks;
 using cmwq_test::threads_named;
-
-inline std::size_t nr_threads() {
-    std::size_t n = 0;
-    for ([[maybe_unused]] const auto& task : fs::directory_iterator("/proc/self/task")) ++n;
-    return n;
-}
 
 /// Calls `f` in one thread on each of these CPUs.
 inline void on_cpus(const cpuset& cpus, const std::function<void(unsigned cpu)>& f) {

@@ -4,11 +4,13 @@
 // every dlclose().
 #include "plugin.hpp"
 
+#include "nr_tasks.hpp"
+
 int main() {
     void* plugin = load();
     std::printf("ran %d, ", call(plugin, "run_on_global_runtime", 20));
     ::dlclose(plugin);
-    std::printf(is_mapped() && nr_threads() > 1 ? "stays, " : "has gone, ");
+    std::printf(is_mapped() && cmwq_test::nr_tasks() > 1 ? "stays, " : "has gone, ");
     if (!can_fork()) return 1;
     plugin = load();
     std::printf("ran %d again\n", call(plugin, "run_on_global_runtime", 20));

@@ -3,6 +3,8 @@
 // A plugin can be unloaded and loaded again if its runtimes are destroyed before it is unloaded or by the unloading.
 #include "plugin.hpp"
 
+#include "nr_tasks.hpp"
+
 int main() {
     int ran = 0, unloaded = 0;
     for (int i = 0; i < 5; ++i) {
@@ -13,5 +15,5 @@ int main() {
         if (!can_fork()) return 1; // the unloading has removed the plugin's fork handlers
     }
     std::printf("ran %d, unloaded %d times, %s\n", ran, unloaded,
-                nr_threads() == 1 ? "no thread left" : "threads left");
+                cmwq_test::nr_tasks() == 1 ? "no thread left" : "threads left");
 }

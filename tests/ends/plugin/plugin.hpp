@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -38,8 +37,6 @@ inline bool is_mapped() {
     }
     return false;
 }
-
-inline long nr_threads() { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); }
 
 /// Whether fork() and its handlers work and the child can continue.
 inline bool can_fork() {
