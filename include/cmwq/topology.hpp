@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -184,13 +185,13 @@ private:
     std::shared_ptr<const machine> machine_;
 };
 
-/// Returns a text for people: the section "Affinity Scopes" of the kernel's wq_dump, for the given scopes, with
-/// "(default)" beside `default_scope`, and `unbound_cpus` as the CPUs of unbound items. Thread safety: any thread.
-/// Errors: std::bad_alloc.
-[[nodiscard]] inline std::string describe(const topology& t, const cpuset& unbound_cpus, affinity_scope default_scope,
-                                          std::span<const affinity_scope> scopes = affinity_scopes) {
+namespace detail {
+
+/// The pods of the scopes in the form of `describe()`. No scope has "(default)" beside it if `default_scope` is empty.
+[[nodiscard]] inline std::string describe_pods(const topology& t, std::optional<affinity_scope> default_scope,
+                                               std::span<const affinity_scope> scopes) {
     if (default_scope == affinity_scope::default_) default_scope = default_affinity_scope;
-    std::string text = "Affinity Scopes\n===============\nwq_unbound_cpumask=" + unbound_cpus.to_mask_string() + '\n';
+    std::string text;
     const auto entry = [&text](std::size_t index, const std::string& value) {
         text += " [" + std::to_string(index) + "]=" + value;
     };
@@ -210,6 +211,17 @@ private:
         text += '\n';
     }
     return text;
+}
+
+} // namespace detail
+
+/// Returns a text for people: the section "Affinity Scopes" of the kernel's wq_dump, for the given scopes, with
+/// "(default)" beside `default_scope`, and `unbound_cpus` as the CPUs of unbound items. Thread safety: any thread.
+/// Errors: std::bad_alloc.
+[[nodiscard]] inline std::string describe(const topology& t, const cpuset& unbound_cpus, affinity_scope default_scope,
+                                          std::span<const affinity_scope> scopes = affinity_scopes) {
+    return "Affinity Scopes\n===============\nwq_unbound_cpumask=" + unbound_cpus.to_mask_string() + '\n' +
+           detail::describe_pods(t, default_scope, scopes);
 }
 
 /// Returns the same text, with all CPUs of the machine as the CPUs of unbound items. Thread safety: any thread. Errors:

@@ -244,6 +244,10 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
         }};
         const std::string text = rt.dump(form);
         CHECK(has(text, form == cmwq::dump_format::text ? locked : "\"unbound_cpus\":null"));
+        CHECK_FALSE(has(text, "wq_unbound_cpumask")); // no mask and no default rather than wrong ones
+        CHECK_FALSE(has(text, "(default)"));
+        CHECK_FALSE(has(text, "\"default\":true"));
+        CHECK(has(text, form == cmwq::dump_format::text ? "CACHE_SHARD\n" : "\"cache_shard\""));
         CHECK(has(text, "waits in futex"));
     }
     SECTION("of the list of queues") {

@@ -30,7 +30,9 @@ CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
     for (const affinity_scope scope : affinity_scopes) {
         to.open('{');
         to.key("name").value(to_string(scope));
-        to.key("default").value(scope == chosen);
+        to.key("default");
+        if (r.settings_locked) to.null();
+        else to.value(scope == chosen);
         to.key("pods").open('[');
         for (const topology::pod& p : r.machine.pods(scope)) {
             to.open('{');

@@ -9,6 +9,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -135,10 +136,15 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
 }
 
 CMWQ_INLINE std::string to_text(const runtime_report& r) {
-    std::string text = describe(r.machine, r.unbound_cpus, r.default_scope);
-    text += "\nUnbound CPUs: ";
-    if (r.settings_locked) print_locked(text, "these CPUs and the default scope");
-    else text += r.unbound_cpus.to_string() + '\n';
+    std::string text;
+    if (r.settings_locked) {
+        text = "Affinity Scopes\n===============\n";
+        print_locked(text, "the unbound CPUs and the default scope");
+        text += describe_pods(r.machine, std::nullopt, affinity_scopes);
+    } else {
+        text = describe(r.machine, r.unbound_cpus, r.default_scope) + "\nUnbound CPUs: " + r.unbound_cpus.to_string() +
+               '\n';
+    }
     text += "\nWorker Pools\n============\n";
     for (const numbered_pool& p : r.pools) {
         if (p.what != numbered_pool::kind::bottom_half) print_pool(text, p);
