@@ -64,6 +64,9 @@ inline task spawn(const thread_attributes& a, std::function<void()> body) {
 /// Virtual nanoseconds since the run began.
 [[nodiscard]] inline std::int64_t elapsed() noexcept { return here("elapsed()").now() - start_of_time; }
 
+/// How often another thread has begun to run, since the program began.
+[[nodiscard]] inline std::uint64_t nr_switches() noexcept { return here("nr_switches()").nr_switches(); }
+
 /// The number of the calling logical thread; the body's is 0.
 [[nodiscard]] inline unsigned self() noexcept { return here("self()").self().id; }
 

@@ -216,6 +216,7 @@ public:
     }
 
     [[nodiscard]] surroundings& around() noexcept { return around_; }
+    [[nodiscard]] std::uint64_t nr_switches() const noexcept { return nr_switches_; }
 
     // ---- objects ------------------------------------------------------------------------------------------------
 
@@ -328,6 +329,7 @@ protected:
     }
 
     void go_to(logical_thread& t) noexcept {
+        ++nr_switches_;
         logical_thread& from = *self_;
         self_ = &t;
         fiber::switch_to(from.context, t.context);
@@ -374,6 +376,7 @@ protected:
     std::uint64_t mutations_ = 0;
     std::int64_t now_ = start_of_time;
     std::uint32_t run_ = 0;
+    std::uint64_t nr_switches_ = 0;
     unsigned nr_threads_ = 0, nr_objects_ = 0, nr_starts_ = 0;
     unsigned nr_paused_ = 0; ///< not 0: there are threads for after_mutation()
     unsigned history_ = 4;
