@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
     soak::settings s;
     CLI::App app{"Calls every operation of the library at random, and checks the results."};
     app.add_option("--rounds", s.rounds, "number of rounds")->capture_default_str();
-    app.add_option("--seconds", s.seconds, "instead of --rounds: rounds until this time has passed");
+    app.add_option("--seconds", s.seconds, "instead of --rounds: rounds until this time has passed")
+        ->envname("CMWQ_SOAK_SECONDS");
     app.add_option("--seed", s.seed, "seed of all random choices; default: CMWQ_SEED or 1")->envname("CMWQ_SEED");
     app.add_option("--threads", s.threads, "number of threads that call operations")
         ->check(CLI::Range(1u, soak::max_threads))
