@@ -85,7 +85,8 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
 
     /// Whether a runtime with `runtime_options::power_efficient` serves the queue by elastic pools, at the nice value
     /// or scheduling class of its priority, instead of the pools of the caller's CPU. Idle CPUs may then stay asleep,
-    /// and `max_active` counts for the whole machine. On other runtimes this changes nothing.
+    /// `max_active` counts for the whole machine, and its items start in no particular order, as those of an `elastic`
+    /// queue. On other runtimes this changes nothing.
     bool power_efficient = false;
 
     /// Whether the queue has a rescuer: one thread, made in advance, that runs the items of this queue when no worker

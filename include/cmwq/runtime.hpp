@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// runtime: owner of the pools and their threads. This is the only public header that includes the engine.
+// runtime: owner of the pools and their threads. This header includes the engine, unless CMWQ_COMPILED is defined.
 #pragma once
 
 #include <cmwq/cpuset.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory for closures: blocks of one size, which are used again. In the steady state post() calls no allocator.
+// Memory for closures: blocks of one size, which are used again. post() calls the allocator when no block is free, as
+// while the closures of a thread outside the pool pile up, and for closures that are larger than a block.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>

@@ -18,7 +18,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class closure_memory;
 class pool_table;
 
-/// References only: the runtime owns the parts, and outlives its pools. A test may make the parts without a runtime.
+/// References only: the runtime owns the parts, and outlives its pools.
 struct pool_env {
     const runtime_options& options;
     cpu_map& cpus;

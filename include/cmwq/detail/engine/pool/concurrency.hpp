@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The decisions of concurrency management: pure predicates over a snapshot of a pool. The threads only carry them out.
+// Decisions of concurrency management: pure predicates over a snapshot of a pool. Threads carry them out.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
