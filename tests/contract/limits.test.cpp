@@ -298,6 +298,44 @@ TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becom
     CHECK(most_ahead == 1);
 }
 
+// One worker of the first pool runs, and no detector helps: only the end of an item can look for the granted slot.
+TEST_CASE("limits: an item that is granted a slot starts although its pool has a backlog of another queue") {
+    auto options = two_nodes();
+    options.overdue_after = 0ns;
+    options.cpu_hog_threshold = 0ns;
+    cmwq::runtime rt{options};
+    const attrs one_cpu = attrs{}.affinity(affinity_scope::cpu).strict(true);
+    constexpr unsigned limit = 16, at_once = limit + limit / 8;
+    constexpr int many = 5000;
+    cmwq::workqueue<cmwq::elastic> q{rt, limits<cmwq::elastic>(1, 1, one_cpu)};
+    cmwq::workqueue<cmwq::elastic> other{rt, limits<cmwq::elastic>(limit, limit, one_cpu)};
+    std::binary_semaphore leave{0}, done{0};
+    std::atomic<bool> entered{false}, granted{false};
+    std::atomic<int> nr_started{0}, nr_before{many};
+    cmwq::work first{[&] { leave.acquire(); }};
+    cmwq::work second{[&] {
+        nr_before = nr_started.load();
+        done.release();
+    }};
+    q.queue_on(1, first);
+    look_at_all<cmwq::elastic>(rt, one_cpu);
+    q.queue_on(0, second);
+    for (int i = 0; i < many; ++i) {
+        other.post_on(0, [&] {
+            entered = true;
+            while (!granted) {} // a pause would let another worker start
+            ++nr_started;
+        });
+    }
+    CHECK(cmwq_test::eventually([&] { return entered.load(); }));
+    leave.release();
+    CHECK(cmwq_test::eventually([&] { return q.stats().completed != 0; })); // now the other pool has the slot
+    granted = true;
+    done.acquire(); // no flush(): it looks at the pool itself
+    other.flush();
+    CHECK(nr_before <= static_cast<int>(at_once) + 1);
+}
+
 TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled or flushed or moved to another queue",
                         "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};

@@ -15,6 +15,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <semaphore>
 #include <stdexcept>
 #include <thread>
@@ -256,6 +257,32 @@ TEST_CASE("local items: an item may wait for a closure that it has posted") {
     }
     CHECK(eventually([&] { return nr_ended == 8; }));
     q.flush();
+}
+
+// Each worker that runs always has a local item of its own, and so need not look at those of others.
+TEST_CASE("local items: an item may wait for a closure that it has posted beside endless local items") {
+    cmwq::runtime rt{{.overdue_after = 0ns}}; // help for overdue items would hide that nobody takes the closure
+    queue q{rt, "endless"};
+    const bool announced = GENERATE(false, true);
+    std::vector<std::unique_ptr<endless>> chains;
+    for (std::size_t i = 0; i < rt.cpus().size(); ++i) chains.push_back(std::make_unique<endless>(q));
+    int nr_hung = 0;
+    for (int round = 0; round < 20 && nr_hung == 0; ++round) {
+        std::binary_semaphore ran{0}, ended{0};
+        q.post([&] {
+            q.post([&] { ran.release(); });
+            std::optional<cmwq::blocking_region> region;
+            if (announced) region.emplace(cmwq::will_block);
+            if (!ran.try_acquire_for(120s)) {
+                ++nr_hung;
+                for (auto& c : chains) c->stop();
+                ran.acquire();
+            }
+            ended.release();
+        });
+        ended.acquire();
+    }
+    CHECK(nr_hung == 0);
 }
 
 TEST_CASE("local items: endless local items keep no item of another queue from starting") {

@@ -266,6 +266,37 @@ TEST_CASE("local: a worker that is woken for a closure takes another item") {
     }));
 }
 
+// Each of two workers always has a closure that it has posted itself, and another one blocks.
+TEST_CASE("local: an item blocks until a closure that it has posted has run beside endless closures") {
+    CHECK(model::explore(search_on(2, "beside-chains", 4), [] {
+        elastic_machine m;
+        model::semaphore gate{0}, done{0};
+        atomic<bool> ends{false};
+        atomic<int> nr_links{0};
+        struct chain {
+            elastic_machine& m;
+            atomic<bool>& ends;
+            atomic<int>& nr_links;
+            model::semaphore& done;
+            void operator()() const {
+                cmwq::detail::yield_this_thread(); // no thread runs for ever
+                model::require(nr_links.fetch_add(1, relaxed) < 1000, "the closure of the blocked item has run");
+                if (ends.load(relaxed)) done.release();
+                else m.q.post(*this);
+            }
+        };
+        for (int i = 0; i < 2; ++i) m.q.post(chain{m, ends, nr_links, done});
+        m.q.post([&] {
+            m.q.post([&] { gate.release(); });
+            wait_at(gate, cmwq::will_block);
+            ends.store(true, relaxed);
+            done.release();
+        });
+        for (int i = 0; i < 3; ++i) done.acquire();
+        m.q.flush();
+    }));
+}
+
 // A worker that is beyond the width of the pool after a block goes idle. Its closures stay behind.
 TEST_CASE("local: a surplus worker goes idle and another one runs its closures") {
     CHECK(model::explore(search_on(1, "surplus", 4), [] {

@@ -16,6 +16,7 @@
 #include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 
 using cmwq::detail::atomic;
 using cmwq::detail::relaxed;
@@ -204,6 +205,43 @@ TEST_CASE("slots: two pools share one slot") {
     CHECK(model::explore(search_on(2, "one-each", 2), [] { two_producers(0); }));
     CHECK(model::explore(search_on(2, "one-more-behind", 2), [] { two_producers(1); }));
     CHECK(model::explore(search_on(2, "one-more-on-the-other", 2), [] { two_producers(2); }));
+}
+
+// A pool that is managed gets no further worker for the slot: its worker has to look for it between two items of the
+// backlog.
+TEST_CASE("slots: a pool is granted a slot while it has a backlog of another queue") {
+    CHECK(model::explore(search_on(2, "backlog", 3), [] {
+        elastic_machine m(two_pools());
+        cmwq::workqueue<cmwq::elastic> other{
+            m.rt, elastic_machine::queue_options("other", pool_for_each_cpu(), 1)};
+        constexpr int many = 12, at_once = 2;
+        model::semaphore leave{0}, done{0};
+        atomic<int> nr_started{0}, nr_before{-1};
+        cmwq::work a{[&] { leave.acquire(); }};
+        cmwq::work b{[&] {
+            nr_before.store(nr_started.load(relaxed), relaxed);
+            done.release();
+        }};
+        m.q.queue_on(1, a);
+        {
+            const model::unsearched quiet;
+            model::sleep(1000 * ms); // it runs
+        }
+        m.q.queue_on(0, b);
+        for (int i = 0; i < many; ++i) {
+            other.post_on(0, [&] {
+                cmwq::detail::yield_this_thread();
+                nr_started.fetch_add(1, relaxed);
+            });
+        }
+        leave.release();
+        a.flush();
+        static_cast<void>(m.q.stats()); // takes the locks of the pools: now the pool of b has the slot
+        const int granted_after = nr_started.load(relaxed);
+        done.acquire(); // no flush(): it looks at the pool itself
+        model::require(nr_before.load(relaxed) <= granted_after + at_once, "it has started in its turn");
+        other.flush();
+    }));
 }
 
 TEST_CASE("slots: an item that waits for a slot is removed") {

@@ -73,7 +73,8 @@ CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noe
 CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (--pwq.nr_active == 0 && pwq.frozen) env_.requests.request_freeze_check();
     if (pwq.slots != nullptr) {
-        if (keep_slot_locked(pwq)) return;
+        // Not while another pwq of the pool has been granted a slot: a backlog would pass it by for ever.
+        if (grants_.empty() && keep_slot_locked(pwq)) return;
         give_back_slot(pwq, d);
         if (grants_.empty()) return;
         drain_inbox_in_time_locked(pwq.slots->max());

@@ -175,6 +175,8 @@ private:
     [[nodiscard]] bool become_follower(worker& self) noexcept CMWQ_EXCLUDES(lock_);
     void announce(worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
+    void leave_local_items() noexcept;
+    void recall_left_items_locked() noexcept CMWQ_REQUIRES(lock_);
     /// Whether a worker has local items.
     [[nodiscard]] bool has_local_items() const noexcept {
         return nr_announced_.load(seq_cst) != 0 && find_local_items(); // [LOC-1]
@@ -211,7 +213,8 @@ private:
     // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
-    atomic<bool> overdue_{false}; // A: one more worker may start; reset when it has
+    atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
+    atomic<bool> overdue_{false};        // A: one more worker may start; reset when it has
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
 
     intrusive_list<worker, idle_tag> free_nested_records_ CMWQ_GUARDED_BY(lock_); // L

@@ -141,8 +141,24 @@ CMWQ_INLINE bool managed_workers::push_local_unless(const atomic<bool>& stop, wo
 
 // `self`, the calling thread, has local items.
 CMWQ_INLINE void managed_workers::announce(worker& self) noexcept {
-    if (std::exchange(self.announced, true)) return;
-    nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+    if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+    // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncount().
+    if (!self.counted.load(seq_cst)) leave_local_items();
+}
+
+// A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for other
+// workers to run out of local items of their own: the next worker that takes an item recalls them.
+CMWQ_INLINE void managed_workers::leave_local_items() noexcept {
+    if (!has_left_items_.load(relaxed)) has_left_items_.store(true, release); // [LOC-3]
+}
+
+CMWQ_INLINE void managed_workers::recall_left_items_locked() noexcept {
+    if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
+    item_list recalled;
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (!k->counted.load(relaxed) && !k->local.empty()) k->local.recall(recalled);
+    }
+    accept_all_locked(recalled);
 }
 
 CMWQ_INLINE void managed_workers::take_back_announcement(worker& self) noexcept {
@@ -217,6 +233,7 @@ CMWQ_INLINE work_base* managed_workers::take_locked(worker& self) noexcept {
         work_base* const w = item_pool::take_locked(self);
         return w != nullptr ? w : take_local_locked(self);
     }
+    recall_left_items_locked();
     const bool turn = ++self.nr_taken % interval == 0;
     const bool local_first = self.scheduled.empty() && (self.local.size() > many ? !turn : turn);
     if (work_base* const w = local_first ? take_local_locked(self) : nullptr; w != nullptr) return w;
@@ -277,8 +294,10 @@ CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
 
 // [COUNT-1] The thread that resets the flag counts down. [IDLE-2] It must then check whether items are pending.
 CMWQ_INLINE bool managed_workers::uncount(worker& w) noexcept {
-    if (!w.counted.load(acquire) || !w.counted.exchange(false, acq_rel)) return false;
+    if (!w.counted.load(acquire) || !w.counted.exchange(false, seq_cst)) return false;
     nr_running_.fetch_sub(1, seq_cst);
+    // [LOC-2] The worker is not counted, then this thread reads whether its list is filled; pairs announce().
+    if (nr_announced_.load(seq_cst) != 0 && !w.local.empty()) leave_local_items();
     return true;
 }
 
