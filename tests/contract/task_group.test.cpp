@@ -14,6 +14,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <semaphore>
@@ -522,4 +523,26 @@ TEST_CASE("task_group: tasks count in the statistics of the queue") {
     q.flush();
     CHECK(q.stats().started == q.stats().completed);
     CHECK(q.stats().started == nr_rounds * (1 + 88)); // fib(10) has 88 inner nodes with one task each
+}
+
+// The bottom halves that its tasks queue on the thread of the waiter would run at the end of the guard.
+TEST_CASE("task_group: an item may wait while it holds bottom halves back for tasks that wait for bottom halves") {
+    cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}}; // within it only the waiter could run the tasks
+    cmwq::workqueue<cmwq::bh> halves{"halves"};
+    std::atomic<bool> complete{false};
+    q.post([&] {
+        const cmwq::bh_disable_guard held_back;
+        cmwq::task_group g{q};
+        for (int i = 0; i < 4; ++i) {
+            g.run([&] {
+                std::binary_semaphore ran{0};
+                cmwq::work half{[&] { ran.release(); }};
+                halves.queue(half);
+                CHECK(ran.try_acquire_for(std::chrono::seconds{120}));
+            });
+        }
+        complete = g.wait();
+    });
+    q.flush();
+    CHECK(complete);
 }

@@ -58,6 +58,7 @@ public:
     unsigned nr_examiners = 0;                // T: waiters that access it
     bool ended = false;                       // T: it has ended; the last examiner gives its memory back
     bool beyond_limit = false;                // T: was made active in place of a waiter
+    bool within_limit = false;                // T: a waiter has found that it starts without that
 
 protected:
     group_task(group_core& g, void (*p)(group_task&, step)) noexcept

@@ -33,18 +33,33 @@ public:
         first_ = std::exchange(g.sleepers, nullptr);
         for (group_sleeper* s = first_; s != nullptr; s = s->next) s->asleep = false;
     }
-    /// Takes one that can do something for a task that has not started, if there is any.
-    void take_one(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
-        for (group_sleeper** link = &g.sleepers; *link != nullptr; link = &(*link)->next) {
-            if (!(*link)->can_act) continue;
-            first_ = std::exchange(*link, (*link)->next);
-            first_->next = nullptr;
-            first_->asleep = false;
-            return;
-        }
+    /// A task has been added: takes a sleeper that can run it; if there is none, one that may let it start beyond the
+    /// limit. One that can do neither would sleep on, and wake no other.
+    void take_one_for(const group_task& t) noexcept CMWQ_REQUIRES(t.group.lock) {
+        const std::uint64_t pool = work_access::pool_id(work_access::location_of(t));
+        if (!take_first(t.group, [pool](const group_sleeper& s) { return s.can_run_task_of(pool); }))
+            take_stuck(t.group);
+    }
+    /// Takes one that may let a task start in its place, if that would be within their number.
+    void take_stuck(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
+        if (g.nr_stuck <= g.nr_beyond_limit) return;
+        static_cast<void>(take_first(g, [](const group_sleeper& s) { return s.is_stuck(); }));
     }
 
 private:
+    template <class F>
+    bool take_first(group_core& g, const F& can) noexcept CMWQ_REQUIRES(g.lock) {
+        for (group_sleeper** link = &g.sleepers; *link != nullptr; link = &(*link)->next) {
+            if (!can(**link)) continue;
+            CMWQ_ASSERT(first_ == nullptr);
+            first_ = std::exchange(*link, (*link)->next);
+            first_->next = nullptr;
+            first_->asleep = false;
+            return true;
+        }
+        return false;
+    }
+
     group_sleeper* first_ = nullptr;
 };
 
@@ -65,7 +80,7 @@ CMWQ_INLINE bool finished_locked(const group_core& g) noexcept CMWQ_REQUIRES(g.l
 CMWQ_INLINE void count_down_locked(group_core& g, std::size_t n, woken_sleepers& woken) noexcept CMWQ_REQUIRES(g.lock) {
     g.nr_counted -= n;
     if (finished_locked(g)) woken.take_all(g);
-    else if (g.nr_stuck > g.nr_beyond_limit) woken.take_one(g); // it may let another task start in its place
+    else woken.take_stuck(g); // it may let another task start in its place
 }
 
 CMWQ_INLINE void note_moved(work_base& w, moved_to where) noexcept {

@@ -69,9 +69,9 @@ CMWQ_INLINE void end_unlisted(worker& self, group_task& t, task_result& r) noexc
 /// calling thread.
 CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled) noexcept {
     task_result r{.has_run = !cancelled, .error = nullptr};
+    running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
+    if (self != nullptr) self->tasks = &here;
     if (!cancelled) {
-        running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
-        if (self != nullptr) self->tasks = &here;
         try {
             t.perform(t, group_task::step::call);
         } catch (const abi::__forced_unwind&) { // pthread_exit()
@@ -79,9 +79,9 @@ CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled
         } catch (...) {
             r.error = std::current_exception();
         }
-        if (self != nullptr) self->tasks = here.outer;
     }
-    t.perform(t, group_task::step::end);
+    t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
+    if (self != nullptr) self->tasks = here.outer;
     return r;
 }
 
@@ -162,7 +162,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     g.awaited.store(false, relaxed);
     t.listed = true;
     g.not_started.push_back(t); // it cannot start before the lock is released
-    woken.take_one(g);
+    woken.take_one_for(t);
     return s;
 }
 

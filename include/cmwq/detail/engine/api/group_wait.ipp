@@ -35,27 +35,31 @@ bool examine(group_task& t, const F& f) noexcept {
     return result;
 }
 
-/// The calling item sleeps, and cannot run tasks itself: lets one start in its place if the limit keeps it back.
+/// The calling item sleeps, and cannot run tasks itself: lets the first one that the limit keeps back start in its place.
 CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
-    group_task* t = nullptr;
-    {
-        const scoped_lock guard(g.lock);
-        if (g.nr_beyond_limit >= g.nr_stuck) return;
-        list_moved_locked(g);
-        t = g.not_started.front();
-        while (t != nullptr && t->beyond_limit) t = g.not_started.next(*t);
-        if (t == nullptr) return;
-        t->beyond_limit = true; // first: it may end before the pool returns
-        ++g.nr_beyond_limit;
-        ++t->nr_examiners;
+    for (;;) {
+        group_task* t = nullptr;
+        {
+            const scoped_lock guard(g.lock);
+            if (g.nr_beyond_limit >= g.nr_stuck) return;
+            list_moved_locked(g);
+            t = g.not_started.front();
+            while (t != nullptr && (t->beyond_limit || t->within_limit)) t = g.not_started.next(*t);
+            if (t == nullptr) return;
+            t->beyond_limit = true; // first: it may end before the pool returns
+            ++g.nr_beyond_limit;
+            ++t->nr_examiners;
+        }
+        const bool starts = examine(*t, [&](item_pool& pool) {
+            if (pool.start_task_beyond_limit(*t)) return true;
+            const scoped_lock guard(g.lock);
+            if (!t->ended) --g.nr_beyond_limit;
+            t->beyond_limit = false;
+            t->within_limit = true;
+            return false;
+        });
+        if (starts) return;
     }
-    static_cast<void>(examine(*t, [&](item_pool& pool) {
-        if (pool.start_task_beyond_limit(*t)) return true;
-        const scoped_lock guard(g.lock); // it runs within the limit
-        if (!t->ended) --g.nr_beyond_limit;
-        t->beyond_limit = false;
-        return false;
-    }));
 }
 
 /// One thread that waits for a group.
@@ -65,7 +69,8 @@ public:
     group_wait(group_core& g, wait_call by) : g_(g), by_(by), self_(own_run()) {
         check(g, self_);
         const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
-        helps_ = same_queue && has_stack_for_nested_run(*self_);
+        // A task must not run where bottom halves are held back: it may wait for the effect of one that it raises.
+        helps_ = same_queue && has_stack_for_nested_run(*self_) && this_thread_slots().bh_depth == 0;
         stuck_ = same_queue && !helps_;
     }
     group_wait(const group_wait&) = delete;
@@ -109,16 +114,17 @@ private:
     void give_up(group_sleeper& s) noexcept;
     [[nodiscard]] task_result run(group_task& t, bool cancelled) noexcept;
 
-    [[nodiscard]] group_sleeper::takes takes() const noexcept {
-        if (!helps_) return group_sleeper::takes::none;
-        return g_.queue.keyed() ? group_sleeper::takes::all : group_sleeper::takes::of_own_pool;
+    [[nodiscard]] group_sleeper::kind kind() const noexcept {
+        using kind = group_sleeper::kind;
+        if (!helps_) return stuck_ ? kind::stuck : kind::waits;
+        return g_.queue.keyed() ? kind::helps_all : kind::helps_pool;
     }
 
     group_core& g_;
     const wait_call by_;
     worker* const self_;
     bool helps_ = false;   // runs tasks itself
-    bool stuck_ = false;   // may not run tasks itself, because its stack is too deep
+    bool stuck_ = false;   // may not run tasks itself: its stack is too deep, or it holds bottom halves back
     bool counted_ = false; // in nr_stuck
     bool watches_ = false; // in nr_watching
     bool refused_ = false; // would never end
@@ -253,7 +259,7 @@ CMWQ_INLINE void group_wait::give_up(group_sleeper& s) noexcept {
         const scoped_lock guard(g_.lock);
         awake = !s.asleep;
         if (awake) {
-            woken.take_one(g_); // what it was woken for is left to another waiter
+            woken.take_all(g_); // one of them may have to do what it was woken for
         } else {
             group_sleeper** link = &g_.sleepers;
             while (*link != &s) link = &(*link)->next;
@@ -270,7 +276,7 @@ CMWQ_INLINE bool group_wait::wait() {
     task_result result;
     for (;;) {
         if (done == nullptr && run_unlisted()) continue;
-        group_sleeper s(takes(), helps_ || stuck_);
+        group_sleeper s(kind(), self_ != nullptr ? self_->pool.id() : 0);
         next_step next;
         bool complete = false, mine = false;
         std::exception_ptr error;

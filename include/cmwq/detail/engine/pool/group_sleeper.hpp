@@ -5,17 +5,29 @@
 
 #include <cmwq/detail/sync/parker.hpp>
 
+#include <cstdint>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// On the stack of the thread. Letters: I constant · T the lock of the group
 struct group_sleeper {
-    /// The tasks that have not started of which the thread runs some itself, when they come.
-    enum class takes : unsigned char { none, of_own_pool, all };
+    /// What the thread does for a task that has not started.
+    enum class kind : unsigned char {
+        waits,      ///< nothing: it is not in an item of the queue of the group
+        stuck,      ///< it must not run tasks itself; it lets one start beyond the limit, in its place
+        helps_pool, ///< it runs those of the pool of its item
+        helps_all,  ///< it runs any
+    };
 
-    group_sleeper(takes which, bool active) noexcept : tasks(which), can_act(active) {}
+    group_sleeper(kind k, std::uint64_t pool_of_item) noexcept : what(k), pool(pool_of_item) {}
 
-    const takes tasks;  // I
-    const bool can_act; // I: it runs tasks, or lets one start in its place
+    [[nodiscard]] bool can_run_task_of(std::uint64_t its_pool) const noexcept {
+        return what == kind::helps_all || (what == kind::helps_pool && its_pool == pool);
+    }
+    [[nodiscard]] bool is_stuck() const noexcept { return what == kind::stuck; }
+
+    const kind what;          // I
+    const std::uint64_t pool; // I: the id of the pool of its item; 0: it runs none
     parker sleep;
     bool asleep = false;           // T: on the list of the group; false: it goes on
     group_sleeper* next = nullptr; // T

@@ -128,8 +128,8 @@ CMWQ_INLINE void wait_look::look_at_group_locked(const registered_wait& r, node 
         read_group_locked(*r.group_, index);
     }
     for_group_.emplace_back(who, index);
-    if (r.sleeper_->tasks == group_sleeper::takes::all) return;
-    const item_pool* const own = r.sleeper_->tasks == group_sleeper::takes::none ? nullptr : &r.self_->pool;
+    if (r.sleeper_->what == group_sleeper::kind::helps_all) return;
+    const item_pool* const own = r.sleeper_->what == group_sleeper::kind::helps_pool ? &r.self_->pool : nullptr;
     for (const awaited_group::limit_at& l : groups_[index].limits) {
         if (l.pool != own) for_limit_.emplace_back(who, l.limit);
     }

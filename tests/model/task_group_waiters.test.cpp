@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Several threads wait for one task group, and not all of them can do the same for a new task: the one that is woken can
+// do something for it.
+#include "catch.hpp"
+#include "model/threads.hpp"
+
+#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdint>
+#include <optional>
+
+using cmwq::task_group;
+using namespace cmwq_test;
+
+namespace {
+
+/// The calling item waits as if it were nested too deeply to run tasks itself.
+void wait_too_deep(task_group& g) {
+    cmwq::detail::worker& self = *cmwq::detail::this_thread_slots().current_worker;
+    const std::uintptr_t before = self.stack_of_first_wait;
+    ++self.nr_nested;
+    self.stack_of_first_wait = 0; // far away from the stack of this thread
+    static_cast<void>(g.wait());
+    --self.nr_nested;
+    self.stack_of_first_wait = before;
+}
+
+} // namespace
+
+// An item of a bound queue runs only tasks of its own CPU.
+TEST_CASE("task_group: items of a bound queue wait on two CPUs when a task is added on one of them") {
+    CHECK(model::explore(search_on(2, "two-cpus", 3), [] {
+        machine m({.max_active = 2});
+        model::semaphore keep{0}, done{0};
+        counted_runs runs;
+        std::optional<task_group> g{std::in_place, m.q};
+        {
+            const model::unsearched quiet;
+            model::set_current_cpu(0);
+            g->run([&] { keep.acquire(); }); // the group goes on
+            for (const unsigned cpu : {1u, 1u, 0u}) {
+                m.q.post_on(cpu, [&] {
+                    static_cast<void>(g->wait());
+                    done.release();
+                });
+                model::sleep(1000 * ms); // the one on CPU 0 is the last to fall asleep
+            }
+            model::set_current_cpu(1);
+        }
+        g->run([&] { runs(); }); // behind the limit of CPU 1, which the waiters there use up
+        keep.release();
+        for (int i = 0; i < 3; ++i) done.acquire();
+        model::require(runs.runs() == 1, "it has run once");
+        g.reset();
+        m.q.flush();
+    }));
+}
+
+TEST_CASE("task_group: a waiter that is nested too deeply and another one sleep when two tasks are added") {
+    CHECK(model::explore(search_on(2, "deep-sleeps-last", 3), [] {
+        elastic_machine m({.max_active = 3});
+        model::semaphore keep{0}, second_ran{0}, done{0};
+        std::optional<task_group> g{std::in_place, m.q};
+        {
+            const model::unsearched quiet;
+            g->run([&] { keep.acquire(); }); // the group goes on
+            m.q.post([&] {
+                static_cast<void>(g->wait());
+                done.release();
+            });
+            model::sleep(1000 * ms);
+            m.q.post([&] {
+                wait_too_deep(*g);
+                done.release();
+            });
+            model::sleep(1000 * ms); // both wait, and the one that is nested too deeply fell asleep last
+            g->run([&] { second_ran.acquire(); });
+            model::sleep(1000 * ms); // the limit keeps it back: it starts in place of that waiter
+        }
+        g->run([&] { second_ran.release(); }); // the other one runs it
+        keep.release();
+        done.acquire();
+        done.acquire();
+        g.reset();
+        m.q.flush();
+    }));
+}
+
+// The limit admits the first task, which has not started yet when the waiter looks. It waits for the second one.
+TEST_CASE("task_group: a waiter that is nested too deeply finds a task that can start and one that the limit keeps back") {
+    CHECK(model::explore(search_on(2, "first-within-the-limit", 3), [] {
+        elastic_machine m({.max_active = 2});
+        model::semaphore second_ran{0}, done{0};
+        std::optional<task_group> g{std::in_place, m.q};
+        {
+            const model::unsearched quiet;
+            m.q.post([&] {
+                wait_too_deep(*g);
+                done.release();
+            });
+        }
+        g->run([&] { second_ran.acquire(); });
+        g->run([&] { second_ran.release(); });
+        done.acquire();
+        g.reset();
+        m.q.flush();
+    }));
+}
