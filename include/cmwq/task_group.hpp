@@ -64,8 +64,9 @@ public:
     }
 
     /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
-    /// that have not started, unless the queue is ordered. Afterwards the group can be used again. Returns whether every
-    /// task has run: false after a `cancel()`, or if `workqueue::shutdown()` has dropped tasks.
+    /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
+    /// back. Afterwards the group can be used again. Returns whether every task has run: false after a `cancel()`, or if
+    /// `workqueue::shutdown()` has dropped tasks.
     ///
     /// If several threads wait, one of them gets the exception, or the false.
     ///

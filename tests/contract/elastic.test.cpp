@@ -10,6 +10,7 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/task_group.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -236,6 +237,48 @@ TEMPLATE_TEST_CASE("elastic: items that only compute let other items start besid
     CHECK(eventually([&] { return started == 16; }));
     stop = true;
     q.flush();
+}
+
+namespace {
+
+/// An item on each CPU calls `f(item)` again and again, until an item of another queue has run.
+template <class P, class F>
+void beside_a_stranger(F f) {
+    cmwq::runtime rt;
+    cmwq::workqueue<P> busy{rt, "busy"}, other{rt, "other"};
+    std::atomic<unsigned> nr_begun{0};
+    std::atomic<bool> ran{false}, stop{false};
+    for (const unsigned cpu : rt.cpus()) {
+        busy.post_on(cpu, [&] {
+            ++nr_begun;
+            while (!ran && !stop) f(busy);
+        });
+    }
+    CHECK(eventually([&] { return nr_begun == rt.cpus().size(); }));
+    other.post_on(*rt.cpus().begin(), [&] { ran = true; });
+    CHECK(eventually([&] { return ran.load(); }));
+    stop = true;
+    busy.flush();
+    other.flush();
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("elastic: items that run tasks and wait for them let items of other queues start", "", cmwq::bound,
+                   cmwq::elastic) {
+    beside_a_stranger<TestType>([](auto& q) {
+        cmwq::task_group g{q};
+        for (int i = 0; i < 50; ++i) g.run([] { stress::burn(3'000); });
+        g.wait();
+    });
+}
+
+TEST_CASE("elastic: items that run what they wait for let items of other queues start") {
+    beside_a_stranger<cmwq::elastic>([](auto& q) {
+        cmwq::work item{[] { stress::burn(3'000); }};
+        q.queue(item);
+        item.flush();
+    });
 }
 
 TEST_CASE("elastic: an item that computes for a long time is detected even if no item waits behind it") {

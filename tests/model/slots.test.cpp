@@ -212,8 +212,7 @@ TEST_CASE("slots: two pools share one slot") {
 TEST_CASE("slots: a pool is granted a slot while it has a backlog of another queue") {
     CHECK(model::explore(search_on(2, "backlog", 3), [] {
         elastic_machine m(two_pools());
-        cmwq::workqueue<cmwq::elastic> other{
-            m.rt, elastic_machine::queue_options("other", pool_for_each_cpu(), 1)};
+        cmwq::workqueue<cmwq::elastic> other{m.rt, elastic_machine::queue_options("other", pool_for_each_cpu(), 1)};
         constexpr int many = 12, at_once = 2;
         model::semaphore leave{0}, done{0};
         atomic<int> nr_started{0}, nr_before{-1};

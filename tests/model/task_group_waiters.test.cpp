@@ -89,7 +89,8 @@ TEST_CASE("task_group: a waiter that is nested too deeply and another one sleep 
 }
 
 // The limit admits the first task, which has not started yet when the waiter looks. It waits for the second one.
-TEST_CASE("task_group: a waiter that is nested too deeply finds a task that can start and one that the limit keeps back") {
+TEST_CASE(
+    "task_group: a waiter that is nested too deeply finds a task that can start and one that the limit keeps back") {
     CHECK(model::explore(search_on(2, "first-within-the-limit", 3), [] {
         elastic_machine m({.max_active = 2});
         model::semaphore second_ran{0}, done{0};

@@ -35,10 +35,9 @@ public:
     }
     /// A task has been added: takes a sleeper that can run it; if there is none, one that may let it start beyond the
     /// limit. One that can do neither would sleep on, and wake no other.
-    void take_one_for(const group_task& t) noexcept CMWQ_REQUIRES(t.group.lock) {
+    void take_one_for(const group_task& t, group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
         const std::uint64_t pool = work_access::pool_id(work_access::location_of(t));
-        if (!take_first(t.group, [pool](const group_sleeper& s) { return s.can_run_task_of(pool); }))
-            take_stuck(t.group);
+        if (!take_first(g, [pool](const group_sleeper& s) { return s.can_run_task_of(pool); })) take_stuck(g);
     }
     /// Takes one that may let a task start in its place, if that would be within their number.
     void take_stuck(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {

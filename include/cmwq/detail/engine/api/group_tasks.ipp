@@ -162,7 +162,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     g.awaited.store(false, relaxed);
     t.listed = true;
     g.not_started.push_back(t); // it cannot start before the lock is released
-    woken.take_one_for(t);
+    woken.take_one_for(t, g);
     return s;
 }
 

@@ -224,9 +224,9 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     return true;
 }
 
-// Runs the task in the run of the calling item.
+// Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give way
+// to other items between two tasks.
 CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept {
-    self_->nr_runs.store(self_->nr_runs.load(relaxed) + 1, relaxed); // a new run, for the detection of CPU hogs
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
     task_result r = perform_task(self_, t, cancelled);

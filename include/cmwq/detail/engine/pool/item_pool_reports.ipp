@@ -98,7 +98,7 @@ CMWQ_INLINE void item_pool::report(pool_workqueue& pwq, pwq_report& to, std::int
 }
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
-    if (!stall_.has_lasted(limit != 0 && pending(), nr_started(), passed, limit)) return false;
+    if (!stall_.has_lasted(limit != 0 && pending(), nr_begun(), passed, limit)) return false;
     // An item in the inbox may only have to wait behind another item of its ordered queue.
     if (lock_for_service()) {
         deferred d;

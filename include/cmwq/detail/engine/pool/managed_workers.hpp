@@ -64,6 +64,9 @@ public:
     [[nodiscard]] std::uint64_t nr_started() const noexcept final {
         return item_pool::nr_started() + sum_of(&worker::nr_more_started);
     }
+    [[nodiscard]] std::uint64_t nr_begun() const noexcept final {
+        return item_pool::nr_begun() + sum_of(&worker::nr_follow_ups);
+    }
     [[nodiscard]] std::uint64_t nr_completed() const noexcept final {
         return item_pool::nr_completed() + sum_of(&worker::nr_more_ended);
     }

@@ -206,14 +206,14 @@ CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
 // as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
 CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
     constexpr unsigned longest_run = 64;
-    if (!self.announced || self.nr_follow_ups >= longest_run || self.local.empty()) return nullptr;
+    if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
     // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
     if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(self))) return nullptr;
     work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(self))
         w = self.local.take_newest_of(*self.current_pwq, false);
-    if (w != nullptr) ++self.nr_follow_ups;
+    if (w != nullptr) self.nr_follow_ups.store(self.nr_follow_ups.load(relaxed) + 1, relaxed);
     return w;
 }
 

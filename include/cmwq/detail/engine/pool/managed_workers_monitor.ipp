@@ -108,7 +108,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 // As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const bool concerned = patience != 0 && is_associated() && pending();
-    if (!overdue_watch_.has_lasted(concerned, nr_started(), passed, patience)) return;
+    if (!overdue_watch_.has_lasted(concerned, nr_begun(), passed, patience)) return;
     overdue_.store(true, relaxed);     // [PARK-1] the permit publishes it, or the check of the service thread finds it
     nr_overdue_.fetch_add(1, relaxed); // one at a time: the next one after the same time
     static_cast<void>(wake_idle_worker());

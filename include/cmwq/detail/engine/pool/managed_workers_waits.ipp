@@ -95,7 +95,6 @@ CMWQ_INLINE worker* managed_workers::nested_record_locked() noexcept {
 CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const started_item& started) noexcept {
     worker*& current = this_thread_slots().current_worker;
     worker& owner = *self.of_thread;
-    owner.nr_runs.store(owner.nr_runs.load(relaxed) + 1, relaxed); // a new run, for the detection of CPU hogs
     record.nr_nested = self.nr_nested + 1;
     record.stack_of_first_wait = self.stack_of_first_wait;
     current = &record;

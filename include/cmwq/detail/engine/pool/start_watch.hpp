@@ -13,7 +13,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class start_watch {
 public:
     /// Whether items have been pending for `limit` nanoseconds, in all calls since then, without a start; the time then
-    /// begins again. `pending`: whether items are pending now. `nr_started`: how many the pool has started so far.
+    /// begins again. `pending`: whether items are pending now. `nr_started`: how many starts there were so far.
     /// `passed`: nanoseconds since the last call, without times in which the process could not run.
     [[nodiscard]] bool has_lasted(bool pending, std::uint64_t nr_started, std::int64_t passed,
                                   std::int64_t limit) noexcept {

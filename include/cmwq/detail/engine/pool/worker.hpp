@@ -126,17 +126,18 @@ public:
     worker* next_in_bucket = nullptr; // L: link of run_table
     item_list scheduled;              // L: instances of the current item that were queued while it runs
     item_waiter* waiters = nullptr;   // L: waiters for the end of the current run
-    unsigned nr_follow_ups = 0;       // S: local items that have followed in the current run
-    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
-    group_credit credit;              // S: for tasks of one group
-    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
-    std::int64_t idle_since = 0;      // L: runtime clock
-    std::int64_t idle_began = 0;      // L: steady clock; 0: not idle, or the pool does not measure it
-    std::int64_t excluded_time = 0;   // L: nanoseconds that it has been idle or has waited for the pool's lock
-    idle_poll poll;                   // S
-    bool idle = false;                // L: in idle_workers
-    bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
-    bool retiring = false;            // L: asked to end, or without a thread
+    // A: local items that have followed in the current run; written by the worker
+    atomic<std::uint32_t> nr_follow_ups{0};
+    unsigned binding = 0;           // S: cpu_map::binding() when the thread bound itself last
+    group_credit credit;            // S: for tasks of one group
+    char description[32] = {};      // L: set by this_work::describe(); NUL-terminated
+    std::int64_t idle_since = 0;    // L: runtime clock
+    std::int64_t idle_began = 0;    // L: steady clock; 0: not idle, or the pool does not measure it
+    std::int64_t excluded_time = 0; // L: nanoseconds that it has been idle or has waited for the pool's lock
+    idle_poll poll;                 // S
+    bool idle = false;              // L: in idle_workers
+    bool idle_outside = false;      // L: in the stack of the workers that went idle outside the pod
+    bool retiring = false;          // L: asked to end, or without a thread
 
     closure_cache closures; // S: free blocks for closures
 
