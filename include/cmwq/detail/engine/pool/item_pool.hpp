@@ -206,7 +206,7 @@ public:
     [[nodiscard]] virtual std::uint64_t nr_started() const noexcept { return nr_started_.load(relaxed); }
     [[nodiscard]] virtual std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
     /// As nr_started(), without the items and tasks that run inside others, which wait for them: while these go on,
-    /// everything else in the pool may be waiting. May also fall; only a change says that something has started.
+    /// everything else in the pool may be waiting.
     [[nodiscard]] virtual std::uint64_t nr_begun() const noexcept {
         return nr_started_.load(relaxed) - nr_inside_.load(relaxed);
     }

@@ -254,7 +254,6 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     if (self.is_nested) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
     if (pwq.slots != nullptr) self.local.begin_run(!pwq.frozen && !pwq.held_back); // elastic queues have slots
-    if (self.nr_follow_ups.load(relaxed) != 0) self.nr_follow_ups.store(0, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
     return r;
@@ -295,13 +294,14 @@ CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
     forget_item_locked(self);
     if (self.is_follower) running_.remove_follower(self);
     const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
+    const unsigned inside = more - self.nr_follow_ups.load(relaxed);
     self.nr_more_started.store(0, relaxed);
     self.nr_more_ended.store(0, relaxed);
+    self.nr_follow_ups.store(0, relaxed);
     pwq.nr_started += more;
     pwq.nr_completed += more + 1;
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
-    const unsigned tasks = more - self.nr_follow_ups.load(relaxed);
-    if (tasks != 0) nr_inside_.store(nr_inside_.load(relaxed) + tasks, relaxed);
+    if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
     nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);
     while (item_waiter* iw = self.waiters) {
         self.waiters = iw->next;

@@ -116,8 +116,8 @@ public:
     atomic<work_base*> current{nullptr};
     atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the worker
     // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
-    // that a wait has run. Written by the worker
-    atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0};
+    // that a wait has run; and the former alone. Written by the worker
+    atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0}, nr_follow_ups{0};
     work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the worker runs none
     pool_workqueue* current_pwq = nullptr; // K
     // A: the function of the current item, or of the last one; written by the worker
@@ -126,18 +126,16 @@ public:
     worker* next_in_bucket = nullptr; // L: link of run_table
     item_list scheduled;              // L: instances of the current item that were queued while it runs
     item_waiter* waiters = nullptr;   // L: waiters for the end of the current run
-    // A: local items that have followed in the current run; written by the worker
-    atomic<std::uint32_t> nr_follow_ups{0};
-    unsigned binding = 0;           // S: cpu_map::binding() when the thread bound itself last
-    group_credit credit;            // S: for tasks of one group
-    char description[32] = {};      // L: set by this_work::describe(); NUL-terminated
-    std::int64_t idle_since = 0;    // L: runtime clock
-    std::int64_t idle_began = 0;    // L: steady clock; 0: not idle, or the pool does not measure it
-    std::int64_t excluded_time = 0; // L: nanoseconds that it has been idle or has waited for the pool's lock
-    idle_poll poll;                 // S
-    bool idle = false;              // L: in idle_workers
-    bool idle_outside = false;      // L: in the stack of the workers that went idle outside the pod
-    bool retiring = false;          // L: asked to end, or without a thread
+    unsigned binding = 0;             // S: cpu_map::binding() when the thread bound itself last
+    group_credit credit;              // S: for tasks of one group
+    char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
+    std::int64_t idle_since = 0;      // L: runtime clock
+    std::int64_t idle_began = 0;      // L: steady clock; 0: not idle, or the pool does not measure it
+    std::int64_t excluded_time = 0;   // L: nanoseconds that it has been idle or has waited for the pool's lock
+    idle_poll poll;                   // S
+    bool idle = false;                // L: in idle_workers
+    bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
+    bool retiring = false;            // L: asked to end, or without a thread
 
     closure_cache closures; // S: free blocks for closures
 
