@@ -187,11 +187,13 @@ private:
 
 namespace detail {
 
-/// The pods of the scopes in the form of `describe()`. No scope has "(default)" beside it if `default_scope` is empty.
-[[nodiscard]] inline std::string describe_pods(const topology& t, std::optional<affinity_scope> default_scope,
-                                               std::span<const affinity_scope> scopes) {
+/// The text of `describe()`, with `first_line` in the place of the CPUs of unbound items. No scope has "(default)" beside
+/// it if `default_scope` is empty.
+[[nodiscard]] inline std::string describe_scopes(const topology& t, const std::string& first_line,
+                                                 std::optional<affinity_scope> default_scope,
+                                                 std::span<const affinity_scope> scopes) {
     if (default_scope == affinity_scope::default_) default_scope = default_affinity_scope;
-    std::string text;
+    std::string text = "Affinity Scopes\n===============\n" + first_line;
     const auto entry = [&text](std::size_t index, const std::string& value) {
         text += " [" + std::to_string(index) + "]=" + value;
     };
@@ -220,8 +222,8 @@ namespace detail {
 /// Errors: std::bad_alloc.
 [[nodiscard]] inline std::string describe(const topology& t, const cpuset& unbound_cpus, affinity_scope default_scope,
                                           std::span<const affinity_scope> scopes = affinity_scopes) {
-    return "Affinity Scopes\n===============\nwq_unbound_cpumask=" + unbound_cpus.to_mask_string() + '\n' +
-           detail::describe_pods(t, default_scope, scopes);
+    return detail::describe_scopes(t, "wq_unbound_cpumask=" + unbound_cpus.to_mask_string() + '\n', default_scope,
+                                   scopes);
 }
 
 /// Returns the same text, with all CPUs of the machine as the CPUs of unbound items. Thread safety: any thread. Errors:

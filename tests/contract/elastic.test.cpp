@@ -241,7 +241,7 @@ TEMPLATE_TEST_CASE("elastic: items that only compute let other items start besid
 
 namespace {
 
-/// An item on each CPU calls `f(item)` again and again, until an item of another queue has run.
+/// An item on each CPU calls `f(its queue)` again and again, until an item of another queue has run.
 template <class P, class F>
 void beside_a_stranger(F f) {
     cmwq::runtime rt;

@@ -11,9 +11,7 @@
 // destructor that does not wait; a cancelled task that runs, does not count, or cancels the next ones.
 #include "catch.hpp"
 #include "model/threads.hpp"
-
-#include <cmwq/detail/engine/pool/worker.hpp>
-#include <cmwq/detail/sync/this_thread.hpp>
+#include "model/too_deep.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -26,25 +24,6 @@ using cmwq::task_group;
 using namespace cmwq_test;
 
 namespace {
-
-/// The calling item waits as if it were nested too deeply to run tasks itself.
-class too_deep {
-public:
-    too_deep() : stack_before_(self_.stack_of_first_wait) {
-        ++self_.nr_nested;
-        self_.stack_of_first_wait = 0; // far away from the stack of this thread
-    }
-    ~too_deep() {
-        --self_.nr_nested;
-        self_.stack_of_first_wait = stack_before_;
-    }
-    too_deep(const too_deep&) = delete;
-    too_deep& operator=(const too_deep&) = delete;
-
-private:
-    cmwq::detail::worker& self_ = *cmwq::detail::this_thread_slots().current_worker;
-    const std::uintptr_t stack_before_;
-};
 
 /// The tasks of a group, which count their runs.
 struct two_tasks {

@@ -4,30 +4,12 @@
 // do something for it.
 #include "catch.hpp"
 #include "model/threads.hpp"
+#include "model/too_deep.hpp"
 
-#include <cmwq/detail/engine/pool/worker.hpp>
-#include <cmwq/detail/sync/this_thread.hpp>
-
-#include <cstdint>
 #include <optional>
 
 using cmwq::task_group;
 using namespace cmwq_test;
-
-namespace {
-
-/// The calling item waits as if it were nested too deeply to run tasks itself.
-void wait_too_deep(task_group& g) {
-    cmwq::detail::worker& self = *cmwq::detail::this_thread_slots().current_worker;
-    const std::uintptr_t before = self.stack_of_first_wait;
-    ++self.nr_nested;
-    self.stack_of_first_wait = 0; // far away from the stack of this thread
-    static_cast<void>(g.wait());
-    --self.nr_nested;
-    self.stack_of_first_wait = before;
-}
-
-} // namespace
 
 // An item of a bound queue runs only tasks of its own CPU.
 TEST_CASE("task_group: items of a bound queue wait on two CPUs when a task is added on one of them") {
@@ -72,7 +54,10 @@ TEST_CASE("task_group: a waiter that is nested too deeply and another one sleep 
             });
             model::sleep(1000 * ms);
             m.q.post([&] {
-                wait_too_deep(*g);
+                {
+                    const too_deep here;
+                    static_cast<void>(g->wait());
+                }
                 done.release();
             });
             model::sleep(1000 * ms); // both wait, and the one that is nested too deeply fell asleep last
@@ -98,7 +83,10 @@ TEST_CASE(
         {
             const model::unsearched quiet;
             m.q.post([&] {
-                wait_too_deep(*g);
+                {
+                    const too_deep here;
+                    static_cast<void>(g->wait());
+                }
                 done.release();
             });
         }

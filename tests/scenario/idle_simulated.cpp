@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the threads of the library do while nothing is pending: the real engine in virtual time. Built with the model
-// backend.
+// The threads of the library while nothing is pending: the real engine in virtual time. Built with the model backend.
 #include "catch.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -30,7 +29,6 @@ TEST_CASE("idle: once surplus workers have ended no thread of the library wakes 
         cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .rescuer = true}};
         cmwq::workqueue<cmwq::ordered> ordered{rt, "ordered"};
         cmwq::workqueue<cmwq::bh> bh{rt, "bh"};
-        cmwq::work ticks{[] {}};
         for (int i = 0; i < 20; ++i) { // more blocked items than a pool keeps workers
             bound.post([] { sleep(5ms); });
             elastic.post([] { sleep(5ms); });

@@ -69,8 +69,7 @@ public:
     group_wait(group_core& g, wait_call by) : g_(g), by_(by), self_(own_run()) {
         check(g, self_);
         const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
-        // A task must not run where bottom halves are held back: it may wait for the effect of one that it raises.
-        helps_ = same_queue && has_stack_for_nested_run(*self_) && this_thread_slots().bh_depth == 0;
+        helps_ = same_queue && may_run_in_wait(*self_);
         stuck_ = same_queue && !helps_;
     }
     group_wait(const group_wait&) = delete;

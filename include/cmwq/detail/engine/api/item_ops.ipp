@@ -205,8 +205,7 @@ public:
     }
     /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
     [[nodiscard]] bool run(work_base& w) const noexcept {
-        // Bottom halves that the thread holds back would not run during the inner item.
-        if (self_ == nullptr || self_->is_rescue_record || this_thread_slots().bh_depth != 0) return false;
+        if (self_ == nullptr || self_->is_rescue_record) return false;
         auto& pool = static_cast<managed_pool&>(self_->pool);
         return work_access::pool_id(work_access::location_of(w)) == pool.id() && pool.run_for_waiter(*self_, w);
     }

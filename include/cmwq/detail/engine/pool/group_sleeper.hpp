@@ -11,7 +11,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// On the stack of the thread. Letters: I constant · T the lock of the group
 struct group_sleeper {
-    /// What the thread does for a task that has not started.
+    /// The part of the thread in the start of a new task.
     enum class kind : unsigned char {
         waits,      ///< nothing: it is not in an item of the queue of the group
         stuck,      ///< it must not run tasks itself; it lets one start beyond the limit, in its place

@@ -15,17 +15,18 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whether the items and tasks that this thread runs in waits, one inside the other, leave enough of its stack.
-CMWQ_INLINE bool has_stack_for_nested_run(worker& self) noexcept {
+/// Whether a wait of this thread may run items and tasks. Those that it runs already, one inside the other, must leave
+/// enough of its stack; and it must hold no bottom halves back, for whose effect an item may wait.
+CMWQ_INLINE bool may_run_in_wait(worker& self) noexcept {
     constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (self.nr_nested == 0) self.stack_of_first_wait = here;
     const std::uintptr_t first = self.stack_of_first_wait;
-    return (first > here ? first - here : here - first) < most;
+    return (first > here ? first - here : here - first) < most && this_thread_slots().bh_depth == 0;
 }
 
 CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
-    if (!has_stack_for_nested_run(self)) return false;
+    if (!may_run_in_wait(self)) return false;
     deferred d;
     worker& owner = *self.of_thread;
     lock_after_run(owner);

@@ -138,9 +138,8 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
 CMWQ_INLINE std::string to_text(const runtime_report& r) {
     std::string text;
     if (r.settings_locked) {
-        text = "Affinity Scopes\n===============\n";
         print_locked(text, "the unbound CPUs and the default scope");
-        text += describe_pods(r.machine, std::nullopt, affinity_scopes);
+        text = describe_scopes(r.machine, text, std::nullopt, affinity_scopes);
     } else {
         text = describe(r.machine, r.unbound_cpus, r.default_scope) + "\nUnbound CPUs: " + r.unbound_cpus.to_string() +
                '\n';

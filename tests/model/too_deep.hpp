@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// too_deep: a wait that must not run tasks.
+#pragma once
+
+#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdint>
+
+namespace cmwq_test {
+
+/// The calling item waits as if it were nested too deeply to run tasks itself.
+class too_deep {
+public:
+    too_deep() : stack_before_(self_.stack_of_first_wait) {
+        ++self_.nr_nested;
+        self_.stack_of_first_wait = 0; // far away from the stack of this thread
+    }
+    ~too_deep() {
+        --self_.nr_nested;
+        self_.stack_of_first_wait = stack_before_;
+    }
+    too_deep(const too_deep&) = delete;
+    too_deep& operator=(const too_deep&) = delete;
+
+private:
+    cmwq::detail::worker& self_ = *cmwq::detail::this_thread_slots().current_worker;
+    const std::uintptr_t stack_before_;
+};
+
+} // namespace cmwq_test
