@@ -8,6 +8,8 @@
 #include "model/machine.hpp"
 #include "model/threads.hpp"
 
+#include <model/simulate.hpp>
+
 #include <functional>
 #include <optional>
 
@@ -57,6 +59,41 @@ TEST_CASE("rescuer: the rescuer is called and runs the item and leaves when a wo
         model::require(s.m.waited() <= mayday + 16 * ms, "both have waited for one tick at most");
         s.m.q.flush();
     }));
+}
+
+// Otherwise the rescuer would be one more runnable thread until the backlog ends. The searches above cannot see that.
+TEST_CASE("rescuer: leaves the backlog to the workers as soon as there are enough") {
+    model::simulation machine{.name = "enough workers"};
+    machine.around.cpus = 1;
+    const auto r = model::simulate(machine, [] {
+        fake_threads threads;
+        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 1)), .threads = &threads}};
+        cmwq::workqueue<> q{rt, cmwq::options<cmwq::bound>{.name = "q", .rescuer = true}};
+        threads.refuse();
+        model::semaphore go{0};
+        cmwq::work rescued{[&] {
+            model::require(cmwq::this_work::on_rescuer(), "no worker was there");
+            threads.allow();
+            go.acquire();
+        }};
+        cmwq::work waits{[&] { model::require(!cmwq::this_work::on_rescuer(), "the rescuer has left"); }};
+        cmwq::work runs{[&] { // on the first worker
+            q.queue_on(0, waits);
+            for (int i = 0; i < 5; ++i) { // so little CPU time is no reason to start another item
+                if (i == 2) go.release(); // the worker has a spare; the rescuer decides now
+                model::burn(ms);
+                cmwq::detail::yield_this_thread();
+            }
+        }};
+        q.queue_on(0, rescued);
+        q.queue_on(0, runs);
+        rescued.flush();
+        runs.flush();
+        waits.flush();
+        model::require(rt.stats().items_rescued == 1, "the rescuer has run the first item only");
+    });
+    INFO(r.message);
+    CHECK(r);
 }
 
 TEST_CASE("rescuer: an item that comes while the rescuer leaves is not forgotten") {
