@@ -29,7 +29,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The engine is compiled once, so that each block compiles fast.
 FLAGS = ["-std=c++20", "-DCMWQ_COMPILED", "-Wall", "-Wextra", "-Werror=return-type", "-Werror=unused-result", "-pthread"]
-RUN_SECONDS = 60
+RUN_SECONDS = 120
 # Functions of libc, of CMake, of Boost.Asio, of the kernel and of the tests.
 FOREIGN = set("""
     _exit exec exit posix_spawn quick_exit add_subdirectory find_package dispatch fail_threads
@@ -43,7 +43,7 @@ FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "folly::", "vm:
 
 def blocks(text):
     """Yields (line number of the first code line, prelude name, code) for every ```cpp block."""
-    prelude, code, start, fence = None, None, 0, re.compile(r"\s*```(\w*)\s*$")
+    prelude, code, start, fence = None, None, 0, re.compile(r"\s*(?:```|~~~)\s*(\w*)")
     for number, line in enumerate(text.splitlines(), 1):
         opened = fence.match(line)
         if code is not None:
@@ -58,6 +58,8 @@ def blocks(text):
         elif line.strip():
             m = re.fullmatch(r"\s*<!--\s*prelude:\s*([\w-]+)\s*-->\s*", line)
             prelude = m[1] if m else None
+    if code is not None:
+        yield start or number, "statements", "#error the last block is not closed\n"
 
 
 def assemble(code, name, line, prelude):
@@ -195,6 +197,8 @@ def self_test(compiler):
         (f"\n{fence}cpp\nno_such_thing();\n{fence}\n", 1, ["README.md:3: does not compile"]),
         (f"{fence}cpp\nint main() {{}}\n{fence}\n{fence}cpp\nstill wrong\n{fence}\n", 2, ["README.md:5: does not compile"]),
         (f"<!-- prelude: nowhere -->\n\n{fence}cpp\nf();\n{fence}\n", 1, ["README.md:4: there is no prelude"]),
+        (f"{fence}text title\nnot c++\n{fence}\n~~~cpp title\nstill wrong\n~~~\n", 1, ["README.md:5: does not compile"]),
+        (f"{fence}text\nnot closed\n", 1, ["README.md:2: does not compile"]),
         ("`f()`, `a::f()`\n`g(1)`", 0, ["README.md:1: the library has no 'a::f'", "README.md:2: the library has no 'g()'"]),
         ("`.size = 3`, `.count`, `.md` and 1.5", 0, ["README.md:1: the library has no '.count'"]),
         ("`cmwq/cmwq.hpp` `<cmwq/none.hpp>`", 0, ["README.md:1: the library has no 'cmwq/none.hpp'"]),

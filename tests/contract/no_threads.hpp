@@ -77,11 +77,11 @@ int check_without_threads(Tighten tighten, Lift lift) {
 /// The result of the body in the child if the process lacks a right that the preparation needs.
 inline constexpr int not_permitted = 64;
 
-/// Runs the body in a child, for at most 60 s, and checks that it returns zero. If it returns `not_permitted`, prints
+/// Runs the body in a child, and checks that it returns zero. If it returns `not_permitted`, prints
 /// the reason why the case is skipped.
 template <class Body>
 void check_in_child_or_skip(Body body, const char* why_skipped) {
-    const outcome o = in_child(body, 60);
+    const outcome o = in_child(body);
     INFO(o.stderr_text);
     if (o.exited_with(not_permitted)) {
         std::cout << "skipped: " << why_skipped << '\n';

@@ -113,7 +113,7 @@ TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it
         entered.acquire();
         const pid_t grandchild = fork_a_child();
         if (grandchild == 0) {
-            ::alarm(20);
+            ::alarm(120);
             delete w;
             delete q;
             delete rt;

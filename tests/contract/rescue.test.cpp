@@ -386,12 +386,10 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     CHECK(longest <= 16);
 }
 
-// The manager thread tries again after about a millisecond, unless it gets no CPU. Therefore the test has several
-// attempts.
+// The manager thread tries again after about a millisecond, unless it gets no CPU. Therefore the test repeats its attempt.
 TEST_CASE("rescue: a short refusal of threads calls no rescuer; also if the rescuer was called before") {
     const bool rescued_before = GENERATE(false, true);
-    bool patient = false;
-    for (int attempt = 0; attempt < 20 && !patient; ++attempt) {
+    CHECK(eventually([&] {
         fake_threads threads;
         cmwq::runtime rt{{.sentinel = false, .threads = &threads}};
         cmwq::workqueue<cmwq::unbound> q{rt, with_rescuer<cmwq::unbound>()};
@@ -419,11 +417,11 @@ TEST_CASE("rescue: a short refusal of threads calls no rescuer; also if the resc
         }
         const std::uint64_t before = rt.stats().items_rescued;
         hold(); // its thread is refused once
-        patient = rt.stats().items_rescued == before && threads.refusals_left() == 0;
+        const bool patient = rt.stats().items_rescued == before && threads.refusals_left() == 0;
         leave.release(3);
         q.flush();
-    }
-    CHECK(patient);
+        return patient;
+    }));
 }
 
 namespace {

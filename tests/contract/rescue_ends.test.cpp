@@ -217,7 +217,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_
     q.post([&] {
         const pid_t child = fork_a_child();
         if (child == 0) {
-            ::alarm(30);
+            ::alarm(120);
             findings f;
             f.expect(1, !cmwq::this_work::on_rescuer() && cmwq::this_work::current() == nullptr, "still in an item");
             cmwq::workqueue<P> fresh{with_rescuer<P>()};

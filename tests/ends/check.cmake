@@ -1,6 +1,10 @@
 # Runs PROGRAM, whose exit code and output must match the first two lines of SOURCE. (Messages are indented because
 # CMake would wrap them otherwise.)
 file(STRINGS ${SOURCE} lines LIMIT_COUNT 2)
+list(LENGTH lines count)
+if(count LESS 2)
+  message(FATAL_ERROR "  ${SOURCE} has no lines // exits: and // says:")
+endif()
 list(GET lines 0 first)
 list(GET lines 1 second)
 if(NOT first MATCHES "^// exits: ([0-9]+)$")

@@ -70,7 +70,7 @@ int fork_at_allocation(int n) {
     const bool has_stopped = stopped;
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(10); // ends a child that hangs
+        ::alarm(120); // ends a child that hangs
         use();
         ::_exit(child_went_on);
     }

@@ -11,6 +11,11 @@
 
 #include <cstdint>
 #include <iostream>
+#elif CMWQ_SYNC == 2
+#include <model/options.hpp>
+
+#include <cstdlib>
+#include <iostream>
 #endif
 
 const char* cmwq_test::backend() {
@@ -51,6 +56,15 @@ int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
               << " threads refused, " << c.clock_jumps << " clock jumps, " << rounds << " signals for each thread, "
               << signal_storm::handled() << " handled" << std::endl;
     return result;
+}
+
+#elif CMWQ_SYNC == 2
+
+int cmwq_test::run_under_the_backend(int (*run)(void*), void* arg) {
+    const int result = run(arg);
+    if (std::getenv("CMWQ_MODEL_REPLAY") == nullptr || cmwq::detail::model::nr_replayed() != 0) return result;
+    std::cerr << "error: no search that has run has the name with which CMWQ_MODEL_REPLAY begins\n";
+    return 2;
 }
 
 #else

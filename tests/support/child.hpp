@@ -24,9 +24,9 @@ struct outcome {
     [[nodiscard]] bool says(const std::string& what) const { return stderr_text.find(what) != std::string::npos; }
 };
 
-/// Runs `body` in a child; its return value is the exit status. After `seconds`, SIGALRM ends the child.
+/// Runs `body` in a child; its return value is the exit status. After `seconds`, SIGALRM ends the child: it hangs.
 template <class F>
-outcome in_child(F body, unsigned seconds = 30) {
+outcome in_child(F body, unsigned seconds = 120) {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     const pid_t child = fork_a_child();

@@ -67,6 +67,11 @@ int main(int argc, char** argv) {
     else if (from_environment != nullptr) chosen_seed = to_seed(from_environment);
     else if (catch_seed_given) chosen_seed = session.configData().rngSeed;
 
+    // The searches of the backend model, and the children of a test, take it from there.
+    ::setenv("CMWQ_SEED", std::to_string(chosen_seed).c_str(), 1);
+#if CATCH_VERSION_MAJOR < 3 // an error by default since then
+    session.configData().warnings = Catch::WarnAbout::What(session.configData().warnings | Catch::WarnAbout::NoTests);
+#endif
     std::cout << "seed " << chosen_seed << " (--seed), " << std::thread::hardware_concurrency() << " CPUs, backend "
               << cmwq_test::backend() << std::endl;
     return cmwq_test::run_under_the_backend([](void* s) { return static_cast<Catch::Session*>(s)->run(); }, &session);

@@ -22,7 +22,11 @@ public:
         from_environment(o_.seed, "CMWQ_SEED");
         if (const char* s = std::getenv("CMWQ_MODEL_REPLAY"); s != nullptr && o_.replay.empty()) {
             const std::string text = s;
-            if (text.substr(0, text.find('@')) == o_.name) o_.replay = text, o_.quiet = false; // a replay prints
+            if (text.substr(0, text.find('@')) == o_.name) {
+                o_.replay = text;
+                o_.quiet = false; // a replay prints
+                ++nr_replayed();
+            }
         }
         around_ = o_.around;
         searching_ = true;
@@ -451,9 +455,10 @@ private:
         if (r_.failed) {
             std::fprintf(stderr,
                          "cmwq model: %s: execution %llu failed: %s\n"
-                         "  replay with a trace: CMWQ_MODEL_REPLAY='%s'\n",
+                         "%s%s%s",
                          o_.name.c_str(), static_cast<unsigned long long>(r_.executions), r_.message.c_str(),
-                         r_.schedule.c_str());
+                         r_.schedule.empty() ? "" : "  replay with a trace: CMWQ_MODEL_REPLAY='", r_.schedule.c_str(),
+                         r_.schedule.empty() ? "" : "'\n");
             return;
         }
         std::fprintf(

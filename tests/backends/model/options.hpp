@@ -11,6 +11,7 @@
 #include <cmwq/detail/base/config.hpp>
 #include <model/core.hpp>
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
@@ -51,6 +52,12 @@ struct result {
     explicit operator bool() const noexcept { return !failed; }
 };
 
+/// How many searches of the program have replayed a schedule of CMWQ_MODEL_REPLAY.
+inline unsigned& nr_replayed() noexcept {
+    static unsigned n = 0;
+    return n;
+}
+
 /// A random number generator: splitmix64.
 class generator {
 public:
@@ -66,15 +73,20 @@ private:
     std::uint64_t s_;
 };
 
+/// Ends the program if the variable is set, and is not a number.
 template <class T>
 void from_environment(T& value, const char* name) {
     const char* s = std::getenv(name);
     if (s == nullptr || *s == 0) return;
+    char* end = nullptr;
     if constexpr (std::is_floating_point_v<T>) {
-        value = static_cast<T>(std::strtod(s, nullptr));
+        value = static_cast<T>(std::strtod(s, &end));
     } else {
-        value = static_cast<T>(std::strtoull(s, nullptr, 10));
+        value = static_cast<T>(std::strtoull(s, &end, 0));
     }
+    if (*end == 0 && *s != '-') return;
+    std::fprintf(stderr, "error: %s='%s' is not a number\n", name, s);
+    std::exit(2);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::model

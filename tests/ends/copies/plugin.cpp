@@ -203,7 +203,7 @@ CASE use_in_forked_child(parts& p) {
     item.flush();
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(10); // ends a child that hangs
+        ::alarm(120); // ends a child that hangs
         std::atomic<int> ran{0};
         cmwq::work afresh{[&] { ++ran; }};
         const bool rejected = queue_of(p).queue(item) == cmwq::queue_status::rejected && !item.cancel_sync();

@@ -163,7 +163,7 @@ int main() {
         ++nr_cases;
         const pid_t child = ::fork();
         if (child == 0) {
-            ::alarm(20); // ends a child that hangs
+            ::alarm(120); // ends a child that hangs
             plugin = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
             if (plugin == nullptr) {
                 std::printf("%s\n", ::dlerror());
