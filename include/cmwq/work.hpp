@@ -99,10 +99,11 @@ protected:
     struct delayed_tag {};
     /// For `delayed_work_base`.
     work_base(function run, delayed_tag) noexcept : state_(delayed_bit), run_(run) {}
-    /// For the closures of `workqueue_base::post()`.
-    struct self_owned_tag {};
-    /// For the closures of `workqueue_base::post()`.
-    work_base(function run, self_owned_tag) noexcept : state_(self_owned_bit), run_(run) {}
+    /// For the closures of `workqueue_base::post()`, and for tasks.
+    enum class self_owned : bool { closure, task };
+    /// For the closures of `workqueue_base::post()`, and for tasks.
+    work_base(function run, self_owned what) noexcept
+        : state_(what == self_owned::task ? self_owned_bit | task_bit : self_owned_bit), run_(run) {}
 
     /// Cancels the item and waits for the running instance. The destructor of a derived class that holds a callable
     /// must call it first, before the callable is destroyed. An item that was never queued costs two loads.
@@ -123,6 +124,7 @@ private:
     static constexpr std::uint32_t pending_bit = 1u;
     static constexpr std::uint32_t delayed_bit = 2u;    // constant: the item is a delayed_work_base
     static constexpr std::uint32_t self_owned_bit = 4u; // constant: the item is a self_owned_work
+    static constexpr std::uint32_t task_bit = 8u;       // constant: the item is a group_task
     static constexpr std::uint32_t depth_one = 1u << 8;
     static constexpr std::uint32_t depth_mask = 0xffffu << 8;
 
@@ -140,7 +142,7 @@ namespace detail {
 class self_owned_work : public work_base {
 protected:
     using dropper = void (*)(self_owned_work&) noexcept;
-    self_owned_work(function run, dropper drop) noexcept : work_base(run, self_owned_tag{}), drop_(drop) {}
+    self_owned_work(function run, dropper drop, self_owned what) noexcept : work_base(run, what), drop_(drop) {}
     ~self_owned_work() = default;
 
 private:

@@ -97,3 +97,38 @@ TEST_CASE(
         m.q.flush();
     }));
 }
+
+// The freeze waits for the item, and the item for a task that is, or comes, behind the limit of another CPU.
+TEST_CASE("task_group: an item of a bound queue waits in a freeze for tasks of another CPU") {
+    CHECK(model::explore(search_on(2, "freeze-other-cpu", 3), [] {
+        machine m({.max_active = 1, .freezable = true});
+        model::semaphore keep{0}, done{0};
+        counted_runs first, second;
+        std::optional<task_group> g{std::in_place, m.q};
+        {
+            const model::unsearched quiet;
+            model::set_current_cpu(1);
+            m.q.post_on(1, [&] { keep.acquire(); });
+            model::sleep(1000 * ms);
+            g->run([&] { first(); });
+            m.q.post_on(0, [&] {
+                static_cast<void>(g->wait());
+                done.release();
+            });
+        }
+        auto adds = model::spawn([&] {
+            model::set_current_cpu(1);
+            g->run([&] { second(); });
+        });
+        m.rt.freeze();
+        keep.release();
+        model::require(m.rt.wait_frozen(), "the freeze is complete");
+        adds.join();
+        m.rt.thaw();
+        done.acquire();
+        static_cast<void>(g->wait());
+        model::require(first.runs() == 1 && second.runs() == 1, "each task has run once");
+        g.reset();
+        m.q.flush();
+    }));
+}

@@ -62,7 +62,7 @@ public:
 
 protected:
     group_task(group_core& g, void (*p)(group_task&, step)) noexcept
-        : self_owned_work(&run_task, &drop_task), group(g), perform(p) {}
+        : self_owned_work(&run_task, &drop_task, self_owned::task), group(g), perform(p) {}
     ~group_task() = default;
 };
 

@@ -21,7 +21,7 @@ class posted final : public self_owned_work {
 public:
     struct from {};
     template <class G>
-    posted(from, G&& g) : self_owned_work(&call, &drop), f_(std::forward<G>(g)) {}
+    posted(from, G&& g) : self_owned_work(&call, &drop, self_owned::closure), f_(std::forward<G>(g)) {}
 
 private:
     static void drop(self_owned_work& w) noexcept { destroy_closure(static_cast<posted*>(&w)); }

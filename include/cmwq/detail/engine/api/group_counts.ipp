@@ -84,7 +84,7 @@ CMWQ_INLINE void count_down_locked(group_core& g, std::size_t n, woken_sleepers&
 
 CMWQ_INLINE void note_moved(work_base& w, moved_to where) noexcept {
     using place = group_task::place;
-    if (work_access::run(w) != &run_task) return;
+    if (!work_access::is_task(w)) return;
     auto& t = static_cast<group_task&>(w);
     if (t.where == place::group_list || (t.where == place::local_list && where == moved_to::worker)) return;
     t.where = place::group_list;
@@ -102,9 +102,7 @@ CMWQ_INLINE void give_back_credit(worker& self) noexcept {
 }
 
 CMWQ_INLINE void give_back_credit_before(worker& self, const work_base& next) noexcept {
-    const bool same =
-        work_access::run(next) == &run_task && &static_cast<const group_task&>(next).group == self.credit.group;
-    if (!same) give_back_credit(self);
+    if (!is_task_of(*self.credit.group, next)) give_back_credit(self);
 }
 
 /// Takes one task from the credit of the calling worker, which runs a task of the group.

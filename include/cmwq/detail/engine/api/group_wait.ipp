@@ -196,9 +196,9 @@ CMWQ_INLINE void group_wait::search() noexcept {
 // add most tasks.
 CMWQ_INLINE void group_wait::list_unlisted_locked(work_base& w) noexcept {
     using place = group_task::place;
-    if (work_access::run(w) != &run_task) return;
+    if (!is_task_of(g_, w)) return;
     auto& t = static_cast<group_task&>(w);
-    if (&t.group != &g_ || std::exchange(t.where, place::group_list) == place::group_list) return;
+    if (std::exchange(t.where, place::group_list) == place::group_list) return;
     t.listed = true;
     g_.not_started.push_front(t);
 }
@@ -208,8 +208,7 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     const bool own = self_ == g_.owner;
     if (!helps_ || !((own && g_.nr_own.load(relaxed) != 0) || g_.has_credit.load(relaxed))) return false;
     work_base* const w = self_->of_thread->local.take_back_if([this](work_base& one) {
-        return work_access::run(one) == &run_task && &static_cast<group_task&>(one).group == &g_ &&
-               static_cast<group_task&>(one).where != group_task::place::group_list;
+        return is_task_of(g_, one) && static_cast<group_task&>(one).where != group_task::place::group_list;
     });
     if (w == nullptr) return false;
     auto& t = static_cast<group_task&>(*w);
@@ -238,6 +237,7 @@ CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept 
 // none of them, and none that it could take is left.
 CMWQ_INLINE void group_wait::sleep(group_sleeper& s) {
     if (stuck_) start_in_place_of_waiter(g_);
+    if (helps_ && !g_.queue.keyed() && g_.queue.freezable) g_.queue.start_awaited_tasks();
     hand_over_bottom_halves();
     try {
         const registered_wait registered(by_, g_, s);

@@ -108,6 +108,9 @@ struct work_access {
     static bool is_self_owned(const work_base& w) noexcept { // a constant of the item
         return (w.state_.load(relaxed) & work_base::self_owned_bit) != 0;
     }
+    static bool is_task(const work_base& w) noexcept { // a constant of the item: it is a group_task
+        return (w.state_.load(relaxed) & work_base::task_bit) != 0;
+    }
     /// Destroys a pending item that owns itself, without running it.
     static void drop(work_base& w) noexcept {
         auto& owned = static_cast<self_owned_work&>(w);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 
 #include <cstdint>
@@ -36,6 +37,17 @@ struct running_task {
     running_task** link = nullptr; // G: what points to this task there
     std::uint64_t searched_by = 0; // G: of the first one on that list: the last search that has visited the list
 };
+
+/// Whether the item is a task of that group. Not by the address of its function, which each copy of the library has.
+CMWQ_INLINE bool is_task_of(const group_core& g, const work_base& w) noexcept {
+    return work_access::is_task(w) && &static_cast<const group_task&>(w).group == &g;
+}
+
+/// Whether the item is a task for which an item of its queue waits. Exact for a caller that holds the lock of the pool in
+/// which the task is, if the waiter has taken that lock since.
+CMWQ_INLINE bool is_awaited_task(const work_base& w) noexcept {
+    return work_access::is_task(w) && static_cast<const group_task&>(w).group.lists_all.load(relaxed);
+}
 
 /// Puts tasks that have left the local lists on the list of the group.
 CMWQ_INLINE void list_moved_locked(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {

@@ -125,8 +125,11 @@ public:
     [[nodiscard]] virtual bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// The older pwqs of the ordered queue have drained: the items gathered in this pwq may become active.
     void unplug(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active.
+    /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active, except tasks for which an item of the queue
+    /// waits.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
+    /// The pwq is frozen, and an item of its queue waits for a group from now on.
+    void start_awaited_tasks(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
     /// The state of a pwq, for the check for queues that stay at their limit.
     struct backlog {
@@ -357,6 +360,8 @@ private:
     void give_back_slot(pool_workqueue& pwq, deferred& d) noexcept;
     [[nodiscard]] bool keep_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void make_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    void start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);

@@ -3,6 +3,7 @@
 // Bodies of item_pool that work on its lists, under its lock: how items are accepted, become active, run and leave.
 #pragma once
 
+#include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 
@@ -106,9 +107,13 @@ CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept 
 }
 
 CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
-    if (!admit_locked(w)) return;
-    push_active_locked(*work_access::pwq(w), w);
-    work_access::set_location(w, work_access::location_of(w) | location::on_worklist);
+    pool_workqueue& pwq = *work_access::pwq(w);
+    if (admit_locked(w)) {
+        push_active_locked(pwq, w);
+        work_access::set_location(w, work_access::location_of(w) | location::on_worklist);
+    } else {
+        start_awaited_task_locked(pwq, w);
+    }
 }
 
 // Gives an item its color. True: it has taken a slot of the limit, and is on no list yet. False: it is on the inactive
@@ -140,28 +145,45 @@ CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
     worklist_.remove(w);
 }
 
-// Makes the first inactive item active. The caller has taken a slot for it.
-CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
-    work_base& w = *pwq.inactive.pop_front();
+// Makes an inactive item active. The caller has taken a slot for it.
+CMWQ_INLINE void item_pool::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    pwq.inactive.remove(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
+CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+    make_active_locked(pwq, *pwq.inactive.front());
+}
+
 CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
-    pwq.inactive.remove(w);
+    make_active_locked(pwq, w);
     if (pwq.slots != nullptr) {
         pwq.slots->take_beyond_max();
         if (pwq.inactive.empty()) pwq.slots->forget(pwq);
     }
     ++pwq.nr_active;
-    push_active_locked(pwq, w);
-    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
 // Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
 CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
+    if (!pwq.frozen) return;
+    for (work_base* w = pwq.inactive.front(); w != nullptr;) {
+        work_base& one = *w;
+        w = pwq.inactive.next(one);
+        start_awaited_task_locked(pwq, one);
+    }
+}
+
+// A freeze waits for the items that run. One of them may be on another CPU, and wait for a task that is inactive here.
+// (The policies with slots need no such rule: their waiters take any task of the group themselves.)
+CMWQ_INLINE void item_pool::start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    if (!pwq.frozen || pwq.held_back || pwq.slots != nullptr) return;
+    if (pwq.nr_active >= pwq.max_active || !is_awaited_task(w)) return;
+    ++pwq.nr_active;
+    make_active_locked(pwq, w);
 }
 
 // The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.

@@ -145,6 +145,9 @@ public:
     // --- freezing: under the runtime's configuration lock ------------------------------------------------------------
 
     void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock_);
+    /// An item of this queue, of a policy with one pool for each CPU, waits for a group from now on: its tasks run also in
+    /// a freeze, which waits for that item.
+    void start_awaited_tasks() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether the queue has active items: on a worklist, or running.
     [[nodiscard]] bool is_active() const noexcept CMWQ_EXCLUDES(lock_);
 

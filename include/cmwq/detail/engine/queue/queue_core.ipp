@@ -326,6 +326,13 @@ CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_frozen(*p, frozen);
 }
 
+// The lock orders this with set_frozen(), which looks at the same tasks.
+CMWQ_INLINE void queue_core::start_awaited_tasks() noexcept {
+    const scoped_lock g(lock_);
+    if (!frozen_) return;
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->start_awaited_tasks(*p);
+}
+
 CMWQ_INLINE bool queue_core::is_active() const noexcept {
     bool active = false;
     for_each_pwq([&](pool_workqueue& p) { active |= p.pool->nr_active_of(p) != 0; });
