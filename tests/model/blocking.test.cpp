@@ -10,6 +10,8 @@
 #include "catch.hpp"
 #include "model/machine.hpp"
 
+#include <model/simulate.hpp>
+
 #include <optional>
 
 using cmwq::block_kind;
@@ -123,4 +125,48 @@ TEST_CASE("blocking: an item that is queued again while it blocks runs again onl
         m.q.flush();
         model::require(runs == 2, "twice, one after the other");
     }));
+}
+
+// Workers that block are likely to be back soon, so a pool with many of them starts no spare at once. Workers that wait
+// inside the library come back only when other items have run.
+TEST_CASE("blocking: a new item starts at once beside many items that wait inside the library") {
+    enum class waits_in { flush_of_item, flush_of_queue, group };
+    const waits_in where = GENERATE(waits_in::flush_of_item, waits_in::flush_of_queue, waits_in::group);
+    model::simulation around{.name = "many waiters"};
+    around.around.cpus = 2;
+    const auto r = model::simulate(around, [where] {
+        constexpr int many = 30; // of 12 blocked workers for each CPU another one would be likely to return soon
+        cmwq::runtime_options o;
+        o.sentinel = false; // the monitor would find the item after 5 ms
+        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2));
+        cmwq::runtime rt{std::move(o)};
+        cmwq::workqueue<> q{rt, "q"};
+        cmwq::workqueue<> other{rt, "other"};
+        model::semaphore gate{0}, done{0};
+        cmwq::work late{[&] { gate.acquire(); }};
+        cmwq::task_group late_group{other};
+        other.queue_on(1, late);
+        if (where == waits_in::group) late_group.run([&] { late.flush(); });
+        for (int i = 0; i < many; ++i) {
+            q.post_on(0, [&] {
+                switch (where) {
+                case waits_in::flush_of_item: late.flush(); break;
+                case waits_in::flush_of_queue: other.flush(); break;
+                case waits_in::group: late_group.wait(); break;
+                }
+                done.release();
+            });
+        }
+        model::sleep(1000 * ms); // all of them wait, and the monitor sleeps
+        const std::int64_t since = model::elapsed();
+        model::semaphore ran{0};
+        q.post_on(0, [&] { ran.release(); });
+        ran.acquire();
+        model::require(model::elapsed() == since, "it has started at once");
+        gate.release();
+        for (int i = 0; i < many; ++i) done.acquire();
+        q.flush();
+    });
+    INFO(r.message);
+    CHECK(r);
 }

@@ -3,8 +3,8 @@
 // group_wait: a thread that waits for a task group, and may run tasks of it.
 #pragma once
 
-#include <cmwq/blocking_region.hpp>
 #include <cmwq/detail/engine/api/group_tasks.ipp>
+#include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/pool/group_sleeper.hpp>
 #include <cmwq/detail/engine/pool/managed_workers_waits.ipp>
@@ -241,7 +241,7 @@ CMWQ_INLINE void group_wait::sleep(group_sleeper& s) {
     hand_over_bottom_halves();
     try {
         const registered_wait registered(by_, g_, s);
-        const blocking_region region;
+        const announced_wait announced;
         s.sleep.park();
     } catch (...) { // the wait could never end
         give_up(s);

@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/api/taken_from_destroyed.ipp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/library_copy.ipp>
+#include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
@@ -261,6 +262,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                 // It may have come to the pool since the first attempt. From here on `iw` learns of its end.
                 if (found == item_pool::item_state::pending && !helper.run(w)) helper.let_start(w, id);
                 const registered_wait registered(by, name, iw, id);
+                const announced_wait announced;
                 iw.who.wait();
                 return true;
             }

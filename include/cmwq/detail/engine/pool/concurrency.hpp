@@ -18,7 +18,7 @@ struct pool_snapshot {
     bool managed = true;   ///< blocked workers are replaced, and no others
     int width = 1;         ///< CPUs to keep busy
     int running = 0;       ///< workers counted as runnable
-    int active = 0;        ///< workers in their work loop, running or blocked
+    int active = 0;        ///< workers in their work loop, running or blocked; not those in waits of the library
     int limit = 1;         ///< learned: how many active workers keep the CPUs busy
     int idle = 0;          ///< workers outside their work loop, parked or about to park
     bool creating = false; ///< a thread is creating a worker now

@@ -107,6 +107,9 @@ public:
     /// The running item begins, or ends, a blocking region.
     virtual void block_begins(worker& /*self*/) noexcept {}
     virtual void block_ends(worker& /*self*/) noexcept {}
+    /// The running item begins, or ends, a wait for other items.
+    virtual void wait_begins(worker& /*self*/) noexcept {}
+    virtual void wait_ends(worker& /*self*/) noexcept {}
 
     // --- pwqs --------------------------------------------------------------------------------------------------------
 

@@ -96,6 +96,8 @@ public:
 
     void block_begins(worker& self) noexcept override;
     void block_ends(worker& self) noexcept override;
+    void wait_begins(worker& self) noexcept override;
+    void wait_ends(worker& self) noexcept override;
 
     // --- the monitor -------------------------------------------------------------------------------------------------
 
@@ -128,12 +130,14 @@ protected:
                 .managed = is_associated(),
                 .width = width_.load(relaxed),
                 .running = nr_running_.load(seq_cst), // [IDLE-1], [IDLE-2]
-                .active = static_cast<int>(busy_.size()),
+                .active = static_cast<int>(busy_.size()) - nr_waiting_.load(relaxed),
                 .limit = limit_.load(relaxed),
                 .idle = static_cast<int>(idle_.size()),
                 .creating = creating_,
                 .overdue = overdue_.load(relaxed)};
     }
+    /// The workers in their work loop, running or blocked, without those that wait inside the library.
+    [[nodiscard]] int nr_active() const noexcept { return nr_busy_.load(relaxed) - nr_waiting_.load(relaxed); }
     /// Whether more workers may run beside the running ones.
     [[nodiscard]] bool wants_more_running() const noexcept {
         return !is_associated() || nr_running_.load(seq_cst) < width_.load(relaxed); // [IDLE-2]
@@ -211,6 +215,7 @@ private:
     const std::unique_ptr<atomic<std::uint64_t>[]> far_;  // likewise
 
     alignas(cache_line) atomic<int> nr_running_{0}; // A: counted workers
+    atomic<int> nr_waiting_{0}; // A: busy workers that wait inside the library
     atomic<int> limit_{1};                          // A: learned limit of active workers
     busy_workers<worker> countable_workers_;        // A: workers that may be counted; changed under L
     // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any

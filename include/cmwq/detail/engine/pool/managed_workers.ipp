@@ -86,7 +86,7 @@ CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
     if (!lock_.try_lock()) {
         const std::int64_t began = steady_now();
         lock_.lock();
-        self.excluded_time += steady_now() - began;
+        self.exclude(steady_now() - began);
     }
     self.finishing.store(false, relaxed);
 }
@@ -97,7 +97,7 @@ CMWQ_INLINE void managed_workers::wake_a_worker() noexcept {
     const int width = width_.load(relaxed);
     // [IDLE-1] The producer has pushed, then it reads nr_running_; pairs [IDLE-2], where a worker counts itself down
     // and then reads the inbox. All four are seq_cst: at least one of the two threads sees the other's write.
-    if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_busy_.load(relaxed), width))) {
+    if (is_associated() && (nr_running_.load(seq_cst) >= width || !spare_is_urgent(nr_active(), width))) {
         detectors_needed(); // the item waits behind running workers, which may block, or behind many blocked ones
         return;
     }
@@ -332,7 +332,7 @@ CMWQ_INLINE void managed_workers::raise_limit(int to) noexcept {
 
 // A CPU is idle although items are pending: raises the limit to at least `n` more workers than are active.
 CMWQ_INLINE bool managed_workers::start_spares(int n) noexcept {
-    raise_limit(nr_busy_.load(relaxed) + n);
+    raise_limit(nr_active() + n);
     worker* idle = next_idle_.load(seq_cst); // [IDLE-1]
     if (idle == nullptr) {
         ask_for_worker();
@@ -370,7 +370,7 @@ CMWQ_INLINE finding managed_workers::check_for_blocked(detector who, bool insist
         });
         // [UNIFORM] Enough workers run, or a worker has just started.
         if (running >= width || nr_running_.load(seq_cst) >= width) return finding::running;
-        if (!insist && !spare_is_urgent(nr_busy_.load(relaxed), width)) return finding::all_blocked;
+        if (!insist && !spare_is_urgent(nr_active(), width)) return finding::all_blocked;
     }
     return start_spares(spares) ? finding::replaced : finding::no_spare;
 }
@@ -386,12 +386,25 @@ CMWQ_INLINE void managed_workers::block_begins(worker& self) noexcept {
     const int width = width_.load(relaxed);
     if (!is_associated() || nr_running_.load(seq_cst) >= width || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
-    if (spare_is_urgent(nr_busy_.load(relaxed), width) || !sentinel_works()) start_spares(1);
+    if (spare_is_urgent(nr_active(), width) || !sentinel_works()) start_spares(1);
     else detectors_needed(); // the sentinel checks whether the CPU stays idle
 }
 
 CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {
     if (!self.cpu_intensive) count(self);
+}
+
+// The worker waits for other items, so it is no reason to expect that a blocked worker will be back soon.
+CMWQ_INLINE void managed_workers::wait_begins(worker& self) noexcept {
+    self.in_wait.store(true, relaxed);
+    nr_waiting_.fetch_add(1, relaxed); // before the worker is counted down: who sees that sees this as well
+    block_begins(self);
+}
+
+CMWQ_INLINE void managed_workers::wait_ends(worker& self) noexcept {
+    nr_waiting_.fetch_sub(1, relaxed);
+    self.in_wait.store(false, relaxed);
+    if (self.depth == 0) block_ends(self); // otherwise a blocking_region goes on
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -135,7 +135,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
-            sample[n++] = {w, w->excluded_time};
+            sample[n++] = {w, w->excluded_time.load(relaxed)};
     }
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
@@ -161,7 +161,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
             }
         }
         w.last_times = t;
-        w.sampled_at = now;
+        w.sampled_at = w.in_wait.load(relaxed) ? 0 : now; // that time is excluded only at the end of the wait
     }
     // Short windows are noisy: these are moving sums over the last few windows.
     sum_cpu_ = sum_cpu_ * 0.7 + cpu;
@@ -179,7 +179,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     int seen = limit_.load(relaxed);
     while (seen != target) {
         // Up by one, and only if as many workers are active as allowed; down by halves.
-        if (seen < target && nr_busy_.load(relaxed) < seen) return;
+        if (seen < target && nr_active() < seen) return;
         const int next = seen < target ? seen + 1 : seen - (seen - target + 1) / 2;
         if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) return;
     }

@@ -73,6 +73,9 @@ public:
     void upgrade_blocking() noexcept override;
     void end_blocking() noexcept override;
 
+    /// Adds to `excluded_time`.
+    void exclude(std::int64_t ns) noexcept { excluded_time.store(excluded_time.load(relaxed) + ns, relaxed); }
+
     /// Under L, for a follower: whether it runs `w`. If so, its run goes on until the caller has released the lock.
     [[nodiscard]] bool holds_end_of(const work_base& w) noexcept {
         if (current.load(acquire) != &w) return false; // [RUN-2]
@@ -131,11 +134,12 @@ public:
     char description[32] = {};        // L: set by this_work::describe(); NUL-terminated
     std::int64_t idle_since = 0;      // L: runtime clock
     std::int64_t idle_began = 0;      // L: steady clock; 0: not idle, or the pool does not measure it
-    std::int64_t excluded_time = 0;   // L: nanoseconds that it has been idle or has waited for the pool's lock
-    idle_poll poll;                   // S
-    bool idle = false;                // L: in idle_workers
-    bool idle_outside = false;        // L: in the stack of the workers that went idle outside the pod
-    bool retiring = false;            // L: asked to end, or without a thread
+    // A: nanoseconds that it has been idle, or has waited for the pool's lock or inside the library; written by the worker
+    atomic<std::int64_t> excluded_time{0};
+    idle_poll poll;            // S
+    bool idle = false;         // L: in idle_workers
+    bool idle_outside = false; // L: in the stack of the workers that went idle outside the pod
+    bool retiring = false;     // L: asked to end, or without a thread
 
     closure_cache closures; // S: free blocks for closures
 
@@ -143,6 +147,7 @@ public:
 
     std::int64_t rebind_at = 0; // S: if not on its CPUs: when the thread may bind itself again; steady clock
     atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
+    atomic<bool> in_wait{false};             // A: inside a wait of the library, see announced_wait
     worker* interrupted = nullptr;    // K: bottom half, or nested: the record of the item that the thread runs already
     worker* of_thread = this;         // K: the record of the thread itself; of a nested record, that of a worker
     registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none

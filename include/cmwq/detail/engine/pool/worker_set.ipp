@@ -205,7 +205,7 @@ CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
 
 CMWQ_INLINE void worker_set::leave_idle_locked(worker& w) noexcept {
     w.idle = false;
-    if (w.idle_began != 0) w.excluded_time += steady_now() - std::exchange(w.idle_began, 0);
+    if (w.idle_began != 0) w.exclude(steady_now() - std::exchange(w.idle_began, 0));
     idle_.remove(w);
     publish_next_idle_locked();
 }

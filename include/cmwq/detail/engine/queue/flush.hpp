@@ -3,6 +3,7 @@
 // Functions that wait for the items of a queue. The caller holds no lock.
 #pragma once
 
+#include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -53,6 +54,7 @@ void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
         });
         before_wait();
         const registered_wait registered(by, q, nodes, n);
+        const announced_wait announced(n != 0);
         who.wait();
     }
 }

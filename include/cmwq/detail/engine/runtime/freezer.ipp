@@ -3,6 +3,7 @@
 // The bodies of freezer.
 #pragma once
 
+#include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 
 #include <stdexcept>
@@ -43,6 +44,7 @@ CMWQ_INLINE bool freezer::wait(std::int64_t deadline) noexcept {
         me.next = waiters_;
         waiters_ = &me;
     }
+    const announced_wait announced;
     // Either the last active item ends after `me` is on the list, and then requests a wake-up; or it has ended before,
     // and state_now() sees that.
     state now = state_now();
