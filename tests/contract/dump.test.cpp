@@ -8,12 +8,14 @@
 
 #include <cmwq/cmwq.hpp>
 
+#include <chrono>
 #include <memory>
 #include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
 
+using namespace std::chrono_literals;
 using cmwq_test::has;
 
 namespace {
@@ -259,4 +261,28 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
     leave.release();
     other.flush();
     CHECK(cmwq_test::eventually([&] { return !has(rt.dump(form), locked); }));
+}
+
+TEST_CASE("dump: pending items of two queues are told apart if one name begins with the other") {
+    const cmwq::topology machine = cmwq::topology::synthetic("numa:1 l3:1 core:1 pu:1");
+    cmwq::runtime rt{{.machine = machine, .cpu_hog_threshold = 0ns, .overdue_after = 0ns}}; // one item at a time
+    cmwq::workqueue<> first{rt, "q1"}, second{rt, "q10"};
+    std::binary_semaphore entered{0}, leave{0};
+    const auto occupy = [&] {
+        entered.release();
+        while (!leave.try_acquire()) {} // it keeps the CPU of the pool
+    };
+    first.post(occupy);
+    entered.acquire();
+    const auto nothing = [] {};
+    first.post(nothing);
+    second.post(nothing);
+    second.post(nothing);
+    const std::string text = dump_of(rt);
+    leave.release();
+    first.flush();
+    second.flush();
+    INFO(text);
+    CHECK(has(text, "pending 3: "));
+    CHECK(has(text, "of queue \"q1\", 2*"));
 }

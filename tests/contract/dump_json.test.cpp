@@ -116,3 +116,35 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     q.flush();
     other.flush();
 }
+
+TEST_CASE("dump as JSON: names and descriptions may be any bytes, and are cut between characters") {
+    cmwq::runtime rt;
+    const std::string euro = "\xe2\x82\xac";
+    std::string longer;
+    for (int i = 0; i < 30; ++i) longer += euro; // the names of pending items are cut
+    cmwq::workqueue<> euros{rt, longer};
+    cmwq::workqueue<> bytes{rt, "\xff\xc3(\x80"};
+    std::binary_semaphore entered{0}, leave{0};
+    cmwq::work runs{[&] {
+        cmwq::this_work::describe(longer);
+        entered.release();
+        leave.acquire();
+    }};
+    euros.queue(runs);
+    entered.acquire();
+    const std::string text = rt.dump(cmwq::dump_format::json);
+    leave.release();
+    runs.flush();
+    const json all = json::parse(text); // throws if the text is not UTF-8
+    CHECK(element(all["queues"], "name", longer)["kind"] == "percpu");
+    CHECK(element(all["queues"], "name", "\ufffd\ufffd(\ufffd")["kind"] == "percpu");
+    bool seen = false;
+    for (const json& pool : all["pools"]) {
+        for (const json& run : pool.value("runs", json::array())) {
+            seen = true;
+            CHECK(run["queue"] == longer.substr(0, 63));
+            CHECK(run["description"] == longer.substr(0, 30));
+        }
+    }
+    CHECK(seen);
+}

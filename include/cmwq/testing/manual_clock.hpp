@@ -40,9 +40,12 @@ public:
         std::erase(listeners_, &l);
     }
 
-    /// Adds `by` to the time, and lets the runtimes fire their timers. Blocks: while they do that. Errors: none.
+    /// Adds `by` to the time, at most up to the last time that there is, and lets the runtimes fire their timers. Blocks:
+    /// while they do that. Errors: none.
     void advance(std::chrono::nanoseconds by) CMWQ_EXCLUDES(lock_) {
-        now_.fetch_add(by.count(), detail::acq_rel); // [ALONE]
+        const std::int64_t before = now_.load(detail::relaxed); // written by one thread at a time
+        const std::int64_t left = INT64_MAX - before;
+        now_.store(before + std::min(by.count(), left), detail::release); // [ALONE]
         const detail::scoped_lock g(lock_);
         for (clock_listener* l : listeners_) l->time_passed();
     }

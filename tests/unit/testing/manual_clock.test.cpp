@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -36,6 +37,21 @@ TEST_CASE("manual_clock: the time stands still until advance() and is never zero
     clock.advance(5ms);
     clock.advance(1ns);
     CHECK(clock.now() == begin + 5'000'001);
+}
+
+TEST_CASE("manual_clock: the time ends, and the last timers fire before that") {
+    manual_clock clock;
+    cmwq::runtime rt{{.clock = &clock}};
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<int> runs{0};
+    cmwq::delayed_work item{[&] { ++runs; }};
+    q.queue_after(1h, item);
+    for (int i = 0; i < 2; ++i) {
+        clock.advance(std::chrono::nanoseconds::max());
+        CHECK(clock.now() == INT64_MAX);
+    }
+    q.flush();
+    CHECK(runs == 1);
 }
 
 TEST_CASE("manual_clock: listeners are called at every change with the new time until they are detached") {

@@ -104,15 +104,29 @@ public:
 
     /// How often the thread has given up its CPU to wait; -1: unknown. Takes some 20 microseconds.
     [[nodiscard]] long nr_waits() const noexcept {
-        char text[2048];
         const int fd = open_file(tid_.load(acquire), "status"); // [ALONE]
-        const ssize_t n = fd < 0 ? -1 : ::read(fd, text, sizeof text - 1);
-        if (fd >= 0) ::close(fd);
-        if (n <= 0) return -1;
-        text[n] = 0;
+        if (fd < 0) return -1;
+        // The line is near the end, behind lists that grow with the groups of the user, the CPUs and the nodes.
         constexpr char key[] = "\nvoluntary_ctxt_switches:";
-        const char* const line = std::strstr(text, key);
-        return line == nullptr ? -1 : std::strtol(line + sizeof key - 1, nullptr, 10);
+        constexpr std::size_t line_size = 64;
+        char text[1024 + line_size];
+        std::size_t kept = 0; // the end of what was read before: the line may begin there
+        long found = -1;
+        for (;;) {
+            const ssize_t n = ::read(fd, text + kept, sizeof text - 1 - kept);
+            if (n <= 0) break;
+            const std::size_t size = kept + static_cast<std::size_t>(n);
+            text[size] = 0;
+            const char* const line = std::strstr(text, key);
+            if (line != nullptr && std::strchr(line + 1, '\n') != nullptr) {
+                found = std::strtol(line + sizeof key - 1, nullptr, 10);
+                break;
+            }
+            kept = std::min(size, line_size);
+            std::memmove(text, text + size - kept, kept);
+        }
+        ::close(fd);
+        return found;
     }
 
     /// The system's id of the thread; 0: unknown.

@@ -6,14 +6,17 @@
 #include <cmwq/detail/sync/parker.hpp>
 
 #include "catch.hpp"
+#include "child.hpp"
 #include "eventually.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <grp.h>
 #include <iterator>
 #include <pthread.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using cmwq::detail::parker;
@@ -156,4 +159,22 @@ TEST_CASE("thread_state: times grow with the CPU time of the thread") {
     thread_times later{};
     CHECK(eventually([&] { return s.times(later) && later.cpu > first.cpu; }));
     CHECK(later.wait >= first.wait);
+}
+
+TEST_CASE("thread_state: nr_waits is also known to a user who is in hundreds of groups") {
+    thread_state mine;
+    mine.open_own(false);
+    CHECK(mine.nr_waits() >= 0);
+    if (::geteuid() != 0) return; // only root can join groups
+    const cmwq_test::outcome o = cmwq_test::in_child([] {
+        std::vector<gid_t> groups;
+        for (gid_t i = 0; i < 400; ++i) groups.push_back(1'000'000 + i); // the file has more than 4 KiB
+        if (::setgroups(groups.size(), groups.data()) != 0) return 1;
+        thread_state s;
+        s.open_own(false);
+        const long before = s.nr_waits();
+        if (before < 0) return 2;
+        return eventually([&] { return s.nr_waits() > before; }) ? 0 : 3; // it waits between two looks
+    });
+    CHECK(o.exited_with(0));
 }

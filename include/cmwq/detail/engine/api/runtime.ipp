@@ -82,11 +82,15 @@ CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->env().c
 
 CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->placing().unbound_cpus(); }
 
-CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) { core_->placing().set_unbound_cpus(cpus); }
+CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) {
+    if (!core_->is_dead()) core_->placing().set_unbound_cpus(cpus);
+}
 
 CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->placing().default_scope(); }
 
-CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) { core_->placing().set_default_scope(scope); }
+CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) {
+    if (!core_->is_dead()) core_->placing().set_default_scope(scope);
+}
 
 CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
 

@@ -266,10 +266,9 @@ CMWQ_INLINE item_pool::item_state item_pool::wait_for(work_base& w, item_waiter&
 }
 
 CMWQ_INLINE void item_pool::describe(worker& self, std::string_view what) noexcept {
-    const std::size_t n = std::min(what.size(), sizeof self.description - 1);
+    const std::string_view text = cut_to(what, sizeof self.description - 1);
     const scoped_lock g(lock_);
-    what.copy(self.description, n);
-    self.description[n] = 0;
+    self.description[text.copy(self.description, text.size())] = 0;
 }
 
 CMWQ_INLINE void item_pool::forget(worker& self) noexcept {

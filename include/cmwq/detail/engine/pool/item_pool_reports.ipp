@@ -19,12 +19,12 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_groups::add(const work_base& w) noexcept {
     const work_access::function f = work_access::run(w);
-    const std::string& queue = work_access::pwq(w)->queue->name;
-    const auto same = [&](const item_group& g) { return g.function == f && queue.starts_with(g.queue.text); };
+    const queue_core* const queue = work_access::pwq(w)->queue;
+    const auto same = [&](const item_group& g) { return g.function == f && g.of == queue; };
     if (groups_.empty() || !same(groups_.back())) {
         if (groups_.size() == max_groups) return false;
-        groups_.push_back({.function = f, .first = &w, .count = 0, .queue = {}}); // there is room for it
-        groups_.back().queue.copy(queue);
+        groups_.push_back({.function = f, .first = &w, .count = 0, .of = queue, .queue = {}}); // there is room for it
+        groups_.back().queue.copy(queue->name);
     }
     ++groups_.back().count;
     return true;

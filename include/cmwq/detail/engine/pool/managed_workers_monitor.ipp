@@ -79,7 +79,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
         computing |= std::exchange(w.cpu_burst.seen, cpu) != cpu;
         if (w.cpu_burst.cpu >= 0 && cpu - w.cpu_burst.cpu < threshold) return true;
         const long nr_waits = w.probe.nr_waits();
-        if (w.cpu_burst.cpu < 0 || nr_waits != w.cpu_burst.nr_waits) {
+        if (w.cpu_burst.cpu < 0 || nr_waits < 0 || nr_waits != w.cpu_burst.nr_waits) { // it may have waited
             w.cpu_burst.cpu = cpu;
             w.cpu_burst.nr_waits = nr_waits;
             return true;

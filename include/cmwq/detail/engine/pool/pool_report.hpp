@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/base/utf8.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/stats.hpp>
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -18,7 +19,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// The name of a queue, cut off if it is longer. Copying it allocates nothing.
 struct short_name {
     char text[64] = {}; ///< NUL-terminated
-    void copy(const std::string& name) noexcept { text[name.copy(text, sizeof text - 1)] = 0; }
+    void copy(std::string_view name) noexcept { text[cut_to(name, sizeof text - 1).copy(text, sizeof text - 1)] = 0; }
 };
 
 /// Items that follow one another on a list, with the same function and queue.
@@ -26,6 +27,7 @@ struct item_group {
     work_access::function function = nullptr;
     const void* first = nullptr; ///< the address of the first one; it is never dereferenced
     std::size_t count = 0;
+    const void* of = nullptr; ///< the address of the queue; it is never dereferenced
     short_name queue;
 };
 

@@ -137,7 +137,7 @@ CMWQ_INLINE void timer_service::expire(std::int64_t now) noexcept {
                 second = std::min(second, looks_[i]);
             }
         }
-        if (looks_[first] > now) return;
+        if (looks_[first] > now || looks_[first] == never) return; // the time itself may have come to its end
         looks_[first] = expire_some(shards_[first], now, std::min(now, second));
     }
 }

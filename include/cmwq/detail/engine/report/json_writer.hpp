@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/base/utf8.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -60,17 +62,21 @@ private:
     }
     void string(std::string_view s) {
         text_ += '"';
-        for (const char c : s) {
-            const auto u = static_cast<unsigned char>(c);
-            if (c == '"' || c == '\\') {
+        while (!s.empty()) {
+            const std::size_t n = length_of_character(s);
+            const char c = s.front();
+            if (n == 0) {
+                text_ += "\\ufffd"; // JSON is UTF-8, and a name may be anything
+            } else if (c == '"' || c == '\\') {
                 (text_ += '\\') += c;
-            } else if (u < 0x20) {
+            } else if (n == 1 && static_cast<unsigned char>(c) < 0x20) {
                 char escape[8];
-                std::snprintf(escape, sizeof escape, "\\u%04x", u);
+                std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
                 text_ += escape;
             } else {
-                text_ += c;
+                text_ += s.substr(0, n);
             }
+            s.remove_prefix(n == 0 ? 1 : n);
         }
         text_ += '"';
     }
