@@ -309,6 +309,33 @@ TEMPLATE_LIST_TEST_CASE("delayed: many timers near and far away fire at their ti
     CHECK(w.runs == expected);
 }
 
+// The timers of a CPU expire in the order of their deadlines. Those of different CPUs do so as well, but one that is due
+// does not wait until a flood of earlier ones of another CPU has been served.
+TEST_CASE("delayed: a flood of timers on one CPU does not keep back a timer of another CPU") {
+    const cmwq::topology machine = cmwq::topology::synthetic("core:2 pu:1");
+    cmwq::testing::manual_clock clock;
+    cmwq::runtime rt{{.machine = machine, .clock = &clock}};
+    // One pool, and one item at a time: the items run in the order in which the timers have queued them.
+    cmwq::workqueue<cmwq::unbound> q{
+        rt, {.name = "q", .max_active = 1, .attrs = cmwq::attrs{}.affinity(cmwq::affinity_scope::system)}};
+    constexpr int many = 5'000;
+    std::vector<int> order;
+    std::deque<cmwq::delayed_work<std::function<void()>>> flood;
+    for (int i = 0; i < many; ++i) {
+        flood.emplace_back([&order, i] { order.push_back(i); });
+        q.queue_after_on(0, 1ms, flood.back());
+    }
+    cmwq::delayed_work other{[&] { order.push_back(many); }};
+    q.queue_after_on(1, 2ms, other);
+    clock.advance(3ms);
+    q.flush();
+    REQUIRE(order.size() == many + 1);
+    const auto at = std::find(order.begin(), order.end(), many);
+    CHECK(at - order.begin() <= 300);
+    order.erase(at);
+    CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
 TEST_CASE("delayed: timers of several CPUs fire in the order of their deadlines when the clock jumps") {
     // One pool and one active item, so that the items run in the order in which they were queued.
     cmwq::testing::manual_clock clock;

@@ -148,6 +148,20 @@ TEST_CASE("model: no thread sees the values of one atomic go backwards") {
     }));
 }
 
+TEST_CASE("model: a store is visible to all threads a millisecond later and not before") {
+    const auto body = [](std::int64_t later) {
+        return [later] {
+            atomic<int> flag{0};
+            auto t = model::spawn([&] { flag.store(1, relaxed); });
+            model::sleep(later); // the other thread runs meanwhile
+            model::require(flag.load(relaxed) == 1, "it is visible");
+            t.join();
+        };
+    };
+    CHECK(model::explore(holds("visible"), body(1'000'000)));
+    CHECK_FALSE(model::explore(fails("visible-before"), body(999'999)));
+}
+
 TEST_CASE("model: a release sequence goes on through read-modify-writes and ends at a plain store") {
     const auto body = [](bool plain) {
         return [plain] {

@@ -51,6 +51,7 @@ struct store_record {
     std::uint64_t value;
     vclock released;                             ///< the clock that an acquire load of it acquires
     std::array<std::uint32_t, max_threads> seen; ///< when each thread first wrote or read it; all ones: not yet
+    std::int64_t at;                             ///< the virtual time
     bool sc;                                     ///< written or read by a seq_cst operation
 };
 

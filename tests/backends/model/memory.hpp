@@ -6,7 +6,7 @@
 // A load may not return an older value than a store if the first access to that store by some thread (the write itself,
 // or a read of it) happens before the load. seq_cst operations execute in their total order, so a seq_cst load may not
 // return an older value than a store that a seq_cst operation has written or read. Apart from that, seq_cst operations
-// order no more than acquire and release do. There are no fences.
+// order no more than acquire and release do. There are no fences. A store is visible to all threads a millisecond later.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -40,6 +40,10 @@ inline store_record& store_of(object& o, unsigned back) noexcept {
     return o.history[(o.nr_stores - 1 - back) % max_history];
 }
 
+/// The standard asks that a store is visible to other threads "in a reasonable amount of time". Without such a bound a
+/// thread that checks a flag at each tick of a clock could miss it for ever.
+inline constexpr std::int64_t visible_after = 1'000'000;
+
 /// How many stores, counted back from the latest, a load of order `m` in the running thread may read.
 inline unsigned readable(world& w, object& o, order m) noexcept {
     const unsigned kept = std::min<unsigned>(o.nr_stores, w.history());
@@ -48,7 +52,7 @@ inline unsigned readable(world& w, object& o, order m) noexcept {
     for (; n < kept; ++n) {
         const store_record& newer = store_of(o, n - 1);
         if (m == order::seq_cst && newer.sc) break;
-        bool known = false;
+        bool known = w.now() - newer.at >= visible_after;
         for (unsigned i = 0; i < max_threads; ++i) known |= newer.seen[i] <= clock[i];
         if (known) break;
     }
@@ -79,6 +83,7 @@ inline void append(world& w, object& o, std::uint64_t value, order m, const vclo
     s.seen.fill(~0u);
     s.seen[t.id] = t.clock.at[t.id];
     s.sc = m == order::seq_cst;
+    s.at = w.now();
     w.mutated();
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An intrusive pairing heap of timers: push() never allocates, and any timer can be removed.
+// An intrusive heap of timers: no operation allocates, any timer can be removed, and no single operation takes longer
+// than the logarithm of their number.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -13,13 +15,18 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct deadline_node {
     std::int64_t deadline = 0;  ///< nanoseconds of the runtime's clock
     std::uint64_t sequence = 0; ///< equal deadlines come in this order
-    deadline_node* child = nullptr;
-    deadline_node* sibling = nullptr; ///< in a slot of a timing wheel: the next timer
-    deadline_node* back = nullptr;    ///< the left sibling, or the parent of a first child; in a slot: the timer before
-    unsigned slot = 0;                ///< belongs to the timing wheel
+    deadline_node* left = nullptr;
+    deadline_node* right = nullptr; ///< in a slot of a timing wheel: the next timer
+    deadline_node* up = nullptr;    ///< the parent; in a slot: the timer before
+    unsigned rank = 0;              ///< the length of the path that goes right from here
+    unsigned slot = 0;              ///< belongs to the timing wheel
 };
 
-/// Not thread safe. T derives from deadline_node. push() is O(1), remove() is amortized O(log n).
+/// Not thread safe. T derives from deadline_node.
+///
+/// A leftist heap: no node has a rank above that of its left sibling. So the path that goes right from the root has at
+/// most log2(n + 1) nodes. push() walks along it; remove() walks along those of two subtrees, and then up while ranks
+/// change, which is no further. A pairing heap is faster on average, but after n pushes one remove() may take n steps.
 template <class T>
 class deadline_heap {
 public:
@@ -29,66 +36,49 @@ public:
     /// The deadline and the sequence of `t` must not change until it is removed.
     void push(T& t) noexcept {
         deadline_node& n = t;
-        n.child = n.sibling = n.back = nullptr;
-        root_ = root_ == nullptr ? &n : meld(root_, &n);
+        n.left = n.right = n.up = nullptr;
+        n.rank = 1;
+        root_ = meld(root_, &n);
     }
 
     void remove(T& t) noexcept {
-        deadline_node* n = &t;
-        deadline_node* rest = meld_children(n->child);
-        if (n == root_) {
-            root_ = rest;
-        } else {
-            if (n->back->child == n) n->back->child = n->sibling;
-            else n->back->sibling = n->sibling;
-            if (n->sibling != nullptr) n->sibling->back = n->back;
-            if (rest != nullptr) root_ = meld(root_, rest);
-        }
-        n->child = n->sibling = n->back = nullptr;
+        deadline_node& n = t;
+        if (n.left != nullptr) n.left->up = nullptr;
+        if (n.right != nullptr) n.right->up = nullptr;
+        deadline_node* const rest = meld(n.left, n.right);
+        deadline_node* const above = n.up;
+        if (rest != nullptr) rest->up = above;
+        (above == nullptr ? root_ : above->left == &n ? above->left : above->right) = rest;
+        for (deadline_node* k = above; k != nullptr && balance(*k); k = k->up) {}
+        n.left = n.right = n.up = nullptr;
     }
 
 private:
     static bool before(const deadline_node& a, const deadline_node& b) noexcept {
         return a.deadline != b.deadline ? a.deadline < b.deadline : a.sequence < b.sequence;
     }
+    static unsigned rank_of(const deadline_node* n) noexcept { return n == nullptr ? 0 : n->rank; }
 
-    static deadline_node* meld(deadline_node* a, deadline_node* b) noexcept {
-        if (before(*b, *a)) {
-            deadline_node* t = a;
-            a = b;
-            b = t;
-        }
-        b->sibling = a->child;
-        if (a->child != nullptr) a->child->back = b;
-        b->back = a;
-        a->child = b;
-        a->sibling = a->back = nullptr;
-        return a;
+    // Restores the order of the children. Returns whether the rank has changed.
+    static bool balance(deadline_node& n) noexcept {
+        if (rank_of(n.left) < rank_of(n.right)) std::swap(n.left, n.right);
+        return std::exchange(n.rank, rank_of(n.right) + 1) != n.rank;
     }
 
-    // The two passes of a pairing heap, without recursion: meld pairs from left to right, then the results from right
-    // to left.
-    static deadline_node* meld_children(deadline_node* first) noexcept {
-        deadline_node* pairs = nullptr; // linked by `sibling`, the rightmost pair first
-        while (first != nullptr) {
-            deadline_node* a = first;
-            deadline_node* b = a->sibling;
-            first = b == nullptr ? nullptr : b->sibling;
-            a->sibling = a->back = nullptr;
-            if (b != nullptr) {
-                b->sibling = b->back = nullptr;
-                a = meld(a, b);
+    // Merges the right paths of two roots, and returns the common root.
+    static deadline_node* meld(deadline_node* a, deadline_node* b) noexcept {
+        if (a == nullptr) return b;
+        if (b == nullptr) return a;
+        if (before(*b, *a)) std::swap(a, b);
+        deadline_node* const root = a;
+        while (b != nullptr) { // it comes behind `a`
+            if (a->right == nullptr || before(*b, *a->right)) {
+                std::swap(a->right, b);
+                a->right->up = a;
             }
-            a->sibling = pairs;
-            pairs = a;
+            a = a->right;
         }
-        deadline_node* root = nullptr;
-        while (pairs != nullptr) {
-            deadline_node* next = pairs->sibling;
-            pairs->sibling = pairs->back = nullptr;
-            root = root == nullptr ? pairs : meld(root, pairs);
-            pairs = next;
-        }
+        for (; a != nullptr; a = a->up) balance(*a);
         return root;
     }
 

@@ -92,12 +92,61 @@ TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set")
     CHECK(h.empty());
 }
 
+// The work of push() and remove() is along such paths, so the ranks bound it.
+TEST_CASE("deadline_heap: no path to the right is longer than the logarithm of the number of elements") {
+    std::mt19937_64 random(cmwq_test::seed());
+    enum class order { rising, falling, equal, any };
+    for (const order o : {order::rising, order::falling, order::equal, order::any}) {
+        heap h;
+        std::vector<timer> timers(20'000);
+        std::size_t size = 0;
+        const auto check = [&] {
+            std::vector<const cmwq::detail::deadline_node*> all;
+            if (!h.empty()) all.push_back(&h.front());
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                const auto& n = *all[i];
+                const unsigned left = n.left != nullptr ? n.left->rank : 0,
+                               right = n.right != nullptr ? n.right->rank : 0;
+                REQUIRE(right <= left);
+                REQUIRE(n.rank == right + 1);
+                for (const auto* k : {n.left, n.right}) {
+                    if (k != nullptr) all.push_back(k);
+                }
+            }
+            REQUIRE(all.size() == size);
+            if (size != 0) REQUIRE(std::size_t{1} << h.front().rank <= size + 1);
+        };
+        for (std::size_t i = 0; i < timers.size(); ++i) {
+            const auto n = static_cast<std::int64_t>(i);
+            timers[i].deadline = o == order::rising    ? n
+                                 : o == order::falling ? -n
+                                 : o == order::equal   ? 0
+                                                       : static_cast<std::int64_t>(random() >> 1);
+            timers[i].sequence = i;
+            h.push(timers[i]);
+            ++size;
+            if (i % 5'000 == 77) check();
+        }
+        check();
+        for (std::size_t i = 0; i < timers.size(); i += 3) { // from everywhere
+            h.remove(timers[i]);
+            --size;
+            if (i % 5'000 < 3) check();
+        }
+        while (!h.empty()) {
+            h.remove(h.front());
+            if (--size % 5'000 == 0) check();
+        }
+        CHECK(size == 0);
+    }
+}
+
 TEST_CASE("deadline_heap: a hundred thousand elements in the worst order need no deep stack") {
     heap h;
     std::vector<timer> timers(100'000);
     for (std::size_t i = 0; i < timers.size(); ++i) {
         timers[i].deadline = static_cast<std::int64_t>(i);
-        h.push(timers[i]); // all become children of the first element
+        h.push(timers[i]);
     }
     for (timer& t : timers) {
         REQUIRE(&h.front() == &t);

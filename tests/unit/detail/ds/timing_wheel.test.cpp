@@ -53,7 +53,7 @@ std::vector<timer*> expire(Wheel& w, std::int64_t now) {
 
 TEST_CASE("timing_wheel: while the timers of a slot move, none is due before the slot begins") {
     wheel w;
-    std::vector<timer> timers(3 * wheel::turn_size, due_at(10 * tick + 5));
+    std::vector<timer> timers(3 * wheel::turn_size, due_at(20 * tick + 5));
     for (timer& t : timers) w.push(t, 0);
     timer soon = due_at(1);
     w.push(soon, 0);
@@ -61,14 +61,15 @@ TEST_CASE("timing_wheel: while the timers of a slot move, none is due before the
     CHECK(w.next_due() == 1);
     w.remove(soon);
     const std::int64_t early = w.next_look();
-    CHECK(early == 9 * tick); // one tick before
-    CHECK(w.next_due() == 10 * tick);
+    CHECK(early == (20 - wheel::ahead) * tick);
+    CHECK(w.next_due() == 20 * tick);
+    CHECK_FALSE(w.turn(early - 1));
     CHECK(w.turn(early));
     CHECK(w.next_look() == early); // more to move
-    CHECK(w.next_due() == 10 * tick);
+    CHECK(w.next_due() == 20 * tick);
     turn(w, early);
-    CHECK(w.next_look() == 10 * tick + 5);
-    CHECK(w.next_due() == 10 * tick + 5);
+    CHECK(w.next_look() == 20 * tick + 5);
+    CHECK(w.next_due() == 20 * tick + 5);
     for (timer& t : timers) w.remove(t);
     CHECK(w.next_due() == wheel::never);
 }
@@ -137,13 +138,40 @@ TEST_CASE("timing_wheel: a timer with an earlier deadline is due while the timer
         t.deadline = start + 70 * tick;
         w.push(t, 0);
     }
-    turn(w, start - 4 * tick); // `first` goes to the heap
+    CHECK(w.turn(start - 2 * tick));
     CHECK(w.turn(start - tick));
     CHECK(w.due(start - tick) == &first); // although most of the others are still in their slot
     w.remove(first);
     CHECK(w.due(start - tick) == nullptr);
     turn(w, start - tick);
     CHECK(expire(w, start + 70 * tick).size() == slot.size());
+}
+
+// A slot of the third level is 137 s wide, so it may have all timers of a program.
+TEST_CASE("timing_wheel: the move of a wide slot begins so early that no timer waits for it") {
+    wheel w;
+    const std::int64_t start = 3 * 64 * 64 * tick; // a slot of the third level begins there
+    constexpr int steps = 64 - wheel::ahead;       // the ticks from the beginning of the move to that time
+    std::vector<timer> slot(std::size_t{steps} * wheel::turn_size), soon(steps);
+    for (std::size_t i = 0; i < slot.size(); ++i) {
+        slot[i].deadline = start + static_cast<std::int64_t>(i * 4096 / slot.size()) * tick;
+        w.push(slot[i], 0);
+    }
+    std::size_t nr_late = 0;
+    for (int i = 0; i < steps; ++i) { // one turn for each tick
+        const std::int64_t now = start - (steps - i) * tick;
+        soon[static_cast<std::size_t>(i)].deadline = now + tick / 2;
+        w.push(soon[static_cast<std::size_t>(i)], now);
+        CHECK(w.turn(now));
+        timer* const due = w.due(now + tick / 2);
+        nr_late += due == nullptr ? 1 : 0;
+        if (due != nullptr) w.remove(*due);
+    }
+    CHECK(nr_late == 0);
+    int nr_turns = 0; // only those of the first slots of the lower levels are left to move
+    while (w.due(start) == nullptr && w.turn(start)) ++nr_turns;
+    CHECK(w.due(start) == &slot[0]);
+    CHECK(nr_turns <= 2);
 }
 
 TEST_CASE("timing_wheel: no timer is due before those of a slot that may come before it") {
@@ -157,6 +185,7 @@ TEST_CASE("timing_wheel: no timer is due before those of a slot that may come be
     w.push(soon, 100 * tick); // time has jumped: this one goes to the heap at once
     CHECK(w.due(101 * tick) == nullptr);
     CHECK(w.turn(101 * tick));
+    CHECK(w.due(101 * tick) == nullptr); // one of the slot is left
     const std::vector<timer*> all = expire(w, 101 * tick);
     REQUIRE(all.size() == slot.size() + 1);
     CHECK(all.back() == &soon);
@@ -174,8 +203,11 @@ TEST_CASE("timing_wheel: timers are removed while their slot moves") {
     timer more = due_at(5000 * tick);
     w.push(more, 4999 * tick);
     CHECK(expire(w, 5000 * tick).size() == slot.size() / 2 + 1);
-    for (timer& t : slot) w.push(t, 0);
-    CHECK(w.turn(5000 * tick));
+    for (timer& t : slot) {
+        t.deadline = 10'000 * tick;
+        w.push(t, 5000 * tick);
+    }
+    CHECK(w.turn(10'000 * tick));
     for (timer& t : slot) w.remove(t); // also the last one of the slot that moves
     CHECK(w.next_look() == wheel::never);
 }

@@ -26,6 +26,7 @@ public:
 
     [[nodiscard]] bool full() const noexcept { return nr_items_ == size; }
     [[nodiscard]] bool empty() const noexcept { return nr_items_ == 0; }
+    [[nodiscard]] int nr_items() const noexcept { return nr_items_; }
     void add(pushed<>&& p) noexcept {
         ++nr_items_;
         if (p.pool == nullptr) return;

@@ -47,8 +47,10 @@ public:
     /// timer of the queue is armed. `shard`: where to begin, at first 0; the queue must be closed.
     [[nodiscard]] work_base* take_one(queue_core& q, unsigned& shard) noexcept;
 
-    /// Queues the items whose timers are due, in the order of their deadlines. One caller at a time; others wait.
-    void expire(std::int64_t now) noexcept CMWQ_EXCLUDES(expiring_);
+    /// Queues items whose timers are due, in the order of their deadlines, but not more than some hundred of a shard: so a
+    /// shard with a million of them delays those of others for a moment only. True: there may be more. One caller at a
+    /// time; others wait.
+    bool expire(std::int64_t now) noexcept CMWQ_EXCLUDES(expiring_);
     /// The service thread calls these two, unless the program has a clock of its own. Without them, each timer that is
     /// the first of its shard wakes the thread.
     ///
@@ -64,9 +66,13 @@ private:
     // finds the item in one of the two places.
     void fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept CMWQ_REQUIRES(s.lock);
     void remove_locked(timer_shard& s, work_timer& t) noexcept CMWQ_REQUIRES(s.lock);
-    std::int64_t expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept;
+    std::int64_t expire_some(timer_shard& s, std::int64_t now, std::int64_t until, int& nr) noexcept;
     [[nodiscard]] std::int64_t first_look() const noexcept;
 
+    struct visit {
+        std::int64_t look = never; // when to visit the shard next
+        int nr = 0;                // how many timers have expired or moved in this call
+    };
     static constexpr std::int64_t awake = INT64_MIN; // in sleeps_until_
 
     const std::uint64_t first_id_;                // I
@@ -75,8 +81,8 @@ private:
     const std::unique_ptr<timer_shard[]> shards_; // I: by the index of the CPU
     // A: when the service thread calls expire(). `never`: also if the program has a clock of its own
     alignas(cache_line) atomic<std::int64_t> sleeps_until_{never};
-    alignas(cache_line) ranked_mutex<lock_rank::expiry> expiring_;           // T; before the locks of the shards
-    const std::unique_ptr<std::int64_t[]> looks_ CMWQ_GUARDED_BY(expiring_); // T: when to visit each shard
+    alignas(cache_line) ranked_mutex<lock_rank::expiry> expiring_;     // T; before the locks of the shards
+    const std::unique_ptr<visit[]> agenda_ CMWQ_GUARDED_BY(expiring_); // T: for each shard
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

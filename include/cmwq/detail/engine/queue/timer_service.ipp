@@ -11,7 +11,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE timer_service::timer_service(std::uint64_t first_id, const cpu_map& cpus)
     : first_id_(first_id), cpus_(cpus), nr_shards_(cpus.nr_cpus()),
-      shards_(std::make_unique<timer_shard[]>(nr_shards_)), looks_(std::make_unique<std::int64_t[]>(nr_shards_)) {}
+      shards_(std::make_unique<timer_shard[]>(nr_shards_)), agenda_(std::make_unique<visit[]>(nr_shards_)) {}
 
 CMWQ_INLINE unsigned timer_service::shard_for(const queue_core& q, int cpu) const noexcept {
     if (q.fifo && q.keyed()) return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&q) / sizeof q % nr_shards_);
@@ -106,9 +106,10 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) n
 // --- expiry ----------------------------------------------------------------------------------------------------------
 
 // Queues timers of one shard that are due at `until`, which is not after `now`; if there are none, lets its wheel turn.
-// Either is limited, so that no other thread waits long for the lock. Returns when the next timer may be due. The wheel
+// Either is limited, so that no other thread waits long for the lock; adds their number to `nr`. Returns when the next timer may be due. The wheel
 // may have to turn before: `next_look` says so, and the service thread comes back for it, with the time of then.
-CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until) noexcept {
+CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until,
+                                                    int& nr) noexcept {
     push_batch batch;
     const scoped_lock g(s.lock);
     while (!batch.full()) {
@@ -116,29 +117,35 @@ CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t
         if (t == nullptr) break;
         fire_locked(s, *t, batch);
     }
+    nr += batch.empty() ? s.wheel.turn_size : batch.nr_items();
     if (batch.empty()) s.wheel.turn(now);
     // The service thread reads it before it sleeps; arm() reads it under the lock.
     s.next_look.store(s.wheel.next_look(), relaxed);
     return s.wheel.next_due();
 }
 
-CMWQ_INLINE void timer_service::expire(std::int64_t now) noexcept {
+CMWQ_INLINE bool timer_service::expire(std::int64_t now) noexcept {
+    constexpr int enough = 256; // of a shard: then those of others are next, and other work of the caller
     const scoped_lock g(expiring_);
     // A timer that is armed from here on wakes the service thread, or is found by plan_sleep().
-    for (unsigned i = 0; i < nr_shards_; ++i) looks_[i] = shards_[i].next_look.load(relaxed);
-    for (;;) {
+    for (unsigned i = 0; i < nr_shards_; ++i) agenda_[i] = {shards_[i].next_look.load(relaxed), 0};
+    for (bool more = false;;) {
         unsigned first = 0;
         std::int64_t second = never; // the first look at another shard
         for (unsigned i = 1; i < nr_shards_; ++i) {
-            if (looks_[i] < looks_[first]) {
-                second = looks_[first];
+            if (agenda_[i].look < agenda_[first].look) {
+                second = agenda_[first].look;
                 first = i;
             } else {
-                second = std::min(second, looks_[i]);
+                second = std::min(second, agenda_[i].look);
             }
         }
-        if (looks_[first] > now || looks_[first] == never) return; // the time itself may have come to its end
-        looks_[first] = expire_some(shards_[first], now, std::min(now, second));
+        visit& v = agenda_[first];
+        if (v.look > now || v.look == never) return more; // the time itself may have come to its end
+        v.look = expire_some(shards_[first], now, std::min(now, second), v.nr);
+        if (v.nr < enough || v.look > now) continue;
+        v.look = never;
+        more = true;
     }
 }
 

@@ -90,7 +90,7 @@ CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
 CMWQ_INLINE void runtime_core::time_passed() noexcept {
     if (is_dead()) return; // in a forked child, whose copy of the clock still knows the runtime of the parent
     const std::int64_t time = env_.now();
-    timers_.expire(time);
+    while (timers_.expire(time)) {}
     static_cast<void>(manager_.cull_all(time));
 }
 

@@ -29,8 +29,9 @@ CMWQ_INLINE void service_thread::serve() noexcept {
     while (!stop_.load(acquire)) { // [STOP]
         if (env_.requests.take_freeze_check()) freezer_.wake_waiters();
         if (env_.options.clock == nullptr) timers_.woke_up();
-        timers_.expire(env_.now());
+        const bool more = timers_.expire(env_.now());
         const std::int64_t tick = monitor();
+        if (more) continue;
         // The program's clock calls time_passed(). This thread is then woken by each timer that is the first of its
         // shard, because it may be due already.
         const std::int64_t timer = env_.options.clock == nullptr ? timers_.plan_sleep() : timer_service::never;
