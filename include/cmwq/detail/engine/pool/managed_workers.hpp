@@ -215,7 +215,7 @@ private:
     const std::unique_ptr<atomic<std::uint64_t>[]> far_;  // likewise
 
     alignas(cache_line) atomic<int> nr_running_{0}; // A: counted workers
-    atomic<int> nr_waiting_{0}; // A: busy workers that wait inside the library
+    atomic<int> nr_waiting_{0};                     // A: busy workers that wait inside the library
     atomic<int> limit_{1};                          // A: learned limit of active workers
     busy_workers<worker> countable_workers_;        // A: workers that may be counted; changed under L
     // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
