@@ -12,6 +12,7 @@
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
+#include <cmwq/detail/sync/transient_parker.hpp>
 #include <model/explore.hpp>
 
 #include <memory>
@@ -314,7 +315,7 @@ TEST_CASE("model: a permit is not lost but a test before the announcement loses 
 
 TEST_CASE("model: unpark publishes earlier writes and the owner may then destroy the parker") {
     CHECK(model::explore(holds("parker-publishes"), [] {
-        auto p = std::make_unique<detail::parker>();
+        auto p = std::make_unique<detail::transient_parker>();
         model::checked<int> message{0};
         auto t = model::spawn([&, raw = p.get()] {
             message = 1;

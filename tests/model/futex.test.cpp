@@ -9,9 +9,11 @@
 #include <cmwq/detail/sync/mutex_protocol.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
+#include <cmwq/detail/sync/transient_parker_protocol.hpp>
 #include <model/explore.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -25,10 +27,22 @@ namespace model = cmwq::detail::model;
 struct bucket {
     detail::mutex lock;
     struct sleeper {
-        detail::parker parked;
+        detail::transient_parker parked;
         sleeper* next = nullptr;
     };
     sleeper* first = nullptr;
+};
+
+/// A thread does not stop inside the kernel: the lock of a bucket is a spinlock.
+class in_kernel {
+public:
+    in_kernel() noexcept : was_(std::exchange(model::here("in_kernel").self().may_stall, false)) {}
+    ~in_kernel() { model::here("~in_kernel").self().may_stall = was_; }
+    in_kernel(const in_kernel&) = delete;
+    in_kernel& operator=(const in_kernel&) = delete;
+
+private:
+    const bool was_;
 };
 
 bucket* kernel = nullptr; // of the running execution; each execution has one futex
@@ -54,6 +68,8 @@ struct model_futex {
     }
 
     static void wake_one(word&) noexcept {
+        model::here("wake_one()").point(); // the last step of the caller's own code
+        const in_kernel here;
         bucket::sleeper* woken = nullptr;
         {
             const detail::scoped_lock g(kernel->lock);
@@ -65,6 +81,7 @@ struct model_futex {
 };
 
 using parker = detail::basic_parker<model_futex>;
+using transient_parker = detail::basic_transient_parker<model_futex>;
 using mutex = detail::basic_mutex<model_futex>;
 
 model::options search(std::string name) {
@@ -91,6 +108,53 @@ TEST_CASE("futex: two permits at once count as one and the messages of both give
         while (a.load(detail::relaxed) == 0 || b.load(detail::relaxed) == 0) p.park();
         t.join();
         u.join();
+    }));
+}
+
+// A thread stops for an hour in the middle of unpark().
+TEST_CASE("futex: a second giver wakes the owner although the first one has not done so yet") {
+    model::options o = search("stopped-giver");
+    o.stalls = 1;
+    CHECK(model::explore(o, [] {
+        bucket k;
+        kernel = &k;
+        parker p;
+        const std::int64_t began = model::elapsed();
+        std::int64_t woken = 0;
+        auto owner = model::spawn([&] {
+            for (int i = 0; i < 2; ++i) p.park();
+            woken = model::elapsed();
+        });
+        auto stops = model::spawn([&] {
+            const model::may_stall here;
+            p.unpark();
+        });
+        model::sleep(1); // it has given a permit, or stops before that
+        p.unpark();
+        model::sleep(1); // the owner has taken the permits, or sleeps once more
+        p.unpark();
+        model::sleep(1);
+        p.unpark();
+        owner.join();
+        model::require(woken - began < 1'000'000'000, "the owner did not wait for the stopped thread");
+        stops.join();
+    }));
+}
+
+TEST_CASE("futex: an owner may destroy a transient parker as soon as it has its permit") {
+    CHECK(model::explore(search("transient"), [] {
+        bucket k;
+        kernel = &k;
+        model::checked<int> mail{0};
+        auto p = std::make_unique<transient_parker>();
+        auto t = model::spawn([&mail, parker = p.get()] {
+            mail = 1;
+            parker->unpark();
+        });
+        p->park();
+        p.reset(); // if unpark() accessed it from here on, the search would find that
+        model::require(mail == 1, "data written before unpark() is visible after park()");
+        t.join();
     }));
 }
 

@@ -67,6 +67,29 @@ TEST_CASE("timer shards: a timer that is armed while another one fires is not la
     }));
 }
 
+// A thread is stopped while it arms the first timer of the runtime, and the service thread sleeps for ever. (A thread that
+// is stopped in its critical section delays those that use the same shard.)
+TEST_CASE("timer shards: a timer does not wait for a thread that is stopped while it arms an earlier one") {
+    model::options o = search_on(2, "stopped-arming", 2);
+    o.stalls = 1;
+    o.stalls_with_locks = false;
+    CHECK(model::explore(o, [] {
+        machine m;
+        model::semaphore done{0};
+        cmwq::delayed_work first{[] {}};
+        cmwq::delayed_work second{[&] { done.release(); }};
+        auto t = model::spawn([&] {
+            const model::may_stall here;
+            m.q.queue_after_on(0, 2ms, first);
+        });
+        m.q.queue_after_on(0, 5ms, second);
+        done.acquire();
+        model::require(m.waited() == 5 * ms, "exactly at its time");
+        t.join();
+        first.flush();
+    }));
+}
+
 TEST_CASE("timer shards: cancel() finds a timer that moves to another runtime") {
     CHECK(model::explore(with_time_on_two("move-to-runtime", 3), [] {
         machine m;

@@ -88,6 +88,7 @@ struct logical_thread {
     bool timed_out = false;
     bool fresh = true; ///< it has not made a step yet
     bool may_stall = false;
+    unsigned nr_locks = 0; ///< that it holds
     std::int64_t deadline = never;
     const void* waits_for = nullptr;
     std::uint64_t waits_since = 0; ///< order of arrival among those that wait for the same mutex
@@ -190,6 +191,7 @@ public:
         t.timed_out = false;
         t.fresh = true;
         t.may_stall = false;
+        t.nr_locks = 0;
         t.deadline = never;
         t.waits_for = nullptr;
         t.body = std::move(body);

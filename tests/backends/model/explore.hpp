@@ -53,7 +53,7 @@ public:
         if (!choosing_) return;
         logical_thread& t = *self_;
         const bool jumped = jumps_left_ != 0 && maybe_jump();
-        if (t.may_stall && stalls_left_ != 0 && maybe_stall()) return;
+        if (t.may_stall && stalls_left_ != 0 && (o_.stalls_with_locks || t.nr_locks == 0) && maybe_stall()) return;
         // No other thread can see what a thread does before its first step, so a preemption there finds nothing new.
         if (std::exchange(t.fresh, false) && !jumped) return;
         const std::uint32_t others = runnable_ & ~bit(t);

@@ -24,6 +24,7 @@ struct options {
     unsigned history = 4;           ///< values that an atomic keeps, at most max_history
     unsigned time_jumps = 0;        ///< times that a deadline passes although a thread could run, per execution
     unsigned stalls = 0;            ///< times that a thread with a may_stall object stops for long, per execution
+    bool stalls_with_locks = true;  ///< false: it does not stop while it holds a mutex
     bool spurious_failures = false; ///< compare_exchange_weak may fail spuriously (counts as a stale read)
     std::uint64_t random_executions =
         10'000; ///< at most; after the exhaustive part, or from where that ran out of steps

@@ -13,8 +13,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// before the owner parks is not lost. Two permits count as one.
 ///
 /// Ordering: an `unpark()` happens before the return of the `park()` that takes its permit.
-/// Lifetime: `unpark()` does not read or write the object after the permit is visible, so the owner may destroy the
-/// parker as soon as it has taken the permit (a wake on a futex word that is gone wakes no thread).
+/// Lifetime: the parker must outlive every call of `unpark()`; see transient_parker.
+/// A thread that loses its CPU in the middle of `unpark()` delays nobody: until it has woken the owner, the word says so,
+/// and every other thread wakes the owner as well.
 template <class Futex>
 class basic_parker {
 public:
@@ -24,26 +25,33 @@ public:
 
     /// Owner only.
     void park() noexcept {
-        while (!take_or_announce()) Futex::wait(word_, sleeping);
+        while (!take_or_announce()) Futex::wait(word_, asleep_);
     }
 
     /// Owner only. `deadline` is in nanoseconds of `steady_now()`. False: the deadline has passed without a permit.
     bool park_until(std::int64_t deadline) noexcept {
         while (!take_or_announce()) {
-            if (!Futex::wait_until(word_, sleeping, deadline)) {
-                return word_.exchange(none, seq_cst) == permit; // [PARK-2]
+            if (!Futex::wait_until(word_, asleep_, deadline)) {
+                return is_given(word_.exchange(none, seq_cst)); // [PARK-2]
             }
         }
         return true;
     }
 
     /// Owner only. Whether the next `park()` returns at once. A hint: that call takes the permit, with its order.
-    [[nodiscard]] bool has_permit() const noexcept { return word_.load(relaxed) == permit; }
+    [[nodiscard]] bool has_permit() const noexcept { return is_given(word_.load(relaxed)); }
 
     /// Any thread.
     void unpark() noexcept {
-        // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.
-        if (word_.exchange(permit, acq_rel) == sleeping) Futex::wake_one(word_);
+        std::uint32_t seen = word_.load(relaxed), next = 0;
+        do {
+            next = is_asleep(seen) ? seen | given : permit;
+            // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.
+        } while (!word_.compare_exchange_weak(seen, next, acq_rel, relaxed));
+        if (next == permit) return;
+        Futex::wake_one(word_);
+        // The owner is awake, so others need not wake it. Unless it has gone on and sleeps again: then the word differs.
+        word_.compare_exchange_strong(next, permit, relaxed, relaxed); // continues the release sequence of the permit
     }
 
     /// Any thread. As unpark(), but only a load if there is a permit that the owner has not taken yet: the owner will
@@ -55,13 +63,23 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t none = 0, permit = 1, sleeping = 2;
+    // Bit 0: there is a permit. Bit 1: the owner sleeps, or is about to, and if there is a permit, a thread that has seen
+    // that has not woken it yet. The other bits are the number of that sleep: a thread that comes late must not mistake
+    // the next sleep for the one that it has ended.
+    static constexpr std::uint32_t none = 0, given = 1, permit = given, asleep = 2, one_sleep = 4;
+
+    static constexpr bool is_given(std::uint32_t word) noexcept { return (word & given) != 0; }
+    static constexpr bool is_asleep(std::uint32_t word) noexcept { return (word & asleep) != 0; }
 
     // True: there was a permit, and it is taken. False: the word now says that the owner sleeps, or is about to.
     bool take_or_announce() noexcept {
         std::uint32_t seen = none;
         // [PARK-2] As below.
-        if (word_.compare_exchange_strong(seen, sleeping, acq_rel, acquire) || seen == sleeping) return false;
+        if (word_.compare_exchange_strong(seen, (asleep_ + one_sleep) | asleep, acq_rel, acquire)) {
+            asleep_ = (asleep_ + one_sleep) | asleep;
+            return false;
+        }
+        if (!is_given(seen)) return false; // it has been woken for no reason
         // [PARK-2] acquire, pairs [PARK-1]. A read-modify-write: if a second permit arrives between the two steps, it
         // is taken together with the first, and the writes of its giver must be acquired as well. seq_cst: [PARK-3].
         word_.exchange(none, seq_cst);
@@ -69,6 +87,7 @@ private:
     }
 
     atomic<std::uint32_t> word_{none};
+    std::uint32_t asleep_ = asleep; // the owner's: the word during its last sleep
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

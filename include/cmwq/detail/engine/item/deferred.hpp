@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/transient_parker.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -34,7 +35,7 @@ public:
 
 private:
     atomic<int> remaining_{1};
-    parker parker_;
+    transient_parker parker_;
 };
 
 /// Collects actions under a lock, and performs them at the end of its scope, when no lock is held: declare it before

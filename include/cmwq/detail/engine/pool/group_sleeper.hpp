@@ -3,7 +3,7 @@
 // group_sleeper: a thread that sleeps in the wait for a task group.
 #pragma once
 
-#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/transient_parker.hpp>
 
 #include <cstdint>
 
@@ -28,7 +28,7 @@ struct group_sleeper {
 
     const kind what;          // I
     const std::uint64_t pool; // I: the id of the pool of its item; 0: it runs none
-    parker sleep;
+    transient_parker sleep;
     bool asleep = false;           // T: on the list of the group; false: it goes on
     group_sleeper* next = nullptr; // T
 };

@@ -73,14 +73,16 @@ private:
         std::int64_t look = never; // when to visit the shard next
         int nr = 0;                // how many timers have expired or moved in this call
     };
-    static constexpr std::int64_t awake = INT64_MIN; // in sleeps_until_
+    // Values of sleeps_until_: the service thread does not sleep; it sleeps, and no timer is armed; the program has a clock
+    // of its own, and the thread does not sleep until timers are due.
+    static constexpr std::int64_t awake = INT64_MIN, for_ever = INT64_MAX - 1, not_used = INT64_MAX;
 
     const std::uint64_t first_id_;                // I
     const cpu_map& cpus_;                         // I
     const unsigned nr_shards_;                    // I
     const std::unique_ptr<timer_shard[]> shards_; // I: by the index of the CPU
-    // A: when the service thread calls expire(). `never`: also if the program has a clock of its own
-    alignas(cache_line) atomic<std::int64_t> sleeps_until_{never};
+    // A: when the service thread calls expire()
+    alignas(cache_line) atomic<std::int64_t> sleeps_until_{not_used};
     alignas(cache_line) ranked_mutex<lock_rank::expiry> expiring_;     // T; before the locks of the shards
     const std::unique_ptr<visit[]> agenda_ CMWQ_GUARDED_BY(expiring_); // T: for each shard
 };

@@ -40,8 +40,8 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             if (look < first) s.next_look.store(look, seq_cst);
             const std::int64_t until = sleeps_until_.load(seq_cst); // [SLEEP-1]
             // A timer that is not the first of its shard checks as well: the thread that has armed the first one may be
-            // stopped before it wakes the service thread. A program with a clock of its own has no such thread.
-            return look < first ? look < until : until != never && first < until;
+            // stopped before it wakes the service thread. With a clock of the program that thread does not wait for timers.
+            return look < first ? look < until : first < until && until != not_used;
         }
     }
     q.push(w, cpu).notify();
@@ -159,7 +159,7 @@ CMWQ_INLINE std::int64_t timer_service::plan_sleep() noexcept {
     // [SLEEP-2] The service thread stores how long it sleeps, then reads the looks; pairs [SLEEP-1]. All are seq_cst: it
     // sees the look of an armed timer, or the thread that has armed it sees that the service thread sleeps for too long.
     for (std::int64_t until = first_look();;) {
-        sleeps_until_.store(until, seq_cst); // [SLEEP-2]
+        sleeps_until_.store(std::min(until, for_ever), seq_cst); // [SLEEP-2]
         const std::int64_t again = first_look();
         if (again >= until) return until;
         until = again;

@@ -8,7 +8,7 @@
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
-#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/transient_parker.hpp>
 
 #include <cstdint>
 
@@ -46,7 +46,7 @@ private:
     void for_each_freezable(F&& f) const;
 
     struct waiter_node {
-        parker sleep;
+        transient_parker sleep;
         waiter_node* next = nullptr;
     };
 

@@ -35,6 +35,7 @@ public:
             w->block(model::thread_status::on_mutex, this, model::never);
         }
         holder_ = me;
+        ++w->self().nr_locks;
         take_clock(*w);
         if (w->tracing()) w->trace("%s.lock", name(*w).c_str());
     }
@@ -50,6 +51,7 @@ public:
         if (w->tracing()) w->trace("%s.try_lock %s", name(*w).c_str(), holder_ != 0 ? "fails" : "succeeds");
         if (holder_ != 0) return false;
         holder_ = w->self().id + 1;
+        ++w->self().nr_locks;
         take_clock(*w);
         return true;
     }
@@ -64,6 +66,7 @@ public:
         if (holder_ != w->self().id + 1) w->fail(name(*w) + " is unlocked by a thread that does not hold it");
         if (w->tracing()) w->trace("%s.unlock", name(*w).c_str());
         give_clock(*w);
+        --w->self().nr_locks;
         holder_ = 0;
         w->wake_waiters(this);
         w->mutated();
