@@ -15,7 +15,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 
 /// Runs tasks on a queue, and waits for all of them. Groups nest to any depth: an item that waits for its tasks runs
 /// them itself meanwhile, and stays within the limit of the queue. It needs another thread only when the waits on its
-/// stack have used 512 KiB.
+/// stack have used 512 KiB, or half of a smaller stack.
 ///
 ///     int sum(std::span<const int> part) {
 ///         if (part.size() < 1000) return std::reduce(part.begin(), part.end());

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -22,6 +23,8 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <pthread.h>
+#include <sched.h>
 #include <semaphore>
 #include <stdexcept>
 #include <string>
@@ -354,6 +357,85 @@ TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and it
     INFO(o.stderr_text);
     CHECK(o.exited_with(0));
 }
+
+TEMPLATE_LIST_TEST_CASE(
+    "process: a child that an item forks has the signals and the CPUs and the priority of the program", "",
+    threaded_policies) {
+    using P = TestType;
+    const outcome o = in_child([] { // of this thread, whose attributes are those of the program
+        sigset_t usr1, before;
+        ::sigemptyset(&usr1);
+        ::sigaddset(&usr1, SIGUSR1);
+        ::pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+        ::pthread_sigmask(SIG_BLOCK, nullptr, &before);
+        cpu_set_t cpus;
+        if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
+        const int nice = ::getpriority(PRIO_PROCESS, 0), sched = ::sched_getscheduler(0);
+        cmwq::runtime rt;
+        cmwq::options<P> options{.name = "q"};
+        if constexpr (has_attributes<P>) options.attrs.scheduling(cmwq::scheduling::batch);
+        cmwq::workqueue<P> q{rt, std::move(options)};
+        int status = 0;
+        cmwq::work forks{[&] {
+            const pid_t child = fork_a_child();
+            if (child == 0) {
+                sigset_t now;
+                ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+                bool same = true;
+                for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGPROF, SIGCHLD})
+                    same &= ::sigismember(&now, s) == ::sigismember(&before, s);
+                cpu_set_t its;
+                const bool cpus_known = ::sched_getaffinity(0, sizeof its, &its) == 0;
+                ::_exit(!same                                    ? 2
+                        : !cpus_known || !CPU_EQUAL(&its, &cpus) ? 3
+                        : ::getpriority(PRIO_PROCESS, 0) != nice ? 4
+                        : ::sched_getscheduler(0) != sched       ? 5
+                                                                 : 0);
+            }
+            uninterrupted([&] { return ::waitpid(child, &status, 0); });
+        }};
+        q.queue(forks);
+        forks.flush();
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 6;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) // they need more stack themselves
+
+namespace {
+
+/// The number of levels, each of which waits for the next one in a task of its own.
+int descend(cmwq::workqueue<cmwq::elastic>& q, int levels) {
+    if (levels == 0) return 0;
+    volatile char room[512] = {};
+    room[levels % 512] = 1;
+    int below = 0;
+    cmwq::task_group g{q};
+    g.run([&] { below = descend(q, levels - 1); });
+    g.wait();
+    return below + room[levels % 512];
+}
+
+} // namespace
+
+TEST_CASE("process: waits that are nested deeply leave half of a small stack") {
+    for (const std::size_t size : {128, 256, 1024}) {
+        const outcome o = in_child([size] {
+            pthread_attr_t a; // as with `ulimit -s`, or with musl
+            if (::pthread_attr_init(&a) != 0 || ::pthread_attr_setstacksize(&a, size * 1024) != 0) return 1;
+            if (::pthread_setattr_default_np(&a) != 0) return 2;
+            cmwq::runtime rt;
+            cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+            return q.async([&] { return descend(q, 3000); }).get() == 3000 ? 0 : 3;
+        });
+        INFO(size << " KiB: " << o.stderr_text);
+        CHECK(o.exited_with(0));
+    }
+}
+
+#endif
 
 TEST_CASE("process: the program may exit while some items run and others are pending") {
     const outcome o = in_child([] {

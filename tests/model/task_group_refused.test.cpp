@@ -58,15 +58,15 @@ void refused_while_woken(bool deep) {
     }
     m.q.post([&] {
         cmwq::detail::worker& self = *cmwq::detail::this_thread_slots().current_worker;
-        const std::uintptr_t before = self.stack_of_first_wait;
+        const std::uintptr_t before = self.stack_limit;
         if (deep) { // waits as if it were nested too deeply to run tasks itself
             ++self.nr_nested;
-            self.stack_of_first_wait = 0;
+            self.stack_limit = UINTPTR_MAX;
         }
         begun.release();
         static_cast<void>(g->wait());
         if (deep) --self.nr_nested;
-        self.stack_of_first_wait = before;
+        self.stack_limit = before;
         done.release();
     });
     {

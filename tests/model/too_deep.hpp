@@ -13,20 +13,20 @@ namespace cmwq_test {
 /// The calling item waits as if it were nested too deeply to run tasks itself.
 class too_deep {
 public:
-    too_deep() : stack_before_(self_.stack_of_first_wait) {
+    too_deep() : limit_before_(self_.stack_limit) {
         ++self_.nr_nested;
-        self_.stack_of_first_wait = 0; // far away from the stack of this thread
+        self_.stack_limit = UINTPTR_MAX; // no stack is left
     }
     ~too_deep() {
         --self_.nr_nested;
-        self_.stack_of_first_wait = stack_before_;
+        self_.stack_limit = limit_before_;
     }
     too_deep(const too_deep&) = delete;
     too_deep& operator=(const too_deep&) = delete;
 
 private:
     cmwq::detail::worker& self_ = *cmwq::detail::this_thread_slots().current_worker;
-    const std::uintptr_t stack_before_;
+    const std::uintptr_t limit_before_;
 };
 
 } // namespace cmwq_test

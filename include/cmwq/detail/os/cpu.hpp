@@ -18,28 +18,38 @@ inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 /// The system's id of the main thread of the process.
 inline long main_thread_id() noexcept { return ::getpid(); }
 
-/// Calls `f(unsigned)` for every CPU of a thread's set, on machines of any size. `tid`: by default the calling thread.
-/// If the system does not return the set, calls `f(0)`.
-template <class F>
-void for_each_allowed_cpu(F&& f, long tid = 0) {
-    for (unsigned bits = 1024; bits <= 65536; bits *= 2) {
-        struct allocated { // f may throw
-            cpu_set_t* set;
-            ~allocated() { CPU_FREE(set); }
-        } const a{CPU_ALLOC(bits)};
-        cpu_set_t* const set = a.set;
-        if (set == nullptr) break;
-        const auto bytes = CPU_ALLOC_SIZE(bits);
-        CPU_ZERO_S(bytes, set);
-        const int r = ::sched_getaffinity(static_cast<pid_t>(tid), bytes, set);
-        const bool too_small = r != 0 && errno == EINVAL;
-        for (unsigned c = 0; r == 0 && c < bits; ++c) {
-            if (CPU_ISSET_S(c, bytes, set)) f(c);
-        }
-        if (r == 0) return;
-        if (!too_small) break;
+/// A set of CPUs as the system calls take it. On the stack: threads use it that must not allocate. No Linux has more CPUs.
+class kernel_cpus {
+public:
+    static constexpr unsigned most = 16384;
+
+    kernel_cpus() noexcept { CPU_ZERO_S(sizeof words_, set()); }
+    [[nodiscard]] bool contains(unsigned cpu) noexcept { return CPU_ISSET_S(cpu, sizeof words_, set()); }
+    void insert(unsigned cpu) noexcept { CPU_SET_S(cpu, sizeof words_, set()); }
+    /// Returns 0, or the errno of the system call. `tid`: 0 is the calling thread.
+    [[nodiscard]] int read_of(long tid) noexcept {
+        return ::sched_getaffinity(static_cast<pid_t>(tid), sizeof words_, set()) == 0 ? 0 : errno;
     }
-    f(0u);
+    [[nodiscard]] int apply_to(long tid) noexcept {
+        return ::sched_setaffinity(static_cast<pid_t>(tid), sizeof words_, set()) == 0 ? 0 : errno;
+    }
+
+private:
+    cpu_set_t* set() noexcept { return reinterpret_cast<cpu_set_t*>(words_); }
+
+    unsigned long words_[most / (8 * sizeof(unsigned long))];
+};
+
+/// Calls `f(unsigned)` for every CPU of a thread's set, on machines of any size. `tid`: by default the calling thread.
+/// False: the system does not return the set.
+template <class F>
+bool for_each_allowed_cpu(F&& f, long tid = 0) {
+    kernel_cpus cpus;
+    if (cpus.read_of(tid) != 0) return false;
+    for (unsigned c = 0; c < kernel_cpus::most; ++c) {
+        if (cpus.contains(c)) f(c);
+    }
+    return true;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::os

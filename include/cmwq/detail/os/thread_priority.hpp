@@ -7,6 +7,7 @@
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/config.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/os/cpu.hpp>
 
 #include <cerrno>
 #include <cstdint>
@@ -87,17 +88,12 @@ inline int set_nice(int nice) noexcept {
 
 /// Binds the thread of this process with that system id, by default the calling one.
 inline int bind_to(const cpuset& cpus, long tid = 0) noexcept {
-    // Allocates a set, because machines may have more CPUs than cpu_set_t has bits.
-    unsigned end = 1;
-    for (const unsigned cpu : cpus) end = cpu + 1;
-    const auto bytes = CPU_ALLOC_SIZE(end);
-    cpu_set_t* set = CPU_ALLOC(end);
-    if (set == nullptr) return ENOMEM;
-    CPU_ZERO_S(bytes, set);
-    for (const unsigned cpu : cpus) CPU_SET_S(cpu, bytes, set);
-    const int r = ::sched_setaffinity(static_cast<pid_t>(tid), bytes, set) == 0 ? 0 : errno;
-    CPU_FREE(set);
-    return r;
+    kernel_cpus set;
+    for (const unsigned cpu : cpus) {
+        if (cpu >= kernel_cpus::most) return EINVAL;
+        set.insert(cpu);
+    }
+    return set.apply_to(tid);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::os

@@ -9,6 +9,7 @@
 #include <cmwq/detail/os/environment.hpp>
 #include <cmwq/detail/os/fork.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
+#include <cmwq/detail/os/stack.hpp>
 #include <cmwq/detail/os/symbol.hpp>
 #include <cmwq/detail/os/thread_activity.hpp>
 #include <cmwq/detail/os/thread_priority.hpp>
@@ -26,7 +27,10 @@ using os::isolated_cpus;
 using os::keep_loaded;
 using os::main_thread_id;
 using os::priority_of_process;
+using os::return_to_program;
 using os::share_of_descriptors;
+using os::signal_mask;
+using os::stack_end;
 using os::this_thread_id;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -24,7 +24,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 
 CMWQ_API topology topology::system() {
     cpuset allowed;
-    detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); });
+    if (!detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); })) allowed.insert(0);
     return system(allowed);
 }
 

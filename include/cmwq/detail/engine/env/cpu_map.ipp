@@ -43,9 +43,9 @@ CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom) : cache_sh
 
 CMWQ_INLINE void cpu_map::find_allowed(made_for whom) {
     cpuset inherited;
-    for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); });
+    if (!for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); })) inherited.insert(0);
     if (whom == made_for::process) { // the calling thread may be bound to fewer CPUs than the process
-        for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id());
+        if (!for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id())) allowed_ = inherited;
     } else if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
         allowed_ = self->pool.env().cpus.allowed_; // a worker is bound to fewer CPUs, too
     } else {

@@ -22,6 +22,9 @@ public:
     /// The default scheduling class and nice value of a thread: those of the process.
     [[nodiscard]] const own_priority& own() const noexcept { return own_; }
 
+    /// The signal mask of the thread that has made the runtime.
+    [[nodiscard]] const signal_mask& signals() const noexcept { return signals_; }
+
     /// Starts a thread, by the program's thread source if there is one. Returns 0, or an errno.
     int start(thread& t, thread_body body, void* arg) noexcept {
         if (source_ == nullptr) return t.start(body, arg);
@@ -72,6 +75,7 @@ private:
     thread_source* const source_;                          // I: null: threads of the system
     const unsigned max_workers_;                           // I: 0: no limit
     const own_priority own_;                               // I
+    const signal_mask signals_{};                          // I
     atomic<unsigned> nr_workers_{0};                       // A
     atomic<unsigned> nr_threads_{0};                       // A
     atomic<unsigned> peak_threads_{0};                     // A

@@ -8,21 +8,28 @@
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Whether a wait of this thread may run items and tasks. Those that it runs already, one inside the other, must leave
-/// enough of its stack; and it must hold no bottom halves back, for whose effect an item may wait.
+/// enough of its stack: together they use half of what the outermost wait has found, and 512 KiB at most. And the thread
+/// must hold no bottom halves back, for whose effect an item may wait.
 CMWQ_INLINE bool may_run_in_wait(worker& self) noexcept {
     constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (self.nr_nested == 0) self.stack_of_first_wait = here;
-    const std::uintptr_t first = self.stack_of_first_wait;
-    return (first > here ? first - here : here - first) < most && this_thread_slots().bh_depth == 0;
+    if (self.nr_nested == 0) {
+        std::uintptr_t& end = self.of_thread->stack_end;
+        if (end == 0) end = stack_end();
+        const bool known = end != 0 && end < here;
+        self.stack_limit = here - (known ? std::min(most, (here - end) / 2) : most);
+    }
+    return here >= self.stack_limit && this_thread_slots().bh_depth == 0;
 }
 
 CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
@@ -97,7 +104,7 @@ CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const
     worker*& current = this_thread_slots().current_worker;
     worker& owner = *self.of_thread;
     record.nr_nested = self.nr_nested + 1;
-    record.stack_of_first_wait = self.stack_of_first_wait;
+    record.stack_limit = self.stack_limit;
     current = &record;
     if (!call_with_handler(record, started)) started.function(started.item);
     current = &self;

@@ -113,6 +113,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
     self.probe.open_own(false);
+    self.stack_end = 0;                     // the record may have served another thread
     self.binding = env_.cpus.binding() + 1; // not current: the thread binds itself before its first item
     self.rebind_at = 0;
     this_thread_slots() = {.observer = &self, .current_worker = &self};

@@ -35,6 +35,7 @@ pool_stats thread_pool<Workers>::stats_locked() const noexcept {
 template <class Workers>
 void thread_pool<Workers>::serve(worker& self) {
     const thread_refusals refused = set_up_thread(self);
+    self.stack_end = 0; // the record may have served another thread
     const bool may_keep = spec_.managed && env_.threads.take_descriptors(thread_probe::nr_descriptors);
     const bool keeps = self.probe.open_own(may_keep);
     if (may_keep && !keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);

@@ -155,12 +155,13 @@ public:
     work_base* cursor = nullptr;
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
 
-    running_task* tasks = nullptr;          // S: the tasks of groups that its item runs, the innermost one first
-    unsigned nr_nested = 0;                 // S: tasks and items that waits of the thread run, one inside the other
-    std::uintptr_t stack_of_first_wait = 0; // S: where the outermost of these waits is on the stack
-    local_items local;                      // P, A: of an elastic pool: items queued from inside its runs
-    unsigned nr_taken = 0;                  // S: items that it took while a worker was announced
-    unsigned nr_local_taken = 0;            // S: local items that it took with a color of their own
+    running_task* tasks = nullptr;  // S: the tasks of groups that its item runs, the innermost one first
+    unsigned nr_nested = 0;         // S: tasks and items that waits of the thread run, one inside the other
+    std::uintptr_t stack_limit = 0; // S: a wait whose frame is below runs none of them
+    std::uintptr_t stack_end = 0;   // S: of the record of the thread: the end of its stack; 0: not known yet
+    local_items local;              // P, A: of an elastic pool: items queued from inside its runs
+    unsigned nr_taken = 0;          // S: items that it took while a worker was announced
+    unsigned nr_local_taken = 0;    // S: local items that it took with a color of their own
 
     thread_times last_times{};   // monitor only
     std::int64_t last_own = 0;   // monitor only: excluded_time at the last sample

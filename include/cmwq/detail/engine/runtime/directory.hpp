@@ -197,6 +197,13 @@ private:
         d.lock_.unlock();
         hwloc_call::after_fork_in_child();
         thread_slots& slots = own_thread_slots();
+        // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
+        const worker* run = slots.current_worker;
+        while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;
+        if (run != nullptr) {
+            const pool_env& env = run->pool.env();
+            return_to_program(env.cpus.allowed(), env.threads.own(), env.threads.signals());
+        }
         slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end
     }
 

@@ -256,7 +256,7 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
     if (!env_.cpus.binds_threads() || tid == 0) return usable_;
     if (helpers_were_bound_) static_cast<void>(bind_thread(tid, env_.cpus.allowed()));
     cpuset mask;
-    for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid);
+    static_cast<void>(for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid)); // empty: not known
     if (!helper_cpus_.empty()) static_cast<void>(bind_thread(tid, helper_cpus_));
     cpuset now = env_.cpus.cpus() & mask;
     return now.empty() ? usable_ : now;

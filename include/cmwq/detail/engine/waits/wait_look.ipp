@@ -349,7 +349,8 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
             if (!is_confirmed_locked(s, now)) continue;
             if (states[knot] == knot_state::unknown) {
                 bool confirmed = true;
-                told.push_back(report_of_locked(stuck_.members(knot), now, confirmed));
+                told.emplace_back(); // first: a report marks the waits, and must not be lost then
+                told.back() = report_of_locked(stuck_.members(knot), now, confirmed);
                 if (told.back().empty()) told.pop_back();
                 states[knot] = confirmed ? knot_state::told : knot_state::open;
             }

@@ -10,6 +10,7 @@
 #include <cmwq/detail/os/thread_activity.hpp>
 #include <counting/machine.hpp>
 
+#include <cstdint>
 #include <limits>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -19,10 +20,14 @@ using os::describe_function;
 using os::keep_loaded;
 
 template <class F>
-void for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
+bool for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
     for (unsigned c = 0; c < counting::nr_cpus(); ++c) f(c);
+    return true;
 }
 
+struct signal_mask {};
+inline void return_to_program(const cpuset&, const own_priority&, const signal_mask&) noexcept {}
+inline std::uintptr_t stack_end() noexcept { return 0; } // threads are fibers
 inline long this_thread_id() noexcept { return 1; }
 inline long main_thread_id() noexcept { return 1; }
 inline int share_of_descriptors() noexcept { return 1 << 20; }
