@@ -8,11 +8,8 @@
 // are not listed.
 #include "catch.hpp"
 #include "model/threads.hpp"
+#include "model/too_deep.hpp"
 
-#include <cmwq/detail/engine/pool/worker.hpp>
-#include <cmwq/detail/sync/this_thread.hpp>
-
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <system_error>
@@ -57,16 +54,11 @@ void refused_while_woken(bool deep) {
         flushes.acquire(); // the second waiter does not run this task
     }
     m.q.post([&] {
-        cmwq::detail::worker& self = *cmwq::detail::this_thread_slots().current_worker;
-        const std::uintptr_t before = self.stack_limit;
-        if (deep) { // waits as if it were nested too deeply to run tasks itself
-            ++self.nr_nested;
-            self.stack_limit = UINTPTR_MAX;
-        }
+        std::optional<too_deep> here;
+        if (deep) here.emplace();
         begun.release();
         static_cast<void>(g->wait());
-        if (deep) --self.nr_nested;
-        self.stack_limit = before;
+        here.reset();
         done.release();
     });
     {

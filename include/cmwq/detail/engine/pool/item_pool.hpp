@@ -129,10 +129,8 @@ public:
     /// The older pwqs of the ordered queue have drained: the items gathered in this pwq may become active.
     void unplug(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active, except tasks for which an item of the queue
-    /// waits.
+    /// waits. If it is frozen already, looks for such tasks again.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
-    /// The pwq is frozen, and an item of its queue waits for a group from now on.
-    void start_awaited_tasks(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock_);
     /// The state of a pwq, for the check for queues that stay at their limit.
     struct backlog {

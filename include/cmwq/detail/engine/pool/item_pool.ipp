@@ -332,15 +332,6 @@ CMWQ_INLINE void item_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcep
     notify_locked(d);
 }
 
-CMWQ_INLINE void item_pool::start_awaited_tasks(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    activate_locked(pwq);
-    publish_pending_locked();
-    notify_locked(d);
-}
-
 CMWQ_INLINE unsigned item_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
     const scoped_lock g(lock_);
     return pwq.nr_active;

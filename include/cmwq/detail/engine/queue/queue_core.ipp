@@ -330,7 +330,8 @@ CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
 CMWQ_INLINE void queue_core::start_awaited_tasks() noexcept {
     const scoped_lock g(lock_);
     if (!frozen_) return;
-    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->start_awaited_tasks(*p);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p))
+        p->pool->set_frozen(*p, true); // once more
 }
 
 CMWQ_INLINE bool queue_core::is_active() const noexcept {
