@@ -12,7 +12,6 @@
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
-#include <cmwq/detail/sync/transient_parker.hpp>
 #include <model/explore.hpp>
 
 #include <memory>

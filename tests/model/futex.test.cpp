@@ -9,7 +9,6 @@
 #include <cmwq/detail/sync/mutex_protocol.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/parker_protocol.hpp>
-#include <cmwq/detail/sync/transient_parker_protocol.hpp>
 #include <model/explore.hpp>
 
 #include <cstdint>
@@ -81,7 +80,7 @@ struct model_futex {
 };
 
 using parker = detail::basic_parker<model_futex>;
-using transient_parker = detail::basic_transient_parker<model_futex>;
+using transient_parker = detail::basic_parker<model_futex, detail::parker_lifetime::one_wait>;
 using mutex = detail::basic_mutex<model_futex>;
 
 model::options search(std::string name) {

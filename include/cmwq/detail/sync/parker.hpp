@@ -10,4 +10,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using parker = basic_parker<futex>;
 
+/// The parker of one wait, on the stack of the thread that waits.
+using transient_parker = basic_parker<futex, parker_lifetime::one_wait>;
+
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -9,14 +9,22 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+/// How long a parker lives.
+enum class parker_lifetime : bool {
+    /// It outlives every call of `unpark()`. A thread that loses its CPU in the middle of such a call delays nobody: until
+    /// it has woken the owner, the word says so, and every other thread wakes the owner as well.
+    outlives_calls,
+    /// The owner may destroy it as soon as it has taken the permit: `unpark()` does not read or write the object after the
+    /// permit is visible (a wake on a futex word that is gone wakes no thread). In return the owner depends on the one
+    /// thread that gives the permit: if that loses its CPU in the middle, the owner waits.
+    one_wait,
+};
+
 /// A binary permit: `unpark()` gives it; `park()` sleeps until there is one, and takes it. A permit that is given
 /// before the owner parks is not lost. Two permits count as one.
 ///
 /// Ordering: an `unpark()` happens before the return of the `park()` that takes its permit.
-/// Lifetime: the parker must outlive every call of `unpark()`; see transient_parker.
-/// A thread that loses its CPU in the middle of `unpark()` delays nobody: until it has woken the owner, the word says so,
-/// and every other thread wakes the owner as well.
-template <class Futex>
+template <class Futex, parker_lifetime Lifetime = parker_lifetime::outlives_calls>
 class basic_parker {
 public:
     basic_parker() noexcept = default;
@@ -43,20 +51,27 @@ public:
 
     /// Any thread.
     void unpark() noexcept {
-        std::uint32_t seen = word_.load(relaxed), next = 0;
-        do {
-            next = is_asleep(seen) ? seen | given : permit;
-            // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.
-        } while (!word_.compare_exchange_weak(seen, next, acq_rel, relaxed));
-        if (next == permit) return;
-        Futex::wake_one(word_);
-        // The owner is awake, so others need not wake it. Unless it has gone on and sleeps again: then the word differs.
-        word_.compare_exchange_strong(next, permit, relaxed, relaxed); // continues the release sequence of the permit
+        // [PARK-1] release, pairs [PARK-2]: the permit publishes the giver's writes before it.
+        if constexpr (Lifetime == parker_lifetime::one_wait) {
+            if (is_asleep(word_.exchange(permit, acq_rel))) Futex::wake_one(word_); // [PARK-1]
+        } else {
+            std::uint32_t seen = word_.load(relaxed), next = 0;
+            do {
+                next = is_asleep(seen) ? seen | given : permit;
+            } while (!word_.compare_exchange_weak(seen, next, acq_rel, relaxed)); // [PARK-1]
+            if (next == permit) return;
+            Futex::wake_one(word_);
+            // The owner is awake, so others need not wake it. Unless it has gone on and sleeps again: then the word differs.
+            word_.compare_exchange_strong(next, permit, relaxed,
+                                          relaxed); // continues the release sequence of the permit
+        }
     }
 
     /// Any thread. As unpark(), but only a load if there is a permit that the owner has not taken yet: the owner will
     /// check for messages after it has taken it. Only for messages that are written and read by seq_cst operations.
-    void remind() noexcept {
+    void remind() noexcept
+        requires(Lifetime == parker_lifetime::outlives_calls)
+    {
         // [PARK-3] This thread writes the message, then reads the permit. The owner takes the permit, then reads the
         // message. All are seq_cst: either the owner sees the message, or this thread sees that the permit is gone.
         if (word_.load(seq_cst) != permit) unpark();

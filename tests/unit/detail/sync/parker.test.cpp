@@ -9,13 +9,16 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 
 using cmwq::detail::parker;
 using cmwq::detail::steady_now;
+using cmwq::detail::transient_parker;
 
-TEST_CASE("parker: a permit given before the wait is not lost and two permits count as one") {
-    parker p;
+TEMPLATE_TEST_CASE("parker: a permit given before the wait is not lost and two permits count as one", "", parker,
+                   transient_parker) {
+    TestType p;
     p.unpark();
     p.unpark();
     p.park();
@@ -92,4 +95,22 @@ TEST_CASE("parker: its owner may destroy it as soon as park() returns") {
     }
     giver.join();
     CHECK(handed == nullptr);
+}
+
+TEST_CASE("parker: the owner may destroy a transient parker as soon as it has its permit") {
+    constexpr int rounds = 500;
+    int shared = 0; // plain: the permits order every access
+    std::optional<transient_parker> back;
+    for (int i = 0; i < rounds; ++i) {
+        back.emplace();
+        std::thread other([&] {
+            ++shared;
+            back->unpark();
+        });
+        back->park();
+        back.reset();
+        ++shared;
+        other.join();
+    }
+    CHECK(shared == 2 * rounds);
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cmwq/detail/sync/parker.hpp>
-#include <cmwq/detail/sync/transient_parker.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 

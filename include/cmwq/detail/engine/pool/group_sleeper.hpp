@@ -3,7 +3,7 @@
 // group_sleeper: a thread that sleeps in the wait for a task group.
 #pragma once
 
-#include <cmwq/detail/sync/transient_parker.hpp>
+#include <cmwq/detail/sync/parker.hpp>
 
 #include <cstdint>
 

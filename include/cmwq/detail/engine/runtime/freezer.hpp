@@ -8,7 +8,7 @@
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
-#include <cmwq/detail/sync/transient_parker.hpp>
+#include <cmwq/detail/sync/parker.hpp>
 
 #include <cstdint>
 
