@@ -7,6 +7,7 @@
 #include "eventually.hpp"
 #include "fake_threads.hpp"
 #include "faults.hpp"
+#include "text.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -205,6 +207,32 @@ TEST_CASE("blocking: items of a cpu_intensive queue do not hold up other items")
     q.queue_on(cpu, w);
     w.flush();
     stop = true;
+}
+
+TEMPLATE_TEST_CASE("blocking: the time that an item waits for another one is not taken for blocking", "", cmwq::bound,
+                   cmwq::elastic) {
+    // From that time the pool would learn that it needs more workers than CPUs.
+    cmwq::runtime rt;
+    cmwq::workqueue<TestType> q{rt, "q"};
+    cmwq::workqueue<cmwq::unbound> other{rt, "other"};
+    std::atomic<std::int64_t> excluded{0}, slept{0};
+    cmwq::work awaited{[&] {
+        if (!eventually([&] { return cmwq_test::has(rt.dump(), "waits in flush()"); })) return;
+        const auto began = std::chrono::steady_clock::now();
+        const auto passed = [&] { return (std::chrono::steady_clock::now() - began) / 1ns; };
+        if (eventually([&] { return passed() >= 5'000'000; })) slept = passed();
+    }};
+    cmwq::work waits{[&] {
+        const auto time = [] { return cmwq::detail::own_run()->of_thread->excluded_time.load(cmwq::detail::relaxed); };
+        other.queue(awaited);
+        const std::int64_t before = time();
+        awaited.flush();
+        excluded = time() - before;
+    }};
+    q.queue(waits);
+    waits.flush();
+    CHECK(slept > 0);
+    CHECK(excluded >= slept);
 }
 
 TEST_CASE("blocking: a failure to make a thread is reported once and retried; the items run") {

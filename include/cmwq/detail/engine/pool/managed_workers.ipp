@@ -394,16 +394,19 @@ CMWQ_INLINE void managed_workers::block_ends(worker& self) noexcept {
     if (!self.cpu_intensive) count(self);
 }
 
-// The worker waits for other items, so it is no reason to expect that a blocked worker will be back soon.
+// The worker waits for other items, so it is no reason to expect that a blocked worker will be back soon. And that time
+// must not count as blocking in an item, like the time that lock_after_run() waits.
 CMWQ_INLINE void managed_workers::wait_begins(worker& self) noexcept {
+    self.wait_began = steady_now();
     self.in_wait.store(true, relaxed);
     nr_waiting_.fetch_add(1, relaxed); // before the worker is counted down: who sees that sees this as well
     block_begins(self);
 }
 
 CMWQ_INLINE void managed_workers::wait_ends(worker& self) noexcept {
+    self.exclude(steady_now() - self.wait_began);
     nr_waiting_.fetch_sub(1, relaxed);
-    self.in_wait.store(false, relaxed);
+    self.in_wait.store(false, release);    // [WAIT-2] after the time was excluded
     if (self.depth == 0) block_ends(self); // otherwise a blocking_region goes on
 }
 

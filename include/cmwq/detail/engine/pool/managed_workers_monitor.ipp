@@ -125,6 +125,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     }
     struct {
         worker* by;
+        bool waits;
         std::int64_t own;
     } sample[sample_size];
     int n = 0;
@@ -135,7 +136,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
         for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
-            sample[n++] = {w, w->excluded_time.load(relaxed)};
+            sample[n++] = {w, w->in_wait.load(acquire), w->excluded_time.load(relaxed)}; // [WAIT-3], in this order
     }
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {
@@ -148,9 +149,9 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         if (!w.probe.times(t)) continue;
         // A gap in the samples means that the worker was idle for long, or was not sampled: such a window is not
         // used. Short idle times are not blocking: counted as such they would keep a limit up that is too high for the
-        // load.
+        // load. Nor is a wait inside the library, which is excluded when it ends: a window during one is not used.
         constexpr std::int64_t longest_window = 25'000'000;
-        if (w.sampled_at != 0 && now - w.sampled_at < longest_window) {
+        if (w.sampled_at != 0 && !sample[i].waits && now - w.sampled_at < longest_window) {
             const auto used = static_cast<double>(t.cpu - w.last_times.cpu);
             const auto queued = static_cast<double>(t.wait - w.last_times.wait);
             const auto rest = static_cast<double>(now - w.sampled_at - own) - used - queued;
@@ -161,7 +162,7 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
             }
         }
         w.last_times = t;
-        w.sampled_at = w.in_wait.load(relaxed) ? 0 : now; // that time is excluded only at the end of the wait
+        w.sampled_at = sample[i].waits ? 0 : now;
     }
     // Short windows are noisy: these are moving sums over the last few windows.
     sum_cpu_ = sum_cpu_ * 0.7 + cpu;

@@ -148,6 +148,7 @@ public:
     std::int64_t rebind_at = 0; // S: if not on its CPUs: when the thread may bind itself again; steady clock
     atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
     atomic<bool> in_wait{false};             // A: inside a wait of the library, see announced_wait
+    std::int64_t wait_began = 0;             // S: that wait; steady clock
     worker* interrupted = nullptr;    // K: bottom half, or nested: the record of the item that the thread runs already
     worker* of_thread = this;         // K: the record of the thread itself; of a nested record, that of a worker
     registered_wait* waits = nullptr; // G: the wait inside the library that its item is in; null: none
