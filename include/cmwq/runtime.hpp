@@ -39,7 +39,7 @@ enum class made_for : bool;
 /// Thread safety: all members may be called from any thread.
 class runtime {
 public:
-    /// Makes a runtime and its two threads. Errors: std::invalid_argument for impossible options, std::system_error if
+    /// Makes a runtime and its three threads. Errors: std::invalid_argument for impossible options, std::system_error if
     /// the system refuses a thread, std::bad_alloc.
     explicit runtime(runtime_options options = {});
     /// Ends and joins all threads. The program must destroy the queues of the runtime before, and the calls that queue
@@ -126,13 +126,15 @@ public:
     /// none.
     [[nodiscard]] runtime_stats stats() const noexcept;
 
-    /// Returns the present state: the pods of all affinity scopes; the pools, with the priorities and CPUs that the
+    /// Returns the present state, and changes nothing: the pods of all affinity scopes, if anything has asked for the
+    /// topology yet; the pools, with the priorities and CPUs that the
     /// system refused to their threads; the pool that serves each CPU of each queue; the rescuers; the limits of the
     /// attribute-keyed queues by node; the items that run, with the activity of their threads; the items that are pending
     /// or beyond a limit, where equal ones are counted; the items that wait for others inside the library.
     /// The text is for people, and its form may change; it begins like the kernel's wq_dump. docs/observability.md
     /// describes the JSON. Any thread. Blocks: for 0.1 s at most if other threads hold locks of the library and do not
-    /// release them; the state under these locks is missing then. Errors: std::bad_alloc.
+    /// release them; the state under these locks is missing then. It does not wait for a dlopen() in progress. Errors:
+    /// std::bad_alloc.
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
 private:

@@ -145,7 +145,7 @@ struct runtime_options {
     /// the limit, an idle pool gives up a worker to a pool that needs one more. If no worker is idle, items wait, which
     /// the runtime reports once, and rescuers run the items of the queues that have one. With less than twice the
     /// number of pools in use, some pools have no spare worker. Rescuers, sentinels, the threads of bottom halves, the
-    /// two threads of the runtime itself, and workers that are to end do not count.
+    /// three threads of the runtime itself, and workers that are to end do not count.
     unsigned max_threads = 0;
 
     /// The time that a surplus worker, beyond those that a pool keeps, may be idle before its thread ends.
@@ -181,10 +181,11 @@ struct runtime_options {
     /// it the monitor notices them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
-    /// Receives every `event`. The runtime calls it on one of its threads, or on a thread that runs its bottom halves,
-    /// without any lock held. Calls for events of different kinds may overlap. It must not throw. While it runs, timers
-    /// and the start of workers may wait. `deadlock` (but for that of a destructor) and `saturated` come from a thread
-    /// that does nothing but detect them.
+    /// Receives every `event`, soon after it has happened. One thread of the runtime calls it, one event after the other,
+    /// in their order, without any lock held. It may take long, wait for items, and use the library; but it must not
+    /// destroy its runtime. While it runs, no deadlock and no saturated queue is detected, and nothing else waits for
+    /// it: if too many events come meanwhile, the later ones are lost, and `runtime_stats::events_lost` counts them.
+    /// The destructor of the runtime returns when all events have been delivered. It must not throw.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts. Null: CLOCK_MONOTONIC. It must outlive the runtime.

@@ -28,6 +28,7 @@ struct runtime_stats {
     std::uint64_t repatriated = 0;        ///< workers that came back to their pod before they ran an item
     std::uint64_t cpu_hogs = 0;           ///< items that stopped counting because they kept their CPU for too long
     std::uint64_t overdue = 0;            ///< times a worker was started beside others for items that waited too long
+    std::uint64_t events_lost = 0;        ///< events that were not delivered: earlier ones kept `on_event` too long
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
 };
 

@@ -832,6 +832,7 @@ TEST_CASE("bh: a failure to make a thread is reported once and retried; no item 
     threads.allow();
     w.flush();
     CHECK(runs == 3);
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(cmwq::event::kind::no_thread) == 1);
 }
 
@@ -856,6 +857,7 @@ TEST_CASE("bh: an unannotated blocking item is reported once in builds with asse
     q.queue(w);
     q.queue(w);
     t.join();
+    CHECK(cmwq_test::all_told(rt));
 #if CMWQ_ASSERTS
     CHECK(events.count(cmwq::event::kind::bh_blocked) == 1);
     CHECK(events.count(cmwq::event::kind::bh_blocked, "\"quick\"") == 1);

@@ -268,6 +268,7 @@ TEST_CASE("blocking: a failure to make a thread is reported once and retried; th
     threads.allow();
     q.flush();
     CHECK(runs == 9);
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(kind::no_thread) <= 1);
 }
 

@@ -154,6 +154,7 @@ TEST_CASE("bound: priorities have separate pools; a refused priority falls back 
     high.flush();
     fifo.flush();
     CHECK(runs == 20);
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(cmwq::event::kind::priority_refused) <= 1); // none as root
     for (const cmwq::event& e : events.all()) CHECK_FALSE(e.message.empty());
 }

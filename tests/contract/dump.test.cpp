@@ -4,10 +4,12 @@
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "gate.hpp"
 #include "text.hpp"
 
 #include <cmwq/cmwq.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <semaphore>
@@ -16,6 +18,8 @@
 #include <thread>
 
 using namespace std::chrono_literals;
+using cmwq_test::first_cpu;
+using cmwq_test::gate;
 using cmwq_test::has;
 
 namespace {
@@ -157,6 +161,9 @@ TEST_CASE("dump: the text contains each running item, its thread's activity, and
     of_this_cpu(a);
     of_this_cpu(b);
     for (int i = 0; i < 1200; ++i) q.post_on(*rt.cpus().begin(), [] {});
+    cmwq::work last{[] {}};
+    of_this_cpu(last);
+    CHECK(last.cancel()); // the search for it accepts the items before
     std::string text;
     CHECK(cmwq_test::eventually([&] {
         text = dump_of(rt);
@@ -182,6 +189,7 @@ namespace {
 class any_pool : public cmwq::detail::item_pool {
 public:
     static auto& lock_of(item_pool& p) { return p.*&any_pool::lock_; }
+    static auto& inbox_of(item_pool& p) { return p.*&any_pool::inbox_; }
 };
 
 /// Another thread holds a lock during the lifetime of this object.
@@ -261,6 +269,39 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
     leave.release();
     other.flush();
     CHECK(cmwq_test::eventually([&] { return !has(rt.dump(form), locked); }));
+}
+
+TEST_CASE("dump: it shows items that no thread has accepted yet, and moves nothing") {
+    cmwq::runtime rt{{.watchdog = 0ns}}; // the watchdog accepts items
+    cmwq::workqueue<cmwq::bh> q{rt, "held up"};
+    gate<cmwq::bh> computes;
+    computes.hold(q); // a thread that queues an item behind it only wakes that one
+    const auto nothing = [] {};
+    const auto post = [&] {
+        for (int i = 0; i < 1000; ++i) q.post_on(first_cpu(), nothing);
+    };
+    post();
+    std::string text = dump_of(rt);
+    INFO(text);
+    CHECK(has(text, "pending 1000: 1000*"));
+    bool arrived = false;
+    cmwq_test::core_of(rt).pools().for_each_bottom_half([&](auto& p) { arrived |= !any_pool::inbox_of(p).empty(); });
+    CHECK(arrived);
+    post();
+    text = dump_of(rt);
+    CHECK(has(text, "pending 1000 or more: 1000*")); // it looks at a thousand, the newest ones
+    computes.open();
+    q.flush();
+}
+
+TEST_CASE("dump: it does not read the topology") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    CHECK(has(rt.dump(), "(the scopes: not known yet"));
+    CHECK(has(rt.dump(cmwq::dump_format::json), "\"scopes\":null"));
+    CHECK(cmwq_test::core_of(rt).env().cpus.machine_if_loaded() == nullptr);
+    CHECK(rt.machine().cpus() == rt.cpus());
+    CHECK(has(rt.dump(), "CACHE_SHARD (default)\n"));
 }
 
 TEST_CASE("dump: pending items of two queues are told apart if one name begins with the other") {

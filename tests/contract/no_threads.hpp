@@ -62,6 +62,7 @@ int check_without_threads(Tighten tighten, Lift lift) {
     f.expect(4, plain_runs == 0, "an item of a queue without a rescuer has run");
     // The manager thread makes the report, possibly later than the runs on the rescuer.
     f.expect(8, eventually([&] { return events.count(kind::no_thread) != 0; }), "the refusal is not reported");
+    f.expect(8, all_told(rt), "events are not delivered");
     f.expect(8, events.count(kind::no_thread) == 1, "the refusal is reported too often");
     f.expect(8, events.last(kind::no_thread).error == EAGAIN, "it is reported with another error");
     lift();

@@ -91,6 +91,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker 
     for (std::size_t c = 0; c < order.size(); ++c) {
         for (std::size_t i = 1; i < order[c].size(); ++i) CHECK(order[c][i - 1] < order[c][i]);
     }
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == 1);
     CHECK(s.events.last(kind::rescued).message.find("\"rescued\"") != std::string::npos);
     CHECK(s.events.count(kind::no_thread) == 1);
@@ -222,11 +223,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
     CHECK(other == 100);
     CHECK(plain == 0); // although these items were queued first
     CHECK(without.stats().started == 0);
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::no_thread) == 1);
     s.threads.allow();
     without.flush();
     CHECK(plain == 100);
     CHECK(plain_rescued == 0);
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::no_thread) == 1);
     CHECK(s.events.count(kind::rescued) == 1);
 }
@@ -281,6 +284,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available ag
     const auto second = run(100);
     q.flush();
     CHECK(second() == 0);
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == 1);
     if constexpr (!runs_one_at_a_time<P>) {
         s.threads.refuse();
@@ -303,6 +307,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available ag
         leave.release(all);
         q.flush();
         CHECK(held > 0);
+        CHECK(all_told(s.rt));
         CHECK(s.events.count(kind::rescued) == 1); // only one report
     }
 }
@@ -317,12 +322,14 @@ TEST_CASE("rescue: on_rescuer() is true only in rescued items, and a queue witho
     plain.flush();
     CHECK(on_rescuer == 0);
     CHECK(s.rt.stats().items_rescued == 0);
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == 0);
     // Beside other load the system may take more than 10 ms to make a thread. Then items are rescued.
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
     for (int i = 0; i < 100; ++i) q.post(count);
     q.flush();
     CHECK(on_rescuer == s.rt.stats().items_rescued);
+    CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == (on_rescuer == 0 ? 0 : 1));
 }
 

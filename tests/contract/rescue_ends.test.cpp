@@ -73,8 +73,8 @@ TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
     cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
     o.attrs.nice(100);
     CHECK_THROWS_AS(cmwq::workqueue<cmwq::unbound>(s.rt, std::move(o)), std::invalid_argument);
-    CHECK(s.threads.made() == 3); // the two threads of the runtime, and a rescuer
-    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
+    CHECK(s.threads.made() == 4); // the three threads of the runtime, and a rescuer
+    CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 3; }));
 }
 
 TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_policies) {
@@ -85,9 +85,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_
         for (int i = 0; i < 3; ++i) {
             std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
             for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
-            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 7; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 8; }));
             queues.clear();
-            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 2; }));
+            CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 3; }));
         }
     }
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks; }));
@@ -139,6 +139,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     late.reset();
     lets_go.join();
     CHECK(rt.stats().items_rescued == static_cast<std::uint64_t>(by_prompt));
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(cmwq::event::kind::rescued) == 1); // the rescuer of `late` has rescued nothing
     CHECK(events.last(cmwq::event::kind::rescued).message.find("\"prompt\"") != std::string::npos);
 }

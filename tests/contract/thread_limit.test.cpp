@@ -113,6 +113,7 @@ TEMPLATE_LIST_TEST_CASE("thread limit: an item that needs one more worker waits;
     c.end();
     CHECK(c.inside == 2 * int{c.limit});
     CHECK(c.rt.stats().peak_threads == c.limit);
+    CHECK(cmwq_test::all_told(c.rt));
     CHECK(c.events.count(kind::thread_limit) == 1);
     CHECK(c.events.count(kind::no_thread) == 0); // the system has refused nothing
 }

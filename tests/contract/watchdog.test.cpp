@@ -16,6 +16,8 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -144,6 +146,69 @@ TEST_CASE("watchdog: without a listener a stall is printed") {
     uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
     ::close(ends[0]);
     CHECK_THAT(text, Catch::Contains("nothing has been started for 0.01 s") && Catch::Contains("\"printed\""));
+}
+
+TEST_CASE("watchdog: a standard error that nobody reads delays no timer") {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int full[2];
+        if (::pipe2(full, O_NONBLOCK) != 0) ::_exit(2);
+        while (::write(full[1], "x", 1) == 1) {}
+        ::fcntl(full[1], F_SETFL, 0); // from here on a write waits
+        ::dup2(full[1], STDERR_FILENO);
+        fake_threads threads;
+        cmwq::runtime rt{{.watchdog = 10ms, .threads = &threads}};
+        cmwq::workqueue<cmwq::unbound> served{rt, "served"};
+        served.post([] {});
+        served.flush();
+        cmwq::workqueue<> forlorn{rt, "forlorn"};
+        threads.refuse();
+        forlorn.post([] {});
+        const auto one_writes = [] {
+            for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+                const long tid = std::stol(task.path().filename().string());
+                if (cmwq::detail::describe_activity(tid).find("waits in write") != std::string::npos) return true;
+            }
+            return false;
+        };
+        if (!eventually(one_writes)) ::_exit(3);
+        std::atomic<int> fired{0};
+        cmwq::delayed_work timer{[&] { ++fired; }};
+        for (int i = 1; i <= 3; ++i) {
+            served.queue_after(1ms, timer);
+            if (!eventually([&] { return fired == i; })) ::_exit(4);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(uninterrupted([&] { return ::waitpid(child, &status, 0); }) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("watchdog: while a listener does not return, timers fire and workers are made") {
+    std::binary_semaphore entered{0}, leave{0};
+    std::atomic<bool> first{true};
+    fake_threads threads;
+    cmwq::runtime rt{{.watchdog = 10ms,
+                      .on_event =
+                          [&](const cmwq::event& e) {
+                              if (e.what != kind::stalled || !first.exchange(false)) return;
+                              entered.release();
+                              leave.acquire();
+                          },
+                      .threads = &threads}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    threads.refuse();
+    std::atomic<int> ran{0};
+    q.post([&] { ++ran; });
+    entered.acquire();
+    threads.allow();
+    CHECK(eventually([&] { return ran == 1; })); // on a worker that is made now
+    cmwq::delayed_work timer{[&] { ++ran; }};
+    q.queue_after(1ms, timer);
+    CHECK(eventually([&] { return ran == 2; }));
+    leave.release();
 }
 
 TEST_CASE("watchdog: a process that was stopped raises no false alarm", "[timing]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Threads cannot be created. First the runtime creates its own two threads; then some starts of threads fail with
+// Threads cannot be created. First the runtime creates its own three threads; then some starts of threads fail with
 // EAGAIN, or all of them for some time. Nevertheless every accepted item runs exactly once.
 #include "catch.hpp"
 #include "event_log.hpp"
@@ -117,6 +117,7 @@ TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every o
         all += i->runs.counted_plainly();
     }
     CHECK(q.stats().completed == all);
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(kind::no_thread) <= 1);
 }
 
@@ -146,6 +147,7 @@ TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be creat
         CHECK(items[0]->pending());
         CHECK(items[1]->cancel());
     }
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(kind::no_thread) == 1);
     CHECK(events.last(kind::no_thread).error == EAGAIN);
     std::thread later([&] {
@@ -156,6 +158,7 @@ TEMPLATE_LIST_TEST_CASE("threads: queued items wait while no thread can be creat
     later.join();
     CHECK(eventually([&] { return timed == 1; }));
     for (std::size_t i = 0; i < many; ++i) CHECK(runs[i] == (i == 1 && !runs_in_the_caller<P> ? 0 : 1));
+    CHECK(cmwq_test::all_told(rt));
     CHECK(events.count(kind::no_thread) == 1);
 }
 
@@ -203,6 +206,7 @@ TEMPLATE_LIST_TEST_CASE(
             q.flush();
             CHECK(ran == 50 + waiting + 1);
         }
+        CHECK(cmwq_test::all_told(rt));
         CHECK(events.count(kind::no_thread) <= 1);
     }
 }

@@ -29,11 +29,11 @@ cmwq::affinity_scope some_scope(stress::random& r) {
     return cmwq::affinity_scopes[r.below(std::size(cmwq::affinity_scopes))];
 }
 
-/// Starts the first two threads, because a runtime cannot be made without them. Each later start may take some time,
+/// Starts the first three threads, because a runtime cannot be made without them. Each later start may take some time,
 /// and half of them fail if `refuses`.
 cmwq_test::fake_threads::decision reluctantly(bool refuses) {
     return [refuses](int number) {
-        if (number <= 2) return 0;
+        if (number <= 3) return 0;
         if (refuses && dice().one_in(2)) return EAGAIN;
         if (dice().one_in(4)) stress::block_for(std::chrono::microseconds{dice().below(40'000)});
         return 0;

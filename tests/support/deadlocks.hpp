@@ -25,7 +25,11 @@ public:
               return o;
           }()) {}
 
-    [[nodiscard]] std::vector<std::string> messages() const { return events_.messages(what_); }
+    /// Of the events so far.
+    [[nodiscard]] std::vector<std::string> messages() const {
+        static_cast<void>(all_told(rt));
+        return events_.messages(what_);
+    }
     [[nodiscard]] std::size_t count() const { return messages().size(); }
 
 private:

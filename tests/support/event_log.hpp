@@ -3,6 +3,10 @@
 // The events that a runtime has reported.
 #pragma once
 
+#include "core_of.hpp"
+#include "eventually.hpp"
+
+#include <cmwq/runtime.hpp>
 #include <cmwq/runtime_options.hpp>
 
 #include <mutex>
@@ -11,6 +15,11 @@
 #include <vector>
 
 namespace cmwq_test {
+
+/// Waits until the runtime has delivered every event that it has noticed so far. False: it takes too long.
+[[nodiscard]] inline bool all_told(const cmwq::runtime& rt) {
+    return eventually([&] { return core_of(rt).env().events.all_delivered(); });
+}
 
 /// Records events. The test passes listener() to `runtime_options::on_event`. The log must outlive the runtime. It
 /// allocates memory: a test in which allocations fail has to count its events itself.

@@ -123,6 +123,7 @@ TEST_CASE("runtime_options: reaching max_threads is reported once with the numbe
     q.flush();
     CHECK(ran);
     CHECK(rt.stats().peak_threads == 1);
+    CHECK(cmwq_test::all_told(rt));
     const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::thread_limit);
@@ -135,8 +136,8 @@ TEST_CASE("runtime_options: negative time-outs are refused and zero is valid") {
     CHECK_NOTHROW((cmwq::runtime{{.idle_timeout = 0ns, .may_block_threshold = 0ns}}));
 }
 
-TEST_CASE("runtime_options: the constructor of a runtime throws without its two threads and leaves nothing behind") {
-    const int failing = GENERATE(1, 2);
+TEST_CASE("runtime_options: the constructor of a runtime throws without its three threads and leaves nothing behind") {
+    const int failing = GENERATE(1, 2, 3);
     const std::ptrdiff_t before = nr_tasks();
     cmwq::testing::manual_clock clock;
     fake_threads source(refuse_starts(failing, failing));
@@ -162,7 +163,7 @@ TEST_CASE("runtime_options: the constructor of a runtime throws without its two 
 
 TEST_CASE("runtime_options: a worker that cannot be created is reported once and tried again") {
     event_log log;
-    fake_threads source(refuse_starts(3, 7, ENOMEM)); // the runtime's two threads come first
+    fake_threads source(refuse_starts(4, 8, ENOMEM)); // the runtime's three threads come first
     cmwq::runtime rt{{.sentinel = false, .on_event = log.listener(), .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};
@@ -171,6 +172,7 @@ TEST_CASE("runtime_options: a worker that cannot be created is reported once and
     REQUIRE(q.queue_on(cpu, item) == cmwq::queue_status::queued);
     CHECK(eventually([&] { return runs == 1; }));
     CHECK(source.refused() == 5);
+    CHECK(cmwq_test::all_told(rt));
     const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::no_thread);
@@ -180,7 +182,7 @@ TEST_CASE("runtime_options: a worker that cannot be created is reported once and
 }
 
 TEST_CASE("runtime_options: one worker runs all items that do not block") {
-    fake_threads source(refuse_starts(4, 1'000'000'000)); // the runtime's two threads and one worker start
+    fake_threads source(refuse_starts(5, 1'000'000'000)); // the runtime's three threads and one worker start
     cmwq::runtime rt{{.cpus = {*cmwq::runtime{}.cpus().begin()}, .sentinel = false, .threads = &source}};
     cmwq::workqueue<> q{rt, "q"};
     std::atomic<int> runs{0};

@@ -26,7 +26,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail::model {
 
 /// The maximum number of logical threads of a searched execution, including ended ones. A simulation may have any
 /// number.
-inline constexpr unsigned max_threads = 16;
+inline constexpr unsigned max_threads = 18;
 inline constexpr unsigned max_history = 8;
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 /// The result of steady_now() when a run begins; not 0, because 0 means "not set".

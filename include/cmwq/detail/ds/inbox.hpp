@@ -47,6 +47,14 @@ public:
         return static_cast<T*>(oldest);
     }
 
+    /// Calls f(const T&) for the elements, the newest first, while it returns true. No thread takes elements meanwhile.
+    template <class F>
+    void for_each(F&& f) const {
+        for (const node* n = head_.load(acquire); n != nullptr; n = n->next) { // [INB-2]
+            if (!f(static_cast<const T&>(*n))) return;
+        }
+    }
+
     /// Unlinks `t`, which may then be put on a list. Returns the element behind it, or null.
     static T* unlink_next(T& t) noexcept {
         node& n = t;

@@ -42,6 +42,28 @@ TEST_CASE("inbox: take_all() returns the elements as a list with the oldest firs
     CHECK(box.take_all() == first);
 }
 
+TEST_CASE("inbox: for_each() visits the newest element first, stops when it is told to, and takes nothing") {
+    inbox box;
+    element e[3];
+    for (unsigned i = 0; i < 3; ++i) {
+        e[i].number = i;
+        box.push(e[i]);
+    }
+    std::vector<unsigned> seen;
+    box.for_each([&](const element& one) {
+        seen.push_back(one.number);
+        return true;
+    });
+    CHECK(seen == std::vector<unsigned>{2, 1, 0});
+    seen.clear();
+    box.for_each([&](const element& one) {
+        seen.push_back(one.number);
+        return false;
+    });
+    CHECK(seen == std::vector<unsigned>{2});
+    CHECK(box.take_all() == &e[0]);
+}
+
 TEST_CASE("inbox: one consumer gets each element of many producers once and in order for each producer") {
     constexpr unsigned nr_producers = 3, each = 40'000, ahead = 8;
     const auto elements = std::make_unique<element[]>(std::size_t{nr_producers} * each);

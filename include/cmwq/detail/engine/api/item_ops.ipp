@@ -369,11 +369,8 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
     // No thread may queue an item that is being destroyed. Disabling it also stops its own run from queueing it again.
     work_access::raise_depth(w);
 #if CMWQ_ASSERTS
-    taken_from_destroyed taken(w);
-    if (grab_pending(w, taken)) {
-        taken.notify(); // first: a thread that sees the item idle may destroy the queue
-        work_access::clear_pending(w);
-    }
+    const auto take = [&w](const auto&... how) { return take_from_destroyed(w, how...); };
+    if (grab_pending(w, take)) work_access::clear_pending(w);
 #else
     cancel_work(w);
 #endif

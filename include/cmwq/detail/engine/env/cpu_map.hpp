@@ -57,6 +57,10 @@ public:
     /// The machine with its caches and nodes. Loaded at the first call: programs that only use bound queues never load
     /// it. The caller must hold no lock, unless it is loaded. Throws std::bad_alloc.
     [[nodiscard]] const topology& machine() const CMWQ_EXCLUDES(topology_lock_);
+    /// The same if it is loaded, else null. Never waits.
+    [[nodiscard]] const topology* machine_if_loaded() const noexcept CMWQ_NO_TSA {
+        return topology_known_.load(acquire) ? &*topology_ : nullptr; // [ONCE-1] pairs [ONCE-2]
+    }
 
     /// How many workers keep these CPUs busy: their number, or the quota of CPU time of the process, rounded up, if
     /// that is less. At least one.

@@ -73,7 +73,7 @@ CMWQ_INLINE unsigned cpu_map::index_on_node(unsigned index, unsigned node) const
 }
 
 CMWQ_INLINE const topology& cpu_map::machine() const CMWQ_NO_TSA {
-    if (!topology_known_.load(acquire)) { // [ONCE-1] pairs [ONCE-2]
+    if (machine_if_loaded() == nullptr) {
         // hwloc opens plugins, and therefore waits for a dlopen() of another thread, whose constructors may use this
         // runtime. So no lock is held. Of two concurrent calls, both load the topology, and the first result is kept.
         CMWQ_ASSERT(holds_no_lock());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies of diagnosis_thread: its start, its loop, and the check of queues at their limit.
+// The bodies of diagnosis_thread: its loop, and the check of queues at their limit.
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
@@ -8,8 +8,10 @@
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +19,7 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -24,24 +27,16 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
     const std::int64_t due = waits_due_.load(relaxed);
     if (due != 0 && due <= when) return;
-    waits_due_.store(when, seq_cst); // [WATCH-2]
-    notify();
+    waits_due_.store(when, relaxed); // [PARK-1] the permit publishes it
+    env_.requests.wake_diagnosis();
 }
 
 CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
     const std::int64_t interval = backlog_interval();
-    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-3]
+    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-2]
     std::int64_t none = 0;
-    if (backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) notify(); // [WATCH-2]
-}
-
-// [WATCH-2] The caller writes the time that is due, then reads exists_. The manager thread writes exists_, then creates
-// the thread, which reads that time. All are seq_cst. So either the caller sees exists_, and leaves a permit that the
-// thread finds even if it has not started yet; or the caller wakes the manager thread, and the time is visible to the
-// manager thread, and to a thread that is just being created.
-CMWQ_INLINE void diagnosis_thread::notify() noexcept {
-    if (exists_.load(seq_cst)) sleep_.unpark();
-    else env_.requests.wake_manager();
+    if (!backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) return; // [WATCH-2]
+    env_.requests.wake_diagnosis();
 }
 
 // How long a queue at its limit may stand still, nanoseconds; 0: for ever.
@@ -52,24 +47,18 @@ CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
     return limit == 0 ? 0 : std::max(limit / 4, std::int64_t{1'000'000});
 }
 
-CMWQ_INLINE std::int64_t diagnosis_thread::start_if_due(std::int64_t now) noexcept {
-    if (exists_.load(relaxed)) return 0; // only this thread writes it
-    const std::int64_t due = earlier_of(waits_due_.load(seq_cst), backlog_due_.load(seq_cst)); // [WATCH-2]
-    if (due == 0 || now < due) return due;
-    exists_.store(true, seq_cst); // [WATCH-2]
-    const int error = env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
-    if (error == 0) return 0;
-    exists_.store(false, seq_cst); // [UNIFORM]
-    env_.events.no_thread(0, error);
-    constexpr std::int64_t pause = 100'000'000;
-    return now + pause;
+CMWQ_INLINE int diagnosis_thread::start() noexcept {
+    return env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
 }
 
-CMWQ_INLINE void diagnosis_thread::stop() noexcept {
-    if (!exists_.load(relaxed)) return;
+CMWQ_INLINE void diagnosis_thread::end() noexcept {
     stop_.store(true, release); // [STOP]
-    sleep_.unpark();
+    env_.requests.wake_diagnosis();
     thread_.join();
+}
+
+CMWQ_INLINE bool diagnosis_thread::is_this_thread() const noexcept {
+    return slots_.load(relaxed) == &own_thread_slots(); // equal only if this thread has written it
 }
 
 CMWQ_INLINE void diagnosis_thread::thread_main(void* self) { static_cast<diagnosis_thread*>(self)->serve(); }
@@ -77,22 +66,22 @@ CMWQ_INLINE void diagnosis_thread::thread_main(void* self) { static_cast<diagnos
 CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     thread_attributes a{.own = env_.threads.own()};
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
+    a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
-    // It has the CPUs of the manager thread, which created it and may have been bound to others since.
-    tid_.store(this_thread_id(), release); // [TID-1]
-    env_.requests.request_cpu_check();
+    slots_.store(&own_thread_slots(), relaxed);
+    placement_.helper_began(placement::helper::diagnosis);
     while (!stop_.load(acquire)) { // [STOP]
+        env_.events.deliver_posted();
         const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
-        const std::int64_t next = earlier_of(waits, backlogs);
-        if (next == 0) sleep_.park();
-        else sleep_.park_until(next);
+        env_.requests.sleep_as_diagnosis(earlier_of(waits, backlogs));
     }
+    env_.events.deliver_posted();
 }
 
 CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
-    const std::int64_t due = backlog_due_.load(seq_cst), now = steady_now(); // [WATCH-2]
+    const std::int64_t due = backlog_due_.load(relaxed), now = steady_now(); // [PARK-1]
     if (due == 0 || now < due) return due;
-    backlog_due_.store(0, seq_cst); // [WATCH-3] first: a queue that reaches its limit during the check sets it again
+    backlog_due_.store(0, seq_cst); // [WATCH-2] first: a queue that reaches its limit during the check sets it again
     const std::int64_t interval = backlog_interval();
     if (!look_at_backlogs(interval)) return backlog_due_.load(relaxed);
     std::int64_t none = 0;
@@ -140,7 +129,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again
     }
-    if (!saturated.empty()) env_.events.report(event::kind::saturated, 0, 0, [&] { return saturated; });
+    if (!saturated.empty()) env_.events.deliver(event::kind::saturated, [&] { return std::move(saturated); });
     return any;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// service_requests: requests of the engine to the two threads of a runtime, the service thread and the manager thread,
-// which sleep here.
+// service_requests: requests of the engine to the three threads of a runtime, the service thread, the manager thread and
+// the diagnosis thread, which sleep here.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -28,6 +28,8 @@ public:
     void wake_service() noexcept { service_sleep_.unpark(); }
     /// Wakes the manager thread, which runs through its loop once.
     void wake_manager() noexcept { manager_sleep_.unpark(); }
+    /// Wakes the diagnosis thread, which runs through its loop once.
+    void wake_diagnosis() noexcept { diagnosis_sleep_.unpark(); }
     /// As sentinel::arm(), for the monitor, a part of the service thread.
     void arm_monitor() noexcept {
         if (monitor_.arm() != arming::none) service_sleep_.remind();
@@ -77,6 +79,11 @@ public:
     /// As `sleep_as_service()`.
     void sleep_as_manager(std::int64_t deadline) noexcept { sleep(manager_sleep_, deadline); }
 
+    // --- the diagnosis thread ------------------------------------------------------------------------------------------
+
+    /// As `sleep_as_service()`.
+    void sleep_as_diagnosis(std::int64_t deadline) noexcept { sleep(diagnosis_sleep_, deadline); }
+
 private:
     static void sleep(parker& p, std::int64_t deadline) noexcept {
         if (deadline == 0) p.park();
@@ -86,6 +93,7 @@ private:
     alignas(cache_line) arming monitor_;
     parker service_sleep_;
     parker manager_sleep_;
+    parker diagnosis_sleep_;
     inbox<worker, idle_tag> leaving_; // workers whose threads are about to end
     atomic<bool> cleaning_{false};
     atomic<bool> cpu_check_{false};

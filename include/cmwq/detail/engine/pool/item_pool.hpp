@@ -217,7 +217,7 @@ public:
     /// For the service thread. Whether the pool has started no item for `limit` nanoseconds although items are pending.
     /// `passed`: nanoseconds since the last call, without times in which the process could not run.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept;
-    /// For the service thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
+    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
     /// of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(lock_);
     /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
 
@@ -37,8 +38,22 @@ CMWQ_INLINE void item_groups::add(item_list& items) noexcept {
     nr_more_ += items.size() - n;
 }
 
+// The newest ones are found first.
+CMWQ_INLINE void item_groups::add_arrived(const inbox<work_base, item_tag>& items) noexcept {
+    arrived_.clear();
+    items.for_each([this](const work_base& w) {
+        complete_ = arrived_.size() < max_walked;
+        if (complete_) arrived_.push_back(&w); // there is room for it
+        return complete_;
+    });
+    nr_items_ += arrived_.size();
+    std::size_t n = 0;
+    while (n < arrived_.size() && add(*arrived_[arrived_.size() - 1 - n])) ++n;
+    nr_more_ += arrived_.size() - n;
+}
+
 CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
-    to.pending.reserve();
+    to.pending.reserve(true);
     for (std::size_t room = 8;; room = to.nr_runs) { // allocates without the lock
         to.runs.reserve(room);
         to.runs.clear();
@@ -48,12 +63,10 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
             to.locked = true;
             return;
         }
-        deferred d;
         const scoped_lock g(lock_, adopt_lock);
-        drain_locked(d); // items in the inbox are pending, too
-        notify_locked(d);
         to.workers = worker_counts_locked();
         to.pending.add(worklist_);
+        to.pending.add_arrived(inbox_);
         for_each_record_locked([&](const worker& w) {
             to.nr_local += w.local.size();
             if (w.current_pwq == nullptr) return true;
@@ -81,7 +94,7 @@ CMWQ_INLINE run_report item_pool::report_of_run(const worker& w) noexcept {
 }
 
 CMWQ_INLINE void item_pool::report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) {
-    to.inactive.reserve();
+    to.inactive.reserve(false);
     if (!try_lock_until(lock_, deadline)) {
         to.locked = true;
         return;
@@ -116,9 +129,10 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     std::size_t n = 0, busy = 0, waiting = 0;
     worker_counts now;
     {
+        constexpr std::int64_t patience = 100'000'000;
+        if (!try_lock_until(lock_, steady_now() + patience))
+            return "another thread holds the lock of the pool of " + cpus + ", and may get no CPU";
         deferred d;
-        if (!lock_for_service())
-            return "a worker of low priority, of the pool of " + cpus + ", holds the lock of the pool and gets no CPU";
         const scoped_lock g(lock_, adopt_lock); // only copies: formatting takes time and is done without the lock
         gather_locked(d);                       // items in the inbox are pending, too
         notify_locked(d);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -84,21 +83,14 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             w.cpu_burst.nr_waits = nr_waits;
             return true;
         }
-        void (*function)(work_base&) = nullptr;
-        char queue[64];
-        unsigned first_cpu = 0;
-        {
-            if (!lock_for_service()) return true; // found again at the next check
-            const scoped_lock g(lock_, adopt_lock);
-            if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
-            if (!uncount(w)) return true;
-            w.cpu_burst.run = 0;
-            function = w.function.load(relaxed);
-            if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
-            std::snprintf(queue, sizeof queue, "%s", w.current_pwq->queue->name.c_str());
-            first_cpu = spec_.pod.next(0); // without the lock the record may be configured for another pool
-        }
-        env_.events.cpu_hog(function, queue, first_cpu);
+        if (!lock_for_service()) return true; // found again at the next check
+        const scoped_lock g(lock_, adopt_lock);
+        if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
+        if (!uncount(w)) return true;
+        w.cpu_burst.run = 0;
+        void (*const function)(work_base&) = w.function.load(relaxed);
+        if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
+        env_.events.cpu_hog(function, *w.current_pwq->queue, spec_.pod.next(0));
         return true;
     });
     return computing;

@@ -4,23 +4,17 @@
 // activity of threads are looked up later.
 #pragma once
 
+#include <cmwq/detail/base/short_name.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
-#include <cmwq/detail/base/utf8.hpp>
+#include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
 #include <cmwq/stats.hpp>
 
 #include <cstddef>
-#include <string_view>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-/// The name of a queue, cut off if it is longer. Copying it allocates nothing.
-struct short_name {
-    char text[64] = {}; ///< NUL-terminated
-    void copy(std::string_view name) noexcept { text[cut_to(name, sizeof text - 1).copy(text, sizeof text - 1)] = 0; }
-};
 
 /// Items that follow one another on a list, with the same function and queue.
 struct item_group {
@@ -34,20 +28,27 @@ struct item_group {
 /// The items of a list, without those beyond a bound: a list may be long, and it is walked under a lock.
 class item_groups {
 public:
-    /// Throws std::bad_alloc. Called without a lock of the library.
-    void reserve() { groups_.reserve(max_groups); }
+    /// Throws std::bad_alloc. Called without a lock of the library. `inboxes`: whether add_arrived() will be called.
+    void reserve(bool inboxes) {
+        groups_.reserve(max_groups);
+        if (inboxes) arrived_.reserve(max_walked);
+    }
     void clear() noexcept {
         groups_.clear();
-        nr_items_ = 0;
-        nr_more_ = 0;
+        nr_items_ = nr_more_ = 0;
+        complete_ = true;
     }
     /// Appends the items of a list. The lock of its pool is held.
     void add(item_list& items) noexcept;
+    /// Appends the items of a pool's inbox, which stay there. The lock of the pool is held.
+    void add_arrived(const inbox<work_base, item_tag>& items) noexcept;
 
     [[nodiscard]] const std::vector<item_group>& groups() const noexcept { return groups_; }
     [[nodiscard]] std::size_t nr_items() const noexcept { return nr_items_; }
     /// How many of the items are in no group.
     [[nodiscard]] std::size_t nr_more() const noexcept { return nr_more_; }
+    /// Whether all items were counted: an inbox has no count, and may be longer than the bound.
+    [[nodiscard]] bool complete() const noexcept { return complete_; }
 
 private:
     static constexpr std::size_t max_groups = 32, max_walked = 1000;
@@ -55,7 +56,9 @@ private:
     [[nodiscard]] bool add(const work_base& w) noexcept;
 
     std::vector<item_group> groups_;
+    std::vector<const work_base*> arrived_; // of one inbox; only during add_arrived()
     std::size_t nr_items_ = 0, nr_more_ = 0;
+    bool complete_ = true;
 };
 
 /// The run of an item.
@@ -96,7 +99,7 @@ struct pool_report {
     std::vector<run_report> runs;
     std::size_t nr_runs = 0;  ///< may exceed the size of `runs` by those that began meanwhile
     std::size_t nr_local = 0; ///< items on the local lists of workers
-    item_groups pending;      ///< the worklist
+    item_groups pending;      ///< the worklist, and then the inbox
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -70,7 +70,6 @@ private:
     }
     [[nodiscard]] bool needs_rescue_locked() const noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_for_rescue_locked(worker& record, pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
-    void report_rescue_locked(queue_core& q) noexcept CMWQ_REQUIRES(lock_);
     void end_rescuable_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
 
     intrusive_list<pool_workqueue, rescue_tag> rescuable_ CMWQ_GUARDED_BY(lock_); // L: pwqs of queues with a rescuer

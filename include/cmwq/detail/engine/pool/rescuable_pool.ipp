@@ -102,13 +102,6 @@ CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& record, po
     return nullptr;
 }
 
-// Reports that a rescuer runs items of the queue. Releases the lock meanwhile.
-CMWQ_INLINE void rescuable_pool::report_rescue_locked(queue_core& q) noexcept {
-    lock_.unlock();
-    env_.events.rescued(q);
-    lock_.lock();
-}
-
 CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
@@ -131,10 +124,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
             }
-            if (pwq.queue->first_report(event::kind::rescued)) {
-                report_rescue_locked(*pwq.queue);
-                continue;
-            }
+            if (pwq.queue->first_report(event::kind::rescued)) env_.events.rescued(*pwq.queue);
             work_base* const w = take_for_rescue_locked(self, pwq);
             if (w == nullptr) break;
             nr_rescued_.fetch_add(1, relaxed);

@@ -91,11 +91,9 @@ CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) no
     retry_pause_ = std::clamp(2 * retry_pause_, first_pause, longest_pause);
     retry_at_.store(steady_now() + retry_pause_, relaxed);
     if (short_of_threads_.exchange(true, relaxed)) return;
-    lock_.unlock();
     const unsigned cpu = spec_.pod.next(0);
     if (admitted) env_.events.no_thread(cpu, error);
     else env_.events.thread_limit(cpu);
-    lock_.lock();
 }
 
 CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {

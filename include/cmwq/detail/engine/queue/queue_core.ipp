@@ -400,11 +400,11 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
 // --- the check of a queue at its limit -------------------------------------------------------------------------------
 
 CMWQ_INLINE void queue_core::note_backlog() noexcept {
-    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-3]
+    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-2]
 }
 
 CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
-    // [WATCH-3] Taken back before the check: an item that has to wait after the check sets the flag again.
+    // [WATCH-2] Taken back before the check: an item that has to wait after the check sets the flag again.
     if (!backlog_.exchange(false, seq_cst)) return false;
     const std::uint64_t completed = stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;

@@ -26,7 +26,9 @@ CMWQ_INLINE void write_address(json_writer& to, const void* p) {
 CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
     const affinity_scope chosen =
         r.default_scope == affinity_scope::default_ ? default_affinity_scope : r.default_scope;
-    to.key("scopes").open('[');
+    to.key("scopes");
+    if (r.machine == nullptr) return to.null();
+    to.open('[');
     for (const affinity_scope scope : affinity_scopes) {
         to.open('{');
         to.key("name").value(to_string(scope));
@@ -34,7 +36,7 @@ CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
         if (r.settings_locked) to.null();
         else to.value(scope == chosen);
         to.key("pods").open('[');
-        for (const topology::pod& p : r.machine.pods(scope)) {
+        for (const topology::pod& p : r.machine->pods(scope)) {
             to.open('{');
             to.key("cpus").value(p.cpus.to_string());
             to.key("node");
@@ -51,6 +53,7 @@ CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
 CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, bool with_queue) {
     to.open('{');
     to.key("count").value(items.nr_items());
+    to.key("complete").value(items.complete());
     to.key("groups").open('[');
     for (const item_group& g : items.groups()) {
         to.open('{');

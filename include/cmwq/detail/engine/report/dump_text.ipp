@@ -92,7 +92,8 @@ CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, bool wi
 CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
     for (const numbered_pool& p : r.pools) {
         if (p.now.pending.nr_items() != 0) {
-            print(to, "pool[%02zu] pending %zu:", p.number, p.now.pending.nr_items());
+            print(to, "pool[%02zu] pending %zu%s:", p.number, p.now.pending.nr_items(),
+                  p.now.pending.complete() ? "" : " or more");
             print_groups(to, p.now.pending, true);
         }
         if (p.now.nr_local != 0) print(to, "pool[%02zu] on lists of workers: %zu\n", p.number, p.now.nr_local);
@@ -135,15 +136,27 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     }
 }
 
+CMWQ_INLINE void print_scopes(std::string& to, const runtime_report& r) {
+    std::string settings;
+    std::optional<affinity_scope> default_scope;
+    if (r.settings_locked) {
+        print_locked(settings, "the unbound CPUs and the default scope");
+    } else {
+        settings = "wq_unbound_cpumask=" + r.unbound_cpus.to_mask_string() + '\n';
+        default_scope = r.default_scope;
+    }
+    if (r.machine != nullptr) {
+        to += describe_scopes(*r.machine, settings, default_scope, affinity_scopes);
+    } else {
+        to += "Affinity Scopes\n===============\n" + settings;
+        to += "(the scopes: not known yet; the first attribute-keyed queue reads the topology)\n";
+    }
+    if (!r.settings_locked) to += "\nUnbound CPUs: " + r.unbound_cpus.to_string() + '\n';
+}
+
 CMWQ_INLINE std::string to_text(const runtime_report& r) {
     std::string text;
-    if (r.settings_locked) {
-        print_locked(text, "the unbound CPUs and the default scope");
-        text = describe_scopes(r.machine, text, std::nullopt, affinity_scopes);
-    } else {
-        text = describe(r.machine, r.unbound_cpus, r.default_scope) + "\nUnbound CPUs: " + r.unbound_cpus.to_string() +
-               '\n';
-    }
+    print_scopes(text, r);
     text += "\nWorker Pools\n============\n";
     for (const numbered_pool& p : r.pools) {
         if (p.what != numbered_pool::kind::bottom_half) print_pool(text, p);

@@ -31,11 +31,9 @@ struct numbered_pool {
 };
 
 struct runtime_report {
-    explicit runtime_report(const topology& t) : machine(t) {}
-
-    topology machine;
-    cpuset cpus;                  ///< of the runtime
-    bool settings_locked = false; ///< another thread holds the configuration lock: the next two are not known
+    const topology* machine = nullptr; ///< null: nothing has needed it yet
+    cpuset cpus;                       ///< of the runtime
+    bool settings_locked = false;      ///< another thread holds the configuration lock: the next two are not known
     cpuset unbound_cpus;
     affinity_scope default_scope = affinity_scope::default_;
     std::uint64_t first_pool = 0;     ///< the id of the pool with the number 0

@@ -71,7 +71,8 @@ CMWQ_INLINE numbered_pool describe_pool(item_pool& p, std::size_t number, std::i
 CMWQ_INLINE runtime_report runtime_core::report() const {
     constexpr std::int64_t patience = 100'000'000; // nanoseconds, for all locks together
     const std::int64_t deadline = steady_now() + patience;
-    runtime_report r(cpus_.machine());
+    runtime_report r;
+    r.machine = cpus_.machine_if_loaded();
     r.cpus = cpus_.cpus();
     r.first_pool = pools_.id();
     r.settings_locked = !placement_.report(r.unbound_cpus, r.default_scope, deadline);

@@ -116,10 +116,9 @@ public:
         explicit pin(std::uint64_t pool_id) noexcept {
             const look at(pool_id);
             dead = at.dead;
-            if (at.runtime != nullptr) keep(*at.runtime);
-        }
-        explicit pin(const look& at) noexcept : dead(at.dead) {
-            if (at.runtime != nullptr) keep(*at.runtime);
+            runtime = at.runtime;
+            // Relaxed: remove() waits for the current look (GRACE-3), which ends later, and therefore sees the increment.
+            if (runtime != nullptr) runtime->pins.fetch_add(1, relaxed);
         }
         ~pin() {
             if (runtime != nullptr) runtime->pins.fetch_sub(1, release); // [PIN-1]
@@ -129,13 +128,6 @@ public:
 
         runtime_core* runtime = nullptr;
         bool dead = false;
-
-    private:
-        // Relaxed: remove() waits for the current look (GRACE-3), which ends later, and therefore sees the increment.
-        void keep(runtime_core& rt) noexcept {
-            runtime = &rt;
-            rt.pins.fetch_add(1, relaxed);
-        }
     };
 
     /// Incremented in each forked child. Objects of an earlier generation belong to the parent.

@@ -32,9 +32,8 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
         look_after_cpus();
         if (env_.requests.take_cleaning()) clean();
         // A clock of the program calls time_passed() when it advances, and that calls cull_all().
-        std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
-        deadline = earlier_of(deadline, again);
-        env_.requests.sleep_as_manager(earlier_of(deadline, env_.diagnosis.start_if_due(steady_now())));
+        const std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
+        env_.requests.sleep_as_manager(earlier_of(deadline, again));
     }
 }
 

@@ -61,21 +61,18 @@ public:
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
-    /// The threads of the runtime that run no items use only the CPUs that unbound items may use. The diagnosis thread
-    /// is not in this list: it publishes its number itself, and requests a check of the CPUs.
-    enum class helper : unsigned char { service, manager };
+    /// The threads of the runtime that run no items use only the CPUs that unbound items may use.
+    enum class helper : unsigned char { service, manager, diagnosis };
     /// Each of these threads calls this when it begins.
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
-    /// Binds the helpers to the unbound CPUs. The manager thread calls this when these may have changed, or when the
-    /// diagnosis thread may have begun.
+    /// Binds the helpers to the unbound CPUs. The manager thread calls this when these may have changed.
     void bind_helpers() noexcept CMWQ_EXCLUDES(lock_);
 
 private:
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;
     void serve_other_cpus(std::vector<pool_choice>& choices) const;
-    // Gives every attribute-keyed queue the pools for the current settings. Returns the messages of events, which the
-    // caller reports once it holds no lock.
-    [[nodiscard]] std::vector<std::string> remap_locked() CMWQ_REQUIRES(lock_);
+    // Gives every attribute-keyed queue the pools for the current settings.
+    void remap_locked() CMWQ_REQUIRES(lock_);
     [[nodiscard]] cpuset usable_now_locked() CMWQ_REQUIRES(lock_);
     /// The numbers of the helpers' threads; 0: the thread has not begun yet.
     using helper_tids = std::array<long, 3>;
@@ -83,7 +80,7 @@ private:
 
     const pool_env& env_;                                 // I
     queue_list& queues_;                                  // I
-    atomic<long> tids_[2] = {};                           // of the service thread and of the manager thread
+    std::array<atomic<long>, 3> tids_{};                  // of the helpers
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present

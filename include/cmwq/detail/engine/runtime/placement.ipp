@@ -12,10 +12,12 @@
 #include <cmwq/detail/sync/try_lock.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <iterator>
 #include <map>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -171,24 +173,29 @@ CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     q.carry_out(q.plan(a, false));
 }
 
-CMWQ_INLINE std::vector<std::string> placement::remap_locked() {
+CMWQ_INLINE void placement::remap_locked() {
+    struct replaced_cpus {
+        std::string queue;
+        cpuset wanted, instead;
+    };
     std::vector<queue_plan> plans;
-    std::vector<std::string> complaints;
+    std::optional<replaced_cpus> first; // the runtime reports only one
     queues_.for_each([&](queue_core& q) {
         if (!q.keyed() || q.is_dead()) return;
         plans.push_back(q.plan(q.attributes(), true));
         const queue_plan& p = plans.back();
-        if (p.instead.empty()) return;
-        complaints.push_back("cmwq: " + describe_queue(q.name) + ": none of its CPUs " + p.wanted.cpus().to_string() +
-                             " is there, it uses " + p.instead.to_string());
+        if (!p.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.instead};
     });
     // No queue is destroyed meanwhile: detach() waits for the configuration lock.
     for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
-    return complaints;
+    if (!first) return;
+    env_.events.post_once(event::kind::cpus_unavailable, ENODEV, 0, [r = *std::move(first)] {
+        return "cmwq: " + describe_queue(r.queue) + ": none of its CPUs " + r.wanted.to_string() +
+               " is there, it uses " + r.instead.to_string();
+    });
 }
 
 CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
-    std::vector<std::string> complaints;
     {
         const scoped_lock g(lock_);
         cpuset wanted = cpus & env_.cpus.cpus();
@@ -198,14 +205,13 @@ CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
         }
         std::swap(unbound_cpus_, wanted);
         try {
-            complaints = remap_locked();
+            remap_locked();
         } catch (...) {
             std::swap(unbound_cpus_, wanted);
             throw;
         }
     }
     env_.requests.request_cpu_check(); // the helpers move as well
-    env_.events.cpus_unavailable(complaints);
 }
 
 CMWQ_INLINE cpuset placement::unbound_cpus() const {
@@ -215,18 +221,14 @@ CMWQ_INLINE cpuset placement::unbound_cpus() const {
 
 CMWQ_INLINE void placement::set_default_scope(affinity_scope scope) {
     check_scope(scope);
-    std::vector<std::string> complaints;
-    {
-        const scoped_lock g(lock_);
-        const affinity_scope before = std::exchange(default_scope_, scope);
-        try {
-            complaints = remap_locked();
-        } catch (...) {
-            default_scope_ = before;
-            throw;
-        }
+    const scoped_lock g(lock_);
+    const affinity_scope before = std::exchange(default_scope_, scope);
+    try {
+        remap_locked();
+    } catch (...) {
+        default_scope_ = before;
+        throw;
     }
-    env_.events.cpus_unavailable(complaints);
 }
 
 CMWQ_INLINE affinity_scope placement::default_scope() const {
@@ -245,7 +247,7 @@ CMWQ_INLINE bool placement::report(cpuset& unbound, affinity_scope& scope, std::
 // --- CPUs that come and go -------------------------------------------------------------------------------------------
 
 CMWQ_INLINE placement::helper_tids placement::tids_of_helpers() const noexcept {
-    return {tids_[0].load(acquire), tids_[1].load(acquire), env_.diagnosis.tid()}; // [TID-1]
+    return {tids_[0].load(acquire), tids_[1].load(acquire), tids_[2].load(acquire)}; // [TID-1]
 }
 
 // The manager thread has the process's mask, of which the kernel shows the CPUs that are present. Once the thread has
@@ -263,26 +265,22 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
 }
 
 CMWQ_INLINE void placement::check_cpus() {
-    std::vector<std::string> complaints;
-    {
-        const scoped_lock g(lock_);
-        cpuset now = usable_now_locked();
-        if (now == usable_) return;
-        std::swap(usable_, now); // from here on `now` has the old set
-        try {
-            complaints = remap_locked();
-        } catch (...) {
-            std::swap(usable_, now); // so that the next check tries again
-            throw;
-        }
-        env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
-            const bool there = usable_.contains(r.cpu);
-            if (there == now.contains(r.cpu)) return;
-            for (managed_pool& p : r.pools) p.associate(there);
-        });
-        env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
+    const scoped_lock g(lock_);
+    cpuset now = usable_now_locked();
+    if (now == usable_) return;
+    std::swap(usable_, now); // from here on `now` has the old set
+    try {
+        remap_locked();
+    } catch (...) {
+        std::swap(usable_, now); // so that the next check tries again
+        throw;
     }
-    env_.events.cpus_unavailable(complaints);
+    env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
+        const bool there = usable_.contains(r.cpu);
+        if (there == now.contains(r.cpu)) return;
+        for (managed_pool& p : r.pools) p.associate(there);
+    });
+    env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
 }
 
 CMWQ_INLINE void placement::bind_helpers() noexcept {

@@ -29,7 +29,7 @@ struct runtime_report;
 /// Letters: I set by the constructor · A atomic
 class runtime_core final : public made_by, private clock_listener {
 public:
-    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its two threads cannot be created.
+    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its three threads cannot be created.
     explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
     /// Ends and joins all threads. All queues must be gone.
     ~runtime_core();
@@ -95,7 +95,7 @@ private:
         return {&placement_.lock(), &queues_.lock_for_fork(), &cpus_.lock_for_fork()};
     }
     void time_passed() noexcept override;
-    void end_helpers() noexcept;
+    void end() noexcept;
 
     const runtime_options options_; // I
     atomic<bool> dead_{false};      // A: this is a forked child, and the runtime belongs to its parent

@@ -35,7 +35,7 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
     : options_(checked(std::move(o))), cpus_(options_, whom), threads_(options_.threads, options_.max_threads),
-      events_(options_), diagnosis_(env_, queues_), closures_(cpus_.nr_cpus()),
+      events_(options_, requests_), diagnosis_(env_, queues_, placement_), closures_(cpus_.nr_cpus()),
       env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
       pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
       timers_(pools_.id(), cpus_), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
@@ -46,13 +46,12 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
         directory::get().remove(*this);
         throw;
     }
-    int error = service_.start();
+    int error = diagnosis_.start();
+    if (error == 0) error = service_.start();
     if (error == 0) error = manager_.start();
     if (error != 0) {
-        end_helpers();
-        if (options_.clock != nullptr) options_.clock->detach(*this);
-        directory::get().remove(*this);
-        throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make its service threads");
+        end();
+        throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make its threads");
     }
 }
 
@@ -61,22 +60,28 @@ CMWQ_INLINE runtime_core::~runtime_core() {
         std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
         std::terminate();
     }
+    if (diagnosis_.is_this_thread()) {
+        std::fprintf(stderr, "cmwq: a runtime is destroyed by its on_event\n");
+        std::terminate();
+    }
     queues_.for_each([](const queue_core& left) {
         std::fprintf(stderr, "cmwq: a runtime is destroyed before its queue \"%s\"\n", left.name.c_str());
         std::terminate();
     });
-    if (options_.clock != nullptr) options_.clock->detach(*this);
-    end_helpers();
-    pools_.end_threads();
-    directory::get().remove(*this);
+    end();
 }
 
-CMWQ_INLINE void runtime_core::end_helpers() noexcept {
+// The diagnosis thread is the last to end: any other thread, and any that keeps the runtime by the directory, may have
+// posted an event.
+CMWQ_INLINE void runtime_core::end() noexcept {
+    if (options_.clock != nullptr) options_.clock->detach(*this);
     service_.request_end();
     manager_.request_end();
     service_.join();
     manager_.join();
-    diagnosis_.stop();
+    pools_.end_threads();
+    directory::get().remove(*this);
+    diagnosis_.end();
 }
 
 CMWQ_INLINE void runtime_core::stay_loaded() noexcept {
@@ -149,6 +154,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
     if (is_dead()) return {}; // threads that do not exist here may hold the locks of the pools
     runtime_stats total{.threads = threads_.nr_threads(), .peak_threads = threads_.peak_threads()};
     total.cpu_hogs = events_.nr_cpu_hogs();
+    total.events_lost = events_.nr_lost();
     const auto add = [&](const item_pool& p) {
         const pool_stats one = p.stats();
         total.items_started += one.started;

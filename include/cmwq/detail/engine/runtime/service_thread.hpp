@@ -40,9 +40,7 @@ private:
     void set_up_thread() noexcept;
     [[nodiscard]] std::int64_t monitor() noexcept;
     bool tick(std::int64_t passed) noexcept;
-    void report_stall(rescuable_pool& pool) noexcept;
-    void report_stall(bottom_half_pool& pool) noexcept;
-    void report_stall(item_pool& pool, unsigned cpu, const std::string& cpus) noexcept;
+    void report_stall(item_pool& pool, const rescuable_pool* shared) noexcept;
 
     const pool_env& env_;   // I
     timer_service& timers_; // I

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -73,11 +72,11 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
         all.eventful |= f.eventful;
         all.computing |= f.computing;
         p.call_rescuers(now);
-        if (p.has_stalled(passed, stalled_after)) report_stall(p);
+        if (p.has_stalled(passed, stalled_after)) report_stall(p, p.is_per_cpu() ? nullptr : &p);
     });
     env_.pools.for_each_bottom_half([&](bottom_half_pool& p) {
         all.pending |= p.pending();
-        if (p.has_stalled(passed, stalled_after)) report_stall(p);
+        if (p.has_stalled(passed, stalled_after)) report_stall(p, nullptr);
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wanted(); });
@@ -104,37 +103,22 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     return all.eventful;
 }
 
-// --- stalls ----------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void service_thread::report_stall(rescuable_pool& pool) noexcept {
-    try { // copies the spec: a shared pool may get another one as soon as its last queue is gone
-        if (pool.is_per_cpu()) {
-            report_stall(pool, pool.number(), "CPU " + std::to_string(pool.number()));
-            return;
-        }
-        constexpr std::int64_t patience = 100'000'000;
-        const pool_registry::usage now = env_.pools.shared().usage_of(pool, steady_now() + patience);
-        if (now.users == 0) return;
-        report_stall(pool, now.spec.pod.next(0), "CPUs " + now.spec.pod.to_string());
-    } catch (const std::bad_alloc&) {
-        return; // reported when the pool has stalled for as long again
-    }
-}
-
-CMWQ_INLINE void service_thread::report_stall(bottom_half_pool& pool) noexcept {
-    try {
-        report_stall(pool, pool.number(), "CPU " + std::to_string(pool.number()));
-    } catch (const std::bad_alloc&) {
-        return;
-    }
-}
-
-CMWQ_INLINE void service_thread::report_stall(item_pool& pool, unsigned cpu, const std::string& cpus) noexcept {
-    env_.events.report(event::kind::stalled, 0, cpu, [&] {
-        const auto seconds = static_cast<double>(env_.options.watchdog.count()) / 1e9;
+// The diagnosis thread describes the pool as it is then. `shared`: the same pool, if it does not belong to one CPU.
+CMWQ_INLINE void service_thread::report_stall(item_pool& pool, const rescuable_pool* shared) noexcept {
+    env_.events.post(event::kind::stalled, 0, 0, [this, &pool, shared](event& e) {
         char time[32];
-        std::snprintf(time, sizeof time, "%g s: ", seconds);
-        return "cmwq: nothing has been started for " + (time + pool.describe_stall(cpus));
+        std::snprintf(time, sizeof time, "%g s: ", static_cast<double>(env_.options.watchdog.count()) / 1e9);
+        std::string cpus;
+        if (shared == nullptr) {
+            e.cpu = pool.number();
+            cpus = "CPU " + std::to_string(e.cpu);
+        } else { // copies the spec: a shared pool may get another one as soon as its last queue is gone
+            constexpr std::int64_t patience = 100'000'000;
+            const pool_registry::usage now = env_.pools.shared().usage_of(*shared, steady_now() + patience);
+            if (now.users != 0) e.cpu = now.spec.pod.next(0);
+            cpus = now.users == 0 ? "unknown CPUs" : "CPUs " + now.spec.pod.to_string();
+        }
+        e.message = "cmwq: nothing has been started for " + (time + pool.describe_stall(cpus));
     });
 }
 

@@ -69,7 +69,8 @@ CMWQ_INLINE void registered_wait::enter() {
     graph.lock_.unlock();
     if (!closes) return;
     if (!by_.may_throw) {
-        self_->pool.env().events.report(event::kind::deadlock, 0, current_cpu(), [&] { return describe_cycle(cycle); });
+        self_->pool.env().events.post(event::kind::deadlock, 0, current_cpu(),
+                                      [cycle = std::move(cycle)] { return describe_cycle(cycle); });
         return;
     }
     stop_waiting();
@@ -85,27 +86,25 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
         return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // that needs no thread
     };
     bool depends = false;
-    std::string other;
-    try {
-        if (queue_ != nullptr) {
-            depends = depends_on(queue_);
-            if (depends) other = queue_->name;
-        } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
-            at.runtime->queues().with_all_kept([&] {
-                const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
-                depends = depends_on(q);
-                if (depends) other = q->name;
-            });
-        }
-    } catch (const std::bad_alloc&) { // no memory for the names in the message
-        return;
+    short_name other;
+    if (queue_ != nullptr) {
+        depends = depends_on(queue_);
+        if (depends) other.copy(queue_->name);
+    } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
+        at.runtime->queues().with_all_kept([&] {
+            const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
+            depends = depends_on(q);
+            if (depends) other.copy(q->name);
+        });
     }
     if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
-    mine.env.events.report(event::kind::flush_dependency, 0, current_cpu(), [&] {
-        return "cmwq: " + describe(who_) + " of " + describe_queue(mine.name) + ", which has a rescuer, waits in " +
-               by_.name + " for " + (queue_ == nullptr ? describe(item_) + " of " : std::string()) +
-               describe_queue(other) + ", which has none: if no thread can be made, both stand still";
-    });
+    mine.env.events.post(
+        event::kind::flush_dependency, 0, current_cpu(),
+        [who = who_, own = short_name(mine.name), call = by_.name, for_item = queue_ == nullptr, item = item_, other] {
+            return "cmwq: " + describe(who) + " of " + describe_queue(own.text) + ", which has a rescuer, waits in " +
+                   call + " for " + (for_item ? describe(item) + " of " : std::string()) + describe_queue(other.text) +
+                   ", which has none: if no thread can be made, both stand still";
+        });
 }
 
 // The thread does not sleep yet, so it may take its waiters back at any time.

@@ -400,7 +400,7 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     if (next != 0) next = std::max(next, d.no_look_before);
     d.set_waits_due(next);
     after.lock_.unlock();
-    for (const auto& knot : knots) env.events.report(event::kind::deadlock, 0, 0, [&] { return describe_knot(knot); });
+    for (const auto& knot : knots) env.events.deliver(event::kind::deadlock, [&] { return describe_knot(knot); });
     return next;
 }
 
