@@ -41,7 +41,9 @@ public:
     /// Makes a group without tasks on `q`, whose items may block. The queue must outlive the group. Allocates nothing.
     template <class Policy>
         requires(Policy::may_block)
-    explicit task_group(workqueue<Policy>& q) noexcept : core_(q.core(), &detail::queue_by_policy<Policy>) {}
+    explicit task_group(workqueue<Policy>& q) noexcept : core_(q.core(), &detail::queue_by_policy<Policy>) {
+        detail::check_queue_of_group(core_.queue);
+    }
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
     /// Waits for the tasks as `wait()`, and ignores their exceptions. Blocks: yes. Errors: where `wait()` would throw

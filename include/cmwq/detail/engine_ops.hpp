@@ -113,6 +113,9 @@ bool enable_work(work_base& w);
 bool work_running(const work_base& w) noexcept;
 void end_of_work(work_base& w) noexcept; // cancel_sync() of the destructor; an item may destroy itself
 
+// A group of tasks is about to be made on `q`. Ends the program if another copy of the library has made the queue.
+void check_queue_of_group(const queue_core& q) noexcept;
+
 // Memory for a closure that is about to be queued on `q`. A size up to 128 bytes costs no call of the allocator in the
 // steady state. Throws std::bad_alloc.
 void* allocate_closure(queue_core& q, std::size_t size);

@@ -248,9 +248,113 @@ CASE end_own_queue(parts&) {
     return "";
 }
 
-// The only function that is called in a plugin with another backend.
-CASE use_queue(parts& p) {
-    cmwq::work item{[] {}};
+CASE wait_for_groups(parts& p) {
+    std::atomic<int> ran{0};
+    cmwq::workqueue<cmwq::elastic> elastic{*static_cast<cmwq::runtime*>(p.runtime),
+                                           {.name = "groups", .max_active = 1, .min_active = 1}};
+    cmwq::task_group outer(elastic);
+    for (int i = 0; i < 10; ++i) {
+        outer.run([&] {
+            cmwq::task_group inner(elastic);
+            for (int k = 0; k < 10; ++k) inner.run([&] { ++ran; });
+            inner.wait();
+        });
+    }
+    outer.wait();
+    return ran == 100 ? "" : "tasks are missing";
+}
+
+// --- two copies ------------------------------------------------------------------------------------------------------
+
+CASE use_own_runtime(parts&) {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, "own"};
+    std::atomic<int> ran{0};
+    cmwq::delayed_work timer{[&] { ++ran; }};
+    q.queue_after(1ms, timer);
+    timer.flush();
+    cmwq::task_group group(q);
+    for (int i = 0; i < 10; ++i) group.run([&] { ++ran; });
+    group.wait();
+    cmwq::work on_global{[&] { ++ran; }};
+    cmwq::system_wq().queue(on_global);
+    on_global.flush();
+    return ran == 12 && rt.dump().find("own") != std::string::npos ? "" : "not all items have run";
+}
+
+// These items are never destroyed: this copy could not find out whether they run.
+namespace {
+std::atomic<int> nr_ran{0}, nr_aware{0};
+void count_run() {
+    ++nr_ran;
+    nr_aware += cmwq::this_work::current() != nullptr || cmwq::this_work::queue() != nullptr;
+}
+} // namespace
+
+CASE queue_items(parts& p) {
+    auto& fast = *static_cast<cmwq::workqueue<cmwq::bh>*>(p.fast);
+    queue_of(p).post(count_run);
+    fast.post(count_run);
+    auto* const item = new cmwq::work{count_run};
+    auto* const timer = new cmwq::delayed_work{count_run};
+    if (queue_of(p).queue(*item) != cmwq::queue_status::queued) return "queue() is refused";
+    if (queue_of(p).queue_after(1ms, *timer) != cmwq::queue_status::queued) return "queue_after() is refused";
+    return "";
+}
+
+CASE have_queued_items_run(parts&) {
+    return nr_ran != 4 ? "not all items have run" : nr_aware != 0 ? "an item knows a run of the other copy" : "";
+}
+
+namespace {
+bool waited = false;
+}
+
+CASE queue_item_that_waits(parts& p) {
+    queue_of(p).post([] {
+        const cmwq::blocking_region region;
+        cmwq::workqueue<cmwq::unbound> q{"of the plugin"};
+        cmwq::work inner{[] {}};
+        q.queue(inner);
+        waited = inner.flush();
+    });
+    return "";
+}
+
+CASE has_waited(parts&) { return waited ? "" : "it has not waited"; }
+
+namespace {
+/// An item that is pending on the queue of the program, which runs one item at a time.
+auto& item_there(parts& p) {
+    static cmwq::work<void (*)()>& item = *new cmwq::work<void (*)()>{count_run};
+    queue_of(p).post([] { std::binary_semaphore{0}.acquire(); });
     queue_of(p).queue(item);
-    return "used";
+    return item;
+}
+} // namespace
+
+CASE flush_queue(parts& p) { return queue_of(p).flush(), ""; }
+CASE drain_queue(parts& p) { return queue_of(p).drain(), ""; }
+CASE destroy_queue(parts& p) { return delete &queue_of(p), ""; }
+CASE set_limit(parts& p) { return queue_of(p).set_max_active(3), ""; }
+CASE apply_attributes(parts& p) { return queue_of(p).apply(cmwq::attrs{}.nice(1)), ""; }
+CASE make_queue(parts& p) {
+    const cmwq::workqueue<> q{*static_cast<cmwq::runtime*>(p.runtime), "of the plugin"};
+    return "";
+}
+CASE make_group(parts& p) {
+    const cmwq::task_group group(queue_of(p));
+    return "";
+}
+CASE freeze(parts& p) { return static_cast<cmwq::runtime*>(p.runtime)->freeze(), ""; }
+CASE dump(parts& p) { return static_cast<void>(static_cast<cmwq::runtime*>(p.runtime)->dump()), ""; }
+CASE flush_item(parts& p) { return item_there(p).flush(), ""; }
+CASE cancel_item(parts& p) { return item_there(p).cancel(), ""; }
+CASE disable_item(parts& p) { return item_there(p).disable_sync(), ""; }
+CASE destroy_item(parts& p) { return delete &item_there(p), ""; }
+CASE cancel_timer(parts& p) {
+    auto* const timer = new cmwq::delayed_work{count_run};
+    queue_of(p).queue_after(1h, *timer);
+    timer->cancel();
+    return "";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The functions that the plugin of two_copies.cpp exports, and the helpers that both sides use.
+// The functions that the plugins of one_engine.cpp and two_copies.cpp export, and the helpers that both sides use.
 #pragma once
 
 #include "../../support/eventually.hpp"
@@ -18,9 +18,11 @@ namespace copies {
 /// The objects that the program passes to the plugin. Both sides are built from the same headers, so they pass types of
 /// the library unchanged.
 struct parts {
-    void* queue = nullptr; ///< workqueue<unbound> of the program
-    void* bound = nullptr; ///< workqueue_base of a bound queue of the program, on a runtime without a sentinel
-    void* item = nullptr;  ///< work_base
+    void* queue = nullptr;   ///< workqueue<unbound> of the program
+    void* bound = nullptr;   ///< workqueue_base of a bound queue of the program, on a runtime without a sentinel
+    void* item = nullptr;    ///< work_base
+    void* fast = nullptr;    ///< workqueue<bh> of the program
+    void* runtime = nullptr; ///< runtime of the program
     void (*opened)() = nullptr;
 };
 

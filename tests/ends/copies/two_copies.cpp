@@ -1,22 +1,22 @@
 // exits: 0
-// says: all 14 cases: as in one copy
-// A program and a plugin with a copy of the library each. Both can wait for, cancel and destroy items that the plugin
-// queues on a queue of the program, and items on a queue of the plugin. Each case runs in a process of its own.
+// says: all 18 cases: independent, or refused
+// A program and a plugin with a copy of the library each. Each copy works on its own runtimes. An item may be queued on a
+// queue of the other copy; whatever else is done with an object of the other copy is refused with a sentence that says
+// how to share one. Each case runs in a process of its own.
+#include "each_in_a_child.hpp"
 #include "plugin.hpp"
 
 #include <cmwq/cmwq.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <memory>
 #include <string>
 #include <sys/wait.h>
-#include <system_error>
 
-using copies::call_and_meanwhile;
 using copies::parts;
 
 namespace {
@@ -25,107 +25,47 @@ void* plugin = nullptr;
 
 const char* call(const char* name, parts& p) { return reinterpret_cast<copies::test_case>(::dlsym(plugin, name))(p); }
 
+/// The objects of the program that the plugin gets.
 struct machine {
     cmwq::runtime rt;
-    std::unique_ptr<cmwq::workqueue<cmwq::unbound>> q = std::make_unique<cmwq::workqueue<cmwq::unbound>>(rt, "program");
-    parts p{.queue = q.get()};
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "program", .max_active = 1, .min_active = 1}};
+    cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    parts p{.queue = &q, .fast = &fast, .runtime = &rt};
 };
 
-/// Runs a case that is entirely in the plugin.
-template <const char* Name>
-std::string in_plugin() {
+std::string plugin_on_its_own() {
     machine m;
-    return call(Name, m.p);
+    return call("use_own_runtime", m.p);
 }
 
-constexpr char flush_running[] = "flush_running", cancel_running[] = "cancel_running",
-               destroy_running[] = "destroy_running", cancel_armed[] = "cancel_armed", pending[] = "cancel_pending",
-               itself[] = "wait_for_itself", own_run[] = "know_own_run", forked[] = "use_in_forked_child";
-
-std::string blocking_region_is_seen() {
-    cmwq::runtime rt{{.sentinel = false}};
-    cmwq::workqueue<> bound{rt, "bound"};
-    parts p{.bound = static_cast<cmwq::workqueue_base*>(&bound)};
-    // The two items may get any CPUs. If they get the same CPU, the guard reports the block at once.
-    for (int i = 0; i < 1000 && rt.stats().blocks_by_guard == 0; ++i) static_cast<void>(call("announce_blocking", p));
-    return rt.stats().blocks_by_guard != 0 ? "" : "no guard has reported a block";
-}
-
-std::string queue_is_destroyed() {
+std::string item_of_the_plugin_runs() {
     machine m;
-    static_cast<void>(call("leave_items", m.p));
-    call_and_meanwhile([&] { m.q.reset(); }, m.p.opened);
-    return call("have_items_run", m.p);
-}
-
-std::string cycle_is_found() {
-    machine m;
-    int refused = 0;
-    cmwq::work_base* self = nullptr;
-    cmwq::work item{[&] {
-        m.p.item = self;
-        static_cast<void>(call("begin_cycle", m.p));
-        try {
-            static_cast<cmwq::work_base*>(m.p.item)->flush();
-        } catch (const std::system_error&) {
-            ++refused;
-        }
-    }};
-    self = &item;
-    m.q->queue(item);
-    item.flush();
-    m.q->flush();
-    if (*call("end_cycle", m.p) != '\0') ++refused;
-    return refused == 1 ? "" : "refused waits (expected 1): " + std::to_string(refused);
-}
-
-/// The program waits for an item of the plugin, on a queue of the plugin.
-template <class Wait>
-std::string waits_for_plugin(Wait wait) {
-    parts p;
-    static_cast<void>(call("make_own_queue", p));
-    auto& queue = *static_cast<cmwq::workqueue<cmwq::unbound>*>(p.queue);
-    cmwq::work introduction{[] {}};
-    queue.queue(introduction);
-    static_cast<void>(call("run_on_own_queue", p));
-    std::string wrong;
-    call_and_meanwhile(
-        [&] {
-            wait(*static_cast<cmwq::work_base*>(p.item));
-            wrong = call("has_finished", p);
-        },
-        p.opened);
-    queue.flush();
-    introduction.flush();
-    static_cast<void>(call("end_own_queue", p));
+    std::string wrong = call("queue_items", m.p);
+    m.q.drain();
+    m.fast.drain();
+    if (wrong.empty()) wrong = call("have_queued_items_run", m.p);
     return wrong;
 }
 
-std::string program_cancels() {
-    return waits_for_plugin([](cmwq::work_base& w) { w.cancel_sync(); });
+std::string item_of_the_plugin_waits_for_its_own() {
+    machine m;
+    static_cast<void>(call("queue_item_that_waits", m.p));
+    m.q.drain();
+    return call("has_waited", m.p);
 }
 
-std::string item_waits_for_item() {
-    return waits_for_plugin([](cmwq::work_base& w) {
-        machine m;
-        cmwq::work waits{[&] { w.flush(); }};
-        m.q->queue(waits);
-        waits.flush();
-    });
-}
-
-/// A plugin with a different build is refused.
-std::string other_build_is_refused() {
+template <const char* Name>
+std::string refused() {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";
     const pid_t child = ::fork();
     if (child == 0) {
         std::signal(SIGABRT, SIG_DFL);
+        ::alarm(100); // ends a child that waits
         ::dup2(ends[1], 2);
-        plugin = ::dlopen(CMWQ_TEST_OTHER_BUILD, RTLD_NOW | RTLD_LOCAL);
         machine m;
-        static_cast<void>(call("use_queue", m.p));
-        ::_exit(0);
+        static_cast<void>(call(Name, m.p));
+        std::_Exit(0);
     }
     ::close(ends[1]);
     std::string said;
@@ -134,52 +74,47 @@ std::string other_build_is_refused() {
     int status = 0;
     ::waitpid(child, &status, 0);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return "it is not refused";
-    return said.find("another copy of the library") != std::string::npos ? "" : "the message is missing: " + said;
+    const bool named = said.find("of another copy of the library") != std::string::npos;
+    return named && said.find("cmwq::compiled") != std::string::npos ? "" : "it says: " + said;
 }
 
-struct {
-    const char* name;
-    std::string (*run)();
-} const cases[] = {{"flush() of a running item", in_plugin<flush_running>},
-                   {"cancel_sync() of a running item", in_plugin<cancel_running>},
-                   {"~work() of a running item", in_plugin<destroy_running>},
-                   {"cancel_sync() of an armed timer", in_plugin<cancel_armed>},
-                   {"cancel() of a pending item", in_plugin<pending>},
-                   {"an item waits for itself", in_plugin<itself>},
-                   {"this_work in the plugin", in_plugin<own_run>},
-                   {"blocking_region in the plugin", blocking_region_is_seen},
-                   {"a queue is destroyed with items of the plugin", queue_is_destroyed},
-                   {"the program cancels an item of the plugin", program_cancels},
-                   {"an item of the program waits for one of the plugin", item_waits_for_item},
-                   {"items of both wait for each other", cycle_is_found},
-                   {"a forked child", in_plugin<forked>},
-                   {"another build is refused", other_build_is_refused}};
+/// A plugin with another backend.
+template <const char* Name>
+std::string other_build_is_refused() {
+    plugin = ::dlopen(CMWQ_TEST_OTHER_BUILD, RTLD_NOW | RTLD_LOCAL);
+    return plugin == nullptr ? ::dlerror() : refused<Name>();
+}
+
+constexpr char flush_queue[] = "flush_queue", drain_queue[] = "drain_queue", destroy_queue[] = "destroy_queue",
+               set_limit[] = "set_limit", apply[] = "apply_attributes", make_queue[] = "make_queue",
+               make_group[] = "make_group", freeze[] = "freeze", dump[] = "dump", flush_item[] = "flush_item",
+               cancel_item[] = "cancel_item", disable_item[] = "disable_item", destroy_item[] = "destroy_item",
+               cancel_timer[] = "cancel_timer";
+
+const copies::named_case cases[] = {{"a runtime of the plugin", plugin_on_its_own},
+                                    {"items of the plugin on queues of the program", item_of_the_plugin_runs},
+                                    {"such an item waits on its own side", item_of_the_plugin_waits_for_its_own},
+                                    {"flush() of a queue", refused<flush_queue>},
+                                    {"drain() of a queue", refused<drain_queue>},
+                                    {"destroying a queue", refused<destroy_queue>},
+                                    {"set_max_active()", refused<set_limit>},
+                                    {"apply()", refused<apply>},
+                                    {"a queue on the runtime", refused<make_queue>},
+                                    {"a group on the queue", refused<make_group>},
+                                    {"freeze()", refused<freeze>},
+                                    {"dump()", refused<dump>},
+                                    {"flush() of an item", refused<flush_item>},
+                                    {"cancel() of an item", refused<cancel_item>},
+                                    {"disable_sync() of an item", refused<disable_item>},
+                                    {"destroying an item", refused<destroy_item>},
+                                    {"cancel() of a timer", refused<cancel_timer>},
+                                    {"another build", other_build_is_refused<flush_queue>}};
 
 } // namespace
 
 int main() {
-    int nr_cases = 0, nr_good = 0;
-    for (const auto& c : cases) {
-        ++nr_cases;
-        const pid_t child = ::fork();
-        if (child == 0) {
-            ::alarm(120); // ends a child that hangs
-            plugin = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-            if (plugin == nullptr) {
-                std::printf("%s\n", ::dlerror());
-                std::fflush(stdout);
-                ::_exit(1);
-            }
-            const std::string wrong = c.run();
-            if (!wrong.empty()) std::printf("%s: %s\n", c.name, wrong.c_str());
-            std::fflush(stdout);
-            ::_exit(wrong.empty() ? 0 : 2);
-        }
-        int status = 0;
-        while (::waitpid(child, &status, 0) != child) {}
-        if (WIFSIGNALED(status)) std::printf("%s: signal %d\n", c.name, WTERMSIG(status));
-        if (status == 0) ++nr_good;
-        std::fflush(stdout);
-    }
-    if (nr_good == nr_cases) std::printf("all %d cases: as in one copy\n", nr_cases);
+    return copies::each_in_a_child(cases, "independent, or refused", [] {
+        plugin = ::dlopen(CMWQ_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+        return plugin != nullptr;
+    });
 }

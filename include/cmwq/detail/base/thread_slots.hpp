@@ -24,9 +24,6 @@ struct thread_slots {
     unsigned nr_raised = 0;
     std::uint64_t raised[max_raised] = {};
 
-    /// Whether the thread runs items under this record, or holds back bottom halves in it.
-    [[nodiscard]] bool in_use() const noexcept { return current_worker != nullptr || bh_depth != 0 || nr_raised != 0; }
-
     std::uint32_t held_ranks = 0; ///< of the locks that it holds, a bit each (lock_rank.hpp); in builds with assertions
 };
 

@@ -69,16 +69,16 @@ enum class lock_rank : std::uint8_t {
 [[nodiscard]] constexpr std::uint32_t rank_bit(lock_rank r) noexcept { return 1u << static_cast<unsigned>(r); }
 
 /// Notes that the calling thread holds a lock of that rank.
-inline void note_locked(lock_rank r) noexcept { own_thread_slots().held_ranks |= rank_bit(r); }
-inline void note_unlocked(lock_rank r) noexcept { own_thread_slots().held_ranks &= ~rank_bit(r); }
+inline void note_locked(lock_rank r) noexcept { this_thread_slots().held_ranks |= rank_bit(r); }
+inline void note_unlocked(lock_rank r) noexcept { this_thread_slots().held_ranks &= ~rank_bit(r); }
 
 /// Only for builds with assertions; other builds do not note the locks that a thread holds.
-[[nodiscard]] inline bool holds_no_lock() noexcept { return own_thread_slots().held_ranks == 0; }
+[[nodiscard]] inline bool holds_no_lock() noexcept { return this_thread_slots().held_ranks == 0; }
 
 /// Called before a thread waits for a lock of that rank, because after an inversion it may wait for ever. Ends the
 /// program on a violation.
 inline void check_lock_order(lock_rank r) noexcept {
-    const std::uint32_t held = own_thread_slots().held_ranks;
+    const std::uint32_t held = this_thread_slots().held_ranks;
     if (held < rank_bit(r)) return;
     const auto last = static_cast<lock_rank>(std::bit_width(held) - 1);
     std::fprintf(stderr, "cmwq: lock order: %s taken while holding %s\n", name_of(r), name_of(last));

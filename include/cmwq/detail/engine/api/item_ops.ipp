@@ -31,9 +31,8 @@ CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
-/// Whether the caller may queue an item for that CPU. Registers the queue's copy of the library before.
+/// Whether the caller may queue an item for that CPU.
 CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
-    check_copy(q);
     return admits(q, at_once) && q.env.cpus.has_cpu(cpu);
 }
 
@@ -44,12 +43,13 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-// Raises the bottom half in this thread, unless another CPU is named.
+// Raises the bottom half in this thread, unless another CPU is named, or another copy of the library made the queue: the
+// item would not know that it runs.
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
     bottom_half_pool& pool = q.push_bottom_half(w, elsewhere ? cpu : here);
-    if (elsewhere) pool.notify();
+    if (elsewhere || !q.is_of_this_copy()) pool.notify();
     else raise_bottom_half(pool);
 }
 
@@ -151,10 +151,10 @@ CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std:
 
 // --- taking away -----------------------------------------------------------------------------------------------------
 
-/// If the runtime was not found, either it is gone, or an unknown copy of the library has made it. Ends the program in
-/// the second case.
+/// If the runtime was not found, either it is gone, or another copy of the library has made it. Ends the program in the
+/// second case.
 CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
-    if (at.runtime == nullptr && !directory::can_know(pool_id)) refuse_item_of_unknown_copy(w);
+    if (at.runtime == nullptr && !directory::get().has_issued(pool_id)) refuse_item_of_other_copy(w);
 }
 
 /// Takes a pending instance away from its timer, its worklist or its inactive list. True: the caller owns PENDING.
@@ -391,7 +391,6 @@ CMWQ_API void run_held_back_bottom_halves() noexcept {
 // --- this thread -----------------------------------------------------------------------------------------------------
 
 CMWQ_API void* allocate_closure(queue_core& q, std::size_t size) {
-    check_copy(q);
     if (size > closure_block) return ::operator new(size);
     worker* const self = this_thread_slots().current_worker;
     void* const p = self != nullptr ? self->of_thread->closures.take(q.env.closures)

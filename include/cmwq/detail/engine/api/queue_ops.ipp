@@ -39,7 +39,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
                                     ": bottom halves are normal or high, not fifo");
     }
     runtime_core& core = runtime_access::core_of(rt != nullptr ? *rt : runtime::global());
-    check_copy(core);
+    check_copy(core, a_runtime);
     queue_settings s = settings;
     attrs of_priority;
     if (s.power_efficient && core.env().options.power_efficient) {
@@ -56,7 +56,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
 }
 
 CMWQ_API void destroy_queue(queue_core* q) noexcept {
-    check_copy(*q);
+    check_copy(*q, a_queue);
     if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
         return;
@@ -83,7 +83,7 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
 }
 
 CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
-    check_copy(q);
+    check_copy(q, a_queue);
     refuse_to_wait_for(q, "shutdown()");
     if (q.is_dead()) return 0;
     q.mark_shut();   // first: while a queue only drains, its own items may still queue on it
@@ -114,13 +114,13 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
 }
 
 CMWQ_API void flush_queue(queue_core& q) {
-    check_copy(q);
+    check_copy(q, a_queue);
     refuse_to_wait_for(q, "flush()");
     if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_API void drain_queue(queue_core& q) {
-    check_copy(q);
+    check_copy(q, a_queue);
     refuse_to_wait_for(q, "drain()");
     if (q.is_dead()) return;
     struct drain {
@@ -132,7 +132,7 @@ CMWQ_API void drain_queue(queue_core& q) {
 }
 
 CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
-    check_copy(q);
+    check_copy(q, a_queue);
     if (q.fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
                                     " runs one item at a time: its max_active is no option");
@@ -148,22 +148,22 @@ CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
 CMWQ_API void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
 
 CMWQ_API void set_queue_min_active(queue_core& q, unsigned min_active) {
-    check_copy(q);
+    check_copy(q, a_queue);
     if (!q.is_dead()) q.set_min_active(min_active);
 }
 
 CMWQ_API unsigned queue_max_active(const queue_core& q) noexcept {
-    check_copy(q);
+    check_copy(q, a_queue);
     return q.max_active();
 }
 
 CMWQ_API unsigned queue_min_active(const queue_core& q) noexcept {
-    check_copy(q);
+    check_copy(q, a_queue);
     return q.min_active();
 }
 
 CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
-    check_copy(q);
+    check_copy(q, a_queue);
     if (q.is_dying()) {
         throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
                                     ", which is being destroyed, or was made before a fork()");
@@ -172,17 +172,19 @@ CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
 }
 
 CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
-    check_copy(q);
+    check_copy(q, a_queue);
     if (!q.is_dead()) to = q.attributes();
 }
 
+CMWQ_API void check_queue_of_group(const queue_core& q) noexcept { check_copy(q, a_queue); }
+
 CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
-    check_copy(q);
+    check_copy(q, a_queue);
     return q.name;
 }
 
 CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
-    check_copy(q);
+    check_copy(q, a_queue);
     if (q.is_dead()) return {}; // threads that do not exist here may hold locks
     return q.stats();
 }

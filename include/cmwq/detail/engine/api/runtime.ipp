@@ -29,6 +29,7 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
     : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
 
 CMWQ_INLINE runtime::~runtime() {
+    detail::check_copy(*core_, detail::a_runtime);
     // In a forked child there is no thread to join, and threads that do not exist here may hold locks.
     // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
     if (core_->is_dead()) core_.release();
@@ -83,31 +84,46 @@ CMWQ_INLINE const cpuset& runtime::cpus() const noexcept { return core_->env().c
 CMWQ_INLINE cpuset runtime::unbound_cpus() const { return core_->placing().unbound_cpus(); }
 
 CMWQ_INLINE void runtime::set_unbound_cpus(const cpuset& cpus) {
+    detail::check_copy(*core_, detail::a_runtime);
     if (!core_->is_dead()) core_->placing().set_unbound_cpus(cpus);
 }
 
 CMWQ_INLINE affinity_scope runtime::default_scope() const { return core_->placing().default_scope(); }
 
 CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) {
+    detail::check_copy(*core_, detail::a_runtime);
     if (!core_->is_dead()) core_->placing().set_default_scope(scope);
 }
 
 CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
 
-CMWQ_INLINE void runtime::refresh_topology() { core_->check_cpus(); }
+CMWQ_INLINE void runtime::refresh_topology() {
+    detail::check_copy(*core_, detail::a_runtime);
+    core_->check_cpus();
+}
 
-CMWQ_INLINE void runtime::freeze() { core_->freeze(); }
+CMWQ_INLINE void runtime::freeze() {
+    detail::check_copy(*core_, detail::a_runtime);
+    core_->freeze();
+}
 
 CMWQ_INLINE bool runtime::frozen() const noexcept { return core_->is_frozen(); }
 
-CMWQ_INLINE bool runtime::wait_frozen() { return core_->wait_frozen(0); }
+CMWQ_INLINE bool runtime::wait_frozen() {
+    detail::check_copy(*core_, detail::a_runtime);
+    return core_->wait_frozen(0);
+}
 
 CMWQ_INLINE bool runtime::wait_frozen_for_ns(std::int64_t ns) {
+    detail::check_copy(*core_, detail::a_runtime);
     constexpr std::int64_t never = std::int64_t{1} << 61; // can be added to the current time without overflow
     return core_->wait_frozen(detail::steady_now() + std::min(ns, never));
 }
 
-CMWQ_INLINE void runtime::thaw() { core_->thaw(); }
+CMWQ_INLINE void runtime::thaw() {
+    detail::check_copy(*core_, detail::a_runtime);
+    core_->thaw();
+}
 
 CMWQ_INLINE freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
     rt.freeze();
@@ -121,7 +137,10 @@ CMWQ_INLINE freeze_guard::freeze_guard(runtime& rt) : runtime_(rt) {
 
 CMWQ_INLINE freeze_guard::~freeze_guard() { runtime_.thaw(); }
 
-CMWQ_INLINE std::string runtime::dump(dump_format form) const { return core_->dump(form); }
+CMWQ_INLINE std::string runtime::dump(dump_format form) const {
+    detail::check_copy(*core_, detail::a_runtime);
+    return core_->dump(form);
+}
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }
 

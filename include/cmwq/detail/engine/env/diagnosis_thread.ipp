@@ -58,7 +58,7 @@ CMWQ_INLINE void diagnosis_thread::end() noexcept {
 }
 
 CMWQ_INLINE bool diagnosis_thread::is_this_thread() const noexcept {
-    return slots_.load(relaxed) == &own_thread_slots(); // equal only if this thread has written it
+    return slots_.load(relaxed) == &this_thread_slots(); // equal only if this thread has written it
 }
 
 CMWQ_INLINE void diagnosis_thread::thread_main(void* self) { static_cast<diagnosis_thread*>(self)->serve(); }
@@ -68,7 +68,7 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
-    slots_.store(&own_thread_slots(), relaxed);
+    slots_.store(&this_thread_slots(), relaxed);
     placement_.helper_began(placement::helper::diagnosis);
     while (!stop_.load(acquire)) { // [STOP]
         env_.events.deliver_posted();

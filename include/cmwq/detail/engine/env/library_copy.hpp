@@ -1,67 +1,51 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// library_copy: the interface of one copy of the library in a process to the other copies. A plugin with hidden
-// symbols, for instance, has its own copy. Two copies register with each other when one of them gets a queue or a
-// runtime of the other. docs/architecture.md describes what they share from then on.
+// library_copy: the identity of one copy of the library in a process. A plugin with hidden symbols, for instance, has its
+// own copy. Copies share nothing: each has its threads, its runtimes and its graph of waits.
 #pragma once
 
-#include <cmwq/detail/sync/foreign_slots.hpp>
+#include <cmwq/detail/base/config.hpp>
 
 #include <cstdint>
 
+namespace cmwq { inline namespace CMWQ_NS {
+class work_base;
+}} // namespace cmwq::CMWQ_NS
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class directory;
-class wait_graph;
-
-/// One object for each copy, constant-initialized. Any thread may read it; only introduce() adds entries, without a
-/// lock.
+/// One constant object for each copy. Its address is what differs; the contents are for messages, with the same layout in
+/// all versions.
 struct library_copy {
-    /// Has the same layout in all versions, so that each copy can check whether it understands the rest.
-    struct build {
-        char name[8];
-        std::uint32_t version[3];
-        std::uint32_t backend;
-        std::uint32_t layout[8]; ///< sizes of the types that the copies would share
-        bool operator==(const build&) const = default;
-    };
-
-    build made_from;
-    directory* runtimes;
-    wait_graph* waits;
-    slots_of_thread slots;
-    set_once<slots_of_thread>* others_slots;
-    set_once<library_copy*> known[max_copies]; ///< the other copies, filled from the front; entries are never removed
+    char name[8];
+    std::uint32_t version[3];
+    std::uint32_t backend;
 };
 
 /// The copy that the calling code belongs to.
-library_copy& this_copy() noexcept;
+const library_copy& this_copy() noexcept;
 
-/// Base of the objects that copies give to each other, at the same offset in all versions. Names the copy that made the
-/// object.
+/// Base of the objects that a program can hand from one copy to another, at the same offset in all versions. Names the
+/// copy that made the object.
 struct made_by {
-    library_copy* const copy = &this_copy();
+    const library_copy* const copy = &this_copy();
+    /// Whether the calling code belongs to that copy.
+    [[nodiscard]] bool is_of_this_copy() const noexcept { return copy == &this_copy(); }
 };
 
-/// Registers this copy and `other`, and the copies that they know, with each other. Ends the program if they cannot
-/// work together. The caller holds no lock; any number of threads may call this at once.
-void introduce(library_copy& other) noexcept;
+/// The object belongs to another copy, which `by` names. Says how to share one copy, and ends the program. `what`: the kind
+/// of object.
+[[noreturn]] void refuse_copy(const library_copy& by, const char* what) noexcept;
+/// The same for an item that this copy cannot find.
+[[noreturn]] void refuse_item_of_other_copy(const work_base& w) noexcept;
 
-/// Called first for every queue and runtime that a caller passes in: registers its copy if that is another one.
-inline void check_copy(const made_by& m) noexcept {
-    if (m.copy != &this_copy()) [[unlikely]]
-        introduce(*m.copy);
-}
+inline constexpr char a_queue[] = "a queue", a_runtime[] = "a runtime";
 
-/// Calls f(library_copy&) for the other known copies until `f` returns true. Returns whether it did.
-template <class F>
-bool any_other_copy(const F& f) noexcept {
-    for (const auto& k : this_copy().known) {
-        library_copy* const c = k.get();
-        if (c == nullptr) return false;
-        if (f(*c)) return true;
-    }
-    return false;
+/// Called where a queue, a group or a runtime of another copy would be waited for, changed or used by a new object, but
+/// not where an item is queued: an item is data.
+inline void check_copy(const made_by& m, const char* what) noexcept {
+    if (!m.is_of_this_copy()) [[unlikely]]
+        refuse_copy(*m.copy, what);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

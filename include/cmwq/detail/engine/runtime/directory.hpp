@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
-#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -40,11 +39,6 @@ public:
     std::uint64_t reserve_ids() noexcept {
         return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * pool_table::nr_pool_ids; // [ID-1]
     }
-    /// Whether no runtime of this copy has the same ids as a runtime of the other copy.
-    [[nodiscard]] bool ids_differ(const directory& other) const noexcept {
-        return !has_issued(other.first_number() * pool_table::nr_pool_ids) &&
-               !other.has_issued(first_number() * pool_table::nr_pool_ids);
-    }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
         // [ID-1] A read-modify-write on both sides. If a thread has read an id and finds no runtime for it, the
@@ -78,8 +72,16 @@ public:
     class look {
     public:
         explicit look(std::uint64_t pool_id) noexcept {
-            if (find(get(), pool_id)) return;
-            any_other_copy([&](const library_copy& c) { return find(*c.runtimes, pool_id); });
+            directory& d = get();
+            reader_.enter(d.readers_, current_cpu() % nr_stripes);
+            // [GRACE-1], [DIR-1]
+            for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
+                if (!r->owns(pool_id)) continue;
+                dead = r->is_dead();
+                if (!dead) runtime = r;
+                return;
+            }
+            reader_.leave();
         }
         look(const look&) = delete;
         look& operator=(const look&) = delete;
@@ -88,27 +90,8 @@ public:
         bool dead = false;
 
     private:
-        bool find(directory& d, std::uint64_t pool_id) noexcept {
-            reader_.enter(d.readers_, current_cpu() % nr_stripes);
-            // [GRACE-1], [DIR-1]
-            for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
-                if (!r->owns(pool_id)) continue;
-                dead = r->is_dead();
-                if (!dead) runtime = r;
-                return true;
-            }
-            reader_.leave();
-            return false;
-        }
-
         grace_counts::reader reader_;
     };
-
-    /// Whether this copy, or a copy that it knows, has issued the id. If not, an unknown copy has issued it.
-    [[nodiscard]] static bool can_know(std::uint64_t pool_id) noexcept {
-        return get().has_issued(pool_id) ||
-               any_other_copy([&](const library_copy& c) { return c.runtimes->has_issued(pool_id); });
-    }
 
     /// As `look`, but without its limit: the thread may run items while this object lives.
     class pin {
@@ -182,13 +165,13 @@ private:
             r.unlock_after_fork();
         });
         d.readers_.forget_readers();
-        wait_graph::of_this_copy().forget_all();
+        wait_graph::get().forget_all();
         new (&creation_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
         new (&creation_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
         d.generation_.fetch_add(1, release); // [FORK]
         d.lock_.unlock();
         hwloc_call::after_fork_in_child();
-        thread_slots& slots = own_thread_slots();
+        thread_slots& slots = this_thread_slots();
         // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
         const worker* run = slots.current_worker;
         while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;

@@ -116,11 +116,7 @@ public:
     wait_graph& operator=(const wait_graph&) = delete;
 
     /// Constant-initialized and never destroyed, because items may be destroyed after everything else.
-    static constexpr wait_graph& of_this_copy() noexcept { return the_one_; }
-    /// The graph in use: copies of the library that know each other share one.
-    static wait_graph& get() noexcept { return root_of(the_one_); }
-    /// Moves the waits of one graph to the other, which both copies use from then on. The caller holds no lock.
-    static void merge(wait_graph& a, wait_graph& b) noexcept CMWQ_NO_TSA;
+    static constexpr wait_graph& get() noexcept { return the_one_; }
     /// Called in a forked child, which has no waits. The waits of the parent, and the locks, may be in any state.
     void forget_all() noexcept CMWQ_NO_TSA {
         new (&looks_) ranked_mutex<lock_rank::looks>;
@@ -158,17 +154,6 @@ private:
     template <class F>
     static void for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept;
 
-    static wait_graph& root_of(wait_graph& of) noexcept {
-        wait_graph* g = &of;
-        while (wait_graph* const next = g->merged_into_.load(acquire)) g = next; // [COPY-2]
-        return *g;
-    }
-    /// As get(), and locks the graph.
-    static wait_graph& get_locked() noexcept CMWQ_NO_TSA;
-    /// Null: it was locked until `deadline`, steady clock.
-    static wait_graph* get_locked_until(std::int64_t deadline) noexcept CMWQ_NO_TSA;
-    void is_locked() const noexcept CMWQ_TSA(assert_capability(lock_)) {} // for the thread safety analysis
-
     static wait_graph the_one_;
 
     ranked_mutex<lock_rank::looks> looks_; // held by the thread that checks: one at a time
@@ -178,7 +163,6 @@ private:
     std::uint64_t look_ CMWQ_GUARDED_BY(lock_) = 0;                          // the check in progress; 0: none
     registered_wait* next_to_see_ CMWQ_GUARDED_BY(lock_) = nullptr;          // of that check
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // newest first
-    atomic<wait_graph*> merged_into_{nullptr};                               // written once, under both locks
 };
 
 inline constinit wait_graph wait_graph::the_one_;

@@ -50,8 +50,8 @@ CMWQ_INLINE void registered_wait::enter() {
     check_rescue();
     std::vector<wait_report> cycle;
     bool closes = false;
-    wait_graph& graph = wait_graph::get_locked();
-    graph.is_locked();
+    wait_graph& graph = wait_graph::get();
+    graph.lock_.lock();
     graph.enlist_locked(*this);
     if (registered_wait* const last = graph.find_cycle_locked(*this); last != nullptr) {
         closes = true;
@@ -117,61 +117,12 @@ CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
 
 CMWQ_INLINE registered_wait::~registered_wait() {
     if (self_ == nullptr) return;
-    wait_graph& graph = wait_graph::get_locked();
-    graph.is_locked();
+    wait_graph& graph = wait_graph::get();
+    const scoped_lock g(graph.lock_);
     graph.delist_locked(*this);
-    graph.lock_.unlock();
 }
 
 // --- the graph -------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE wait_graph& wait_graph::get_locked() noexcept {
-    for (;;) {
-        wait_graph& g = get();
-        g.lock_.lock();
-        if (g.merged_into_.load(relaxed) == nullptr) return g;
-        g.lock_.unlock();
-    }
-}
-
-CMWQ_INLINE wait_graph* wait_graph::get_locked_until(std::int64_t deadline) noexcept {
-    for (;;) {
-        wait_graph& g = get();
-        if (!try_lock_until(g.lock_, deadline)) return nullptr;
-        if (g.merged_into_.load(relaxed) == nullptr) return &g;
-        g.lock_.unlock();
-    }
-}
-
-// The graph at the lower address remains, so that concurrent merges agree. The locks are taken as plain mutexes,
-// without the check of the order: this is the only function that takes two locks of that rank.
-CMWQ_INLINE void wait_graph::merge(wait_graph& a, wait_graph& b) noexcept {
-    for (;;) {
-        wait_graph *to = &root_of(a), *from = &root_of(b);
-        if (to == from) return;
-        if (from < to) std::swap(to, from);
-        mutex &first = to->lock_, &second = from->lock_;
-        first.lock();
-        second.lock();
-        const bool are_roots = to->merged_into_.load(relaxed) == nullptr && from->merged_into_.load(relaxed) == nullptr;
-        if (are_roots) {
-            while (registered_wait* const r = from->waits_.back()) { // oldest first
-                from->waits_.remove(*r);
-                r->seen_by_ = 0;
-                to->waits_.push_front(*r);
-            }
-            // With the greater count, the next search has a number that no wait of either graph is marked with. A check
-            // in progress has no result.
-            to->search_ = std::max(to->search_, from->search_);
-            from->look_ = 0;
-            from->next_to_see_ = nullptr;
-            from->merged_into_.store(to, release); // [COPY-2]
-        }
-        second.unlock();
-        first.unlock();
-        if (are_roots) return;
-    }
-}
 
 CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const pool_env& env) noexcept {
     return &r.self_->pool.env() == &env;
@@ -265,11 +216,10 @@ CMWQ_INLINE std::vector<wait_report> wait_graph::report_cycle_locked(registered_
 }
 
 CMWQ_INLINE bool wait_graph::waits_of(const pool_env& env, std::vector<wait_report>& to, std::int64_t deadline) {
-    wait_graph* const graph = get_locked_until(deadline);
-    if (graph == nullptr) return false;
-    graph->is_locked();
-    const scoped_lock g(graph->lock_, adopt_lock);
-    for (registered_wait* r = graph->waits_.back(); r != nullptr; r = graph->waits_.prev(*r)) {
+    wait_graph& graph = get();
+    if (!try_lock_until(graph.lock_, deadline)) return false;
+    const scoped_lock g(graph.lock_, adopt_lock);
+    for (registered_wait* r = graph.waits_.back(); r != nullptr; r = graph.waits_.prev(*r)) {
         if (belongs_to(*r, env)) to.push_back(report_of_locked(*r));
     }
     return true;

@@ -43,8 +43,6 @@ public:
     [[nodiscard]] std::vector<std::vector<wait_report>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
     /// After publish(): when to check the waits of the runtime of `env` again, steady clock; 0: none is left to check.
     [[nodiscard]] std::int64_t next() const noexcept { return next_; }
-    /// After publish(). False: the graph was merged into another one during the check, which therefore has no result.
-    [[nodiscard]] bool lasted() const noexcept { return lasted_; }
     /// How many waits, pwqs and items have been read: a measure of the cost.
     [[nodiscard]] std::size_t nr_steps() const noexcept { return nr_steps_; }
 
@@ -81,7 +79,6 @@ private:
     };
     enum class knot_state : unsigned char { unknown, open, told };
 
-    [[nodiscard]] bool goes_on_locked() const noexcept CMWQ_NO_TSA;
     void look_at_locked(registered_wait& r);
     void look_at_group_locked(const registered_wait& r, node who);
     void read_group_locked(group_core& g, std::size_t index);
@@ -97,8 +94,6 @@ private:
                                                             bool& confirmed);
 
     wait_graph& graph_;
-    std::uint64_t number_ = ~std::uint64_t{0};
-    bool lasted_ = false;
     std::deque<seen_wait> seen_;
     std::vector<item_pool::held_item> room_, held_;
     std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for

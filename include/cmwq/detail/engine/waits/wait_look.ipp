@@ -31,25 +31,17 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
-    graph_.lock_.lock();
-    if (graph_.merged_into_.load(relaxed) == nullptr) {
-        number_ = graph_.look_ = ++graph_.nr_looks_;
-        graph_.next_to_see_ = graph_.waits_.back();
-        nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
-    }
-    graph_.lock_.unlock();
+    const scoped_lock l(graph_.lock_);
+    graph_.look_ = ++graph_.nr_looks_;
+    graph_.next_to_see_ = graph_.waits_.back();
+    nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
 }
 
 CMWQ_INLINE wait_look::~wait_look() {
-    graph_.lock_.lock();
-    if (goes_on_locked()) {
-        graph_.look_ = 0;
-        graph_.next_to_see_ = nullptr;
-    }
-    graph_.lock_.unlock();
+    const scoped_lock l(graph_.lock_);
+    graph_.look_ = 0;
+    graph_.next_to_see_ = nullptr;
 }
-
-CMWQ_INLINE bool wait_look::goes_on_locked() const noexcept { return graph_.look_ == number_; }
 
 // --- collecting ------------------------------------------------------------------------------------------------------
 
@@ -334,8 +326,6 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
     std::vector<knot_state> states(seen_.size(), knot_state::unknown); // as many as waits: there are fewer knots
     std::vector<std::vector<wait_report>> told;
     graph_.lock_.lock();
-    lasted_ = goes_on_locked();
-    if (!lasted_) seen_.clear();
     for (seen_wait& s : seen_) {
         if (s.gone) continue;
         registered_wait& r = *s.wait;
@@ -379,8 +369,8 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
     std::vector<std::vector<wait_report>> knots;
     std::int64_t next = now + patience;
     std::size_t nr_steps = 0;
-    wait_graph& g = get_locked();
-    g.is_locked();
+    wait_graph& g = get();
+    g.lock_.lock();
     d.set_waits_due(0); // a wait that is registered from here on requests a check
     g.lock_.unlock();
     try {
@@ -389,17 +379,16 @@ CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
         looking.collect();
         looking.solve();
         knots = looking.publish(env, now);
-        if (looking.lasted()) next = looking.next();
+        next = looking.next();
         nr_steps = looking.nr_steps();
         // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
     } catch (const std::bad_alloc&) {}
-    wait_graph& after = get_locked();
-    after.is_locked();
+    g.lock_.lock();
     d.no_look_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(nr_steps);
     next = earlier_of(next, d.waits_due());
     if (next != 0) next = std::max(next, d.no_look_before);
     d.set_waits_due(next);
-    after.lock_.unlock();
+    g.lock_.unlock();
     for (const auto& knot : knots) env.events.deliver(event::kind::deadlock, [&] { return describe_knot(knot); });
     return next;
 }

@@ -8,9 +8,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-inline thread_slots& own_thread_slots() noexcept { return counting::slots(); }
-
-inline thread_slots& this_thread_slots() noexcept { return counting::slots(); } // there is one copy of the library
+inline thread_slots& this_thread_slots() noexcept { return counting::slots(); }
 
 inline unsigned current_cpu() noexcept { return counting::current_cpu(); }
 

@@ -7,13 +7,11 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-inline thread_slots& own_thread_slots() noexcept {
+inline thread_slots& this_thread_slots() noexcept {
     static constinit thread_slots outside;
     model::world* w = model::world::current();
     return w != nullptr ? w->self().slots : outside;
 }
-
-inline thread_slots& this_thread_slots() noexcept { return own_thread_slots(); } // there is one copy of the library
 
 /// The CPU that the logical thread is bound to, or that model::set_current_cpu() has set.
 inline unsigned current_cpu() noexcept {
