@@ -8,6 +8,7 @@
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "pool_name.hpp"
+#include "scarce_runtime.hpp"
 #include "simulated.hpp"
 #include "this_task.hpp"
 
@@ -46,6 +47,32 @@ std::vector<int> numbers(int n) {
 }
 
 } // namespace
+
+TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a thread stalls") {
+    const int nr_changes = GENERATE(1, 3); // the pools in between get no items, and have no workers
+    fake_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    cmwq::options<cmwq::ordered> o = with_rescuer<cmwq::ordered>("q"), of_there;
+    of_there.name = "there";
+    of_there.attrs.nice(nr_changes);
+    cmwq::workqueue<cmwq::ordered> q{rt, std::move(o)}, there{rt, std::move(of_there)};
+    there.post([] {}); // the last pool has a worker
+    there.flush();
+    gate<cmwq::ordered> g;
+    g.hold(q);
+    threads.stall();
+    cmwq::workqueue<> other{rt, "other"};
+    other.post([] {});                                              // its pool has no worker
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; })); // the only thread that makes workers is stalled
+    for (int change = 1; change <= nr_changes; ++change) q.apply(attrs{}.nice(change));
+    std::atomic<long> nice{-100};
+    q.post([&] { nice = nice_of_this_task(); });
+    g.open();
+    CHECK(eventually([&] { return nice == nr_changes; }));
+    threads.go_on();
+    q.flush();
+    other.flush();
+}
 
 TEMPLATE_LIST_TEST_CASE(
     "apply: an item queued before apply() runs in the old pool and one queued after it in the new pool", "",

@@ -122,12 +122,13 @@ public:
     [[nodiscard]] traffic traffic_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     void set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept CMWQ_EXCLUDES(lock_);
     /// The queue no longer uses this pwq, and no producer is about to push to it; its runs may still add local items.
-    /// True: it has drained. False: the pool requests reaping when it has.
-    [[nodiscard]] bool detach(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
+    /// `successor`: of an ordered queue, the next pwq, which begins when this one has drained; else null. True: it has
+    /// drained. False: the pool requests reaping when it has.
+    [[nodiscard]] bool detach(pool_workqueue& pwq, pool_workqueue* successor) noexcept CMWQ_EXCLUDES(lock_);
+    /// The turn that a pwq of this pool has got, if any, is not in the inbox any more when this returns.
+    void receive_turn() noexcept CMWQ_EXCLUDES(lock_);
     /// Whether the pwq is detached and has drained.
     [[nodiscard]] virtual bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
-    /// The older pwqs of the ordered queue have drained: the items gathered in this pwq may become active.
-    void unplug(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active, except tasks for which an item of the queue
     /// waits. If it is frozen already, looks for such tasks again.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock_);
@@ -366,6 +367,7 @@ private:
     void activate_first_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     template <class F>
     void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
     void forget_item_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);

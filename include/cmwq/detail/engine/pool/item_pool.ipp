@@ -304,13 +304,22 @@ CMWQ_INLINE void item_pool::set_max_active(pool_workqueue& pwq, unsigned max_act
     notify_locked(d);
 }
 
-CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq, pool_workqueue* successor) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     gather_locked(d);
     notify_locked(d);
     pwq.detached.store(true, relaxed);
+    pwq.successor = successor;
+    pass_turn_locked(pwq, d);
     return pwq.drained();
+}
+
+CMWQ_INLINE void item_pool::receive_turn() noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    drain_locked(d);
+    notify_locked(d);
 }
 
 CMWQ_INLINE bool item_pool::may_be_freed(pool_workqueue& pwq) noexcept {
@@ -335,16 +344,6 @@ CMWQ_INLINE void item_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcep
 CMWQ_INLINE unsigned item_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
     const scoped_lock g(lock_);
     return pwq.nr_active;
-}
-
-CMWQ_INLINE void item_pool::unplug(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    pwq.plugged = false;
-    activate_locked(pwq); // if more items are inactive than slots are free, the pwq is registered for the next slot
-    publish_pending_locked();
-    notify_locked(d);
 }
 
 CMWQ_INLINE queue_stats item_pool::stats_of_locked(const pool_workqueue& pwq) noexcept {

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 
 #include <exception>
+#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -34,11 +35,18 @@ CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
     publish_pending_locked();
 }
 
-// Serves the grants: each of these pwqs comes with a slot.
+// Serves the grants: each of these pwqs comes with a slot, or has its turn in an ordered queue.
 CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
     while (pool_workqueue* p = grants_.take_all()) {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
+            if (std::exchange(p->has_turn, false)) { // it has never waited for a slot: it is plugged
+                p->plugged = false;
+                activate_locked(*p); // or registers the pwq for a slot
+                pass_turn_locked(*p, d);
+                p = next;
+                continue;
+            }
             p->slots->grant_received(*p);
             if (p->inactive.empty() || p->frozen || p->held_back) { // its items were cancelled, or must wait
                 give_back_slot(*p, d);
@@ -189,7 +197,19 @@ CMWQ_INLINE void item_pool::start_awaited_task_locked(pool_workqueue& pwq, work_
 // The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
 CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
     pwq.colors.leave(color, d);
-    if (pwq.detached.load(relaxed) && pwq.drained()) pwq.queue->request_reaping();
+    if (!pwq.detached.load(relaxed) || !pwq.drained()) return;
+    pass_turn_locked(pwq, d);
+    pwq.queue->request_reaping();
+}
+
+// If the pwq of an ordered queue is detached and has drained, the next one may begin. That one still exists: it is freed
+// after this one, which needs this lock.
+CMWQ_INLINE void item_pool::pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    if (pwq.successor == nullptr || pwq.plugged || !pwq.drained()) return;
+    pool_workqueue& next = *std::exchange(pwq.successor, nullptr);
+    next.has_turn = true; // the push publishes it
+    next.pool->grant(next);
+    d.notify(*next.pool);
 }
 
 // Whether the item is on a list of this pool.

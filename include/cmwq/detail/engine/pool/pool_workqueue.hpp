@@ -49,7 +49,10 @@ public:
     worker* rescue_record = nullptr;      // L: if the queue has a rescuer: the record under which it runs items here
     rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
     unsigned max_active = 0;              // L: limit of items on the worklist or running, if the pwq shares no slots
-    bool plugged = false;   // L: of an ordered queue, waits until an older pwq has drained: no item becomes active
+    bool plugged = false;  // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
+    bool has_turn = false; // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
+    // L: of a detached pwq of an ordered queue: the next one, which is plugged; null: none, or it has been told
+    pool_workqueue* successor = nullptr;
     bool frozen = false;    // L: no item becomes active until the thaw
     bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
     // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it has

@@ -195,8 +195,7 @@ public:
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools.
     void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// The manager thread calls this: frees replaced pwqs that have drained, and unplugs the next pwq of an ordered
-    /// queue.
+    /// The manager thread calls this: frees replaced pwqs that have drained.
     void reap() noexcept CMWQ_EXCLUDES(lock_);
     /// Called when no item is left and the queue accepts none: waits for the producers that have not left queue(), and
     /// gives back all pools.

@@ -267,7 +267,8 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     grace->wait(); // an item that was pushed to an old pwq is in the inbox of its pool now
     bool reapable = false;
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
-        if (old->contains(*pwq) && !fresh->contains(*pwq) && pwq->pool->detach(*pwq)) reapable = true;
+        if (!old->contains(*pwq) || fresh->contains(*pwq)) continue;
+        if (pwq->pool->detach(*pwq, fifo ? pwqs_.next(*pwq) : nullptr)) reapable = true;
     }
     delete old;
     if (reapable) request_reaping();
@@ -294,7 +295,6 @@ CMWQ_INLINE void queue_core::reap() noexcept {
         env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
         delete &one;
     }
-    if (fifo && !pwqs_.empty()) pwqs_.front()->pool->unplug(*pwqs_.front());
 }
 
 CMWQ_INLINE void queue_core::give_back_pools() noexcept {
@@ -302,6 +302,7 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     grace->wait(); // producers may have pushed their items, but not notified the pool yet
     const scoped_lock g(lock_);
     while (pool_workqueue* p = pwqs_.pop_front()) {
+        if (fifo && p->serial > 1) p->pool->receive_turn(); // from the pwq before, which is gone; and passes it on
         env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
         delete p;
     }
