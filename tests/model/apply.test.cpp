@@ -5,9 +5,9 @@
 // When these defects were put into the engine, these searches found them: a map published with release, or read with
 // acquire; no grace period before the old pwqs are detached, or before the pools are returned; a pwq reaped before it
 // has drained, or never; a pool that ends while it has users; an item that runs in two pools at once; an ordered queue
-// whose next pwq is not plugged, or is unplugged too early or never, or starts no item then; a queue that is destroyed
-// while another thread has a plan for it, or that leaves its list before it has drained; a pool that is looked up by an
-// id without memory ordering.
+// whose next pwq is not plugged, or gets its turn too early, or never, or starts no item then; an empty pwq that does not
+// pass the turn on; a queue that is destroyed while another thread has a plan for it, or that leaves its list before it
+// has drained; a pool that is looked up by an id without memory ordering.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -271,6 +271,25 @@ TEST_CASE("apply: an ordered queue keeps its order and runs one item at a time")
     CHECK(model::explore(search_on(1, "ordered-2", 2), [] { ordered_across(2, 1); }));
     CHECK(model::explore(search_on(1, "ordered-3", 1), [] { ordered_across(3, 1); }));
     CHECK(model::explore(search_on(1, "ordered-back", 2), [] { ordered_across(2, 2); }));
+}
+
+TEST_CASE("apply: all items of the old pool of an ordered queue come before those of the new one") {
+    CHECK(model::explore(search_on(1, "ordered-backlog", 1), [] {
+        ordered_machine m(with_others());
+        sequence in_order;
+        model::semaphore gate{0};
+        m.q.post([&] {
+            gate.acquire();
+            in_order(1);
+        });
+        m.q.post([&] { in_order(2); });
+        m.q.post([&] { in_order(3); });
+        m.q.apply(other());
+        m.q.post([&] { in_order(4); });
+        gate.release();
+        m.q.flush();
+        model::require(in_order.last() == 4, "all have run");
+    }));
 }
 
 TEST_CASE("apply: an item of an ordered queue changes the queue while other items wait") {
