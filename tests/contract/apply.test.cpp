@@ -74,6 +74,41 @@ TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a 
     other.flush();
 }
 
+TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no first worker of another pool") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    std::vector<std::unique_ptr<cmwq::workqueue<cmwq::unbound>>> others;
+    for (int i = 0; i < 5; ++i) {
+        cmwq::options<cmwq::unbound> o;
+        o.attrs.nice(5 + i); // a pool without workers
+        others.push_back(std::make_unique<cmwq::workqueue<cmwq::unbound>>(rt, std::move(o)));
+    }
+    gate<cmwq::unbound> g;
+    g.hold(q);
+    q.apply(attrs{}.nice(1)); // the old pool is freed when the gate opens
+    cmwq::detail::grace_reader producer;
+    core_of(rt).queues().for_each([&](cmwq::detail::queue_core& c) {
+        if (c.name == "q") producer.enter(*c.grace, 0);
+    });
+    std::thread applier([&] { q.apply(attrs{}.nice(2)); });
+    const auto applies = [&] {
+        if (!core_of(rt).placing().lock().try_lock()) return true;
+        core_of(rt).placing().lock().unlock();
+        return false;
+    };
+    CHECK(eventually(applies));
+    g.open();
+    core_of(rt).env().requests.request_cpu_check();
+    for (auto& other : others) {
+        std::atomic<bool> ran{false};
+        other->post([&] { ran = true; });
+        CHECK(eventually([&] { return ran.load(); }));
+    }
+    producer.leave();
+    applier.join();
+    q.flush();
+}
+
 TEMPLATE_LIST_TEST_CASE(
     "apply: an item queued before apply() runs in the old pool and one queued after it in the new pool", "",
     keyed_policies) {

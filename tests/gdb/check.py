@@ -99,7 +99,7 @@ def check_workers(output):
     awaited = f"waits in flush() for item {holder['ITEM']} (blocks_in_bound())"
     require(awaited in flusher["STATE"], f"no item {awaited}", output)
     joiner = next(r for r in busy if r["QUEUE"] == '"wide"' and "lambda" in r["FUNCTION"])
-    require("waits in task_group::wait()" in joiner["STATE"], "no item waits for its group", output)
+    require('waits in task_group::wait() for a task group on queue "supple"' in joiner["STATE"], "no item waits for its group", output)
     require("program.cpp:" in holder["STATE"], "the line of an item is missing", output)
 
 

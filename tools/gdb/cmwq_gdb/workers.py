@@ -86,6 +86,8 @@ class Worker:
         call = wait["by_"]["name"].string(errors="replace", length=80).split("\0")[0]
         if int(wait["queue_"]) != 0:
             target = f'queue "{memory.text(wait["queue_"].dereference()["name"])}"'
+            if int(wait["group_"]) != 0:
+                target = f"a task group on {target}"
         else:
             item, function = wait["item_"]["item"], wait["item_"]["function"]
             target = f"item {int(item):#x} ({names.of_function(function, self._awaited(wait))})"

@@ -195,8 +195,9 @@ public:
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools.
     void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// The manager thread calls this: frees replaced pwqs that have drained.
-    void reap() noexcept CMWQ_EXCLUDES(lock_);
+    /// The manager thread calls this: frees replaced pwqs that have drained. False: another thread holds the lock, for as
+    /// long as a producer is stopped in queue(), perhaps.
+    [[nodiscard]] bool reap() noexcept CMWQ_EXCLUDES(lock_);
     /// Called when no item is left and the queue accepts none: waits for the producers that have not left queue(), and
     /// gives back all pools.
     void give_back_pools() noexcept CMWQ_EXCLUDES(lock_);
@@ -205,6 +206,8 @@ public:
     /// Notes that a replaced pwq has drained, for reap().
     void request_reaping() noexcept;
     [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [CLEAN-1]
+    /// The manager thread calls this if it could not reap.
+    void defer_reaping() noexcept { reap_wanted_.store(true, relaxed); }
 
     /// Calls `f(pool_workqueue&)` for each pwq, in the order in which they were made, also for replaced ones.
     template <class F>

@@ -279,8 +279,9 @@ CMWQ_INLINE void queue_core::request_reaping() noexcept {
     env.requests.request_cleaning();
 }
 
-CMWQ_INLINE void queue_core::reap() noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE bool queue_core::reap() noexcept {
+    if (!lock_.try_lock()) return false;
+    const scoped_lock g(lock_, adopt_lock);
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr;) {
         pool_workqueue& one = *pwq;
         pwq = pwqs_.next(one);
@@ -295,6 +296,7 @@ CMWQ_INLINE void queue_core::reap() noexcept {
         env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
         delete &one;
     }
+    return true;
 }
 
 CMWQ_INLINE void queue_core::give_back_pools() noexcept {

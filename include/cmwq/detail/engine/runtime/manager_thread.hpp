@@ -51,6 +51,7 @@ private:
     [[nodiscard]] bool make_room_for(const worker_set& pool) noexcept;
     [[nodiscard]] std::int64_t join_ended(std::int64_t now) noexcept;
     void clean() noexcept;
+    void retry_soon() noexcept;
     void look_after_cpus() noexcept;
 
     const pool_env& env_;                       // I
@@ -62,6 +63,7 @@ private:
     std::int64_t join_at_ = 0;                  // ST: when to check again; steady clock; 0: no unjoined workers
     std::int64_t join_pause_ = 0;               // ST: until the next check; nanoseconds
     std::int64_t checked_at_ = 0;               // ST: when it last checked which CPUs are present; steady clock
+    std::int64_t retry_at_ = 0;                 // ST: when to try what met a lock; steady clock; 0: nothing
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

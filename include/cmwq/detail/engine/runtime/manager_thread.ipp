@@ -29,11 +29,13 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
         const std::int64_t again = join_ended(steady_now()); // first: frees places for new workers
         create_workers();
         create_bottom_half_threads();
+        const bool retry = retry_at_ != 0 && steady_now() >= retry_at_;
+        if (retry) retry_at_ = 0;
         look_after_cpus();
-        if (env_.requests.take_cleaning()) clean();
+        if (env_.requests.take_cleaning() || retry) clean();
         // A clock of the program calls time_passed() when it advances, and that calls cull_all().
         const std::int64_t deadline = env_.options.clock == nullptr ? cull_all(env_.now()) : 0;
-        env_.requests.sleep_as_manager(earlier_of(deadline, again));
+        env_.requests.sleep_as_manager(earlier_of(earlier_of(deadline, again), retry_at_));
     }
 }
 
@@ -119,11 +121,20 @@ CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
 
 // --- cleaning, CPUs --------------------------------------------------------------------------------------------------
 
+// Neither this function nor the next one waits for a lock that is held while the attributes of a queue change: that may
+// last as long as a producer is stopped.
 CMWQ_INLINE void manager_thread::clean() noexcept {
-    queues_.for_each([](queue_core& q) {
-        if (q.take_reaping()) q.reap();
+    queues_.for_each([this](queue_core& q) {
+        if (!q.take_reaping() || q.reap()) return;
+        q.defer_reaping();
+        retry_soon();
     });
     env_.pools.shared().end_unused();
+}
+
+CMWQ_INLINE void manager_thread::retry_soon() noexcept {
+    constexpr std::int64_t pause = 10'000'000;
+    retry_at_ = steady_now() + pause;
 }
 
 // The CPUs of the process may change at any time, without a notification. But a worker notices that it is not on its
@@ -136,9 +147,10 @@ CMWQ_INLINE void manager_thread::look_after_cpus() noexcept {
     const std::int64_t now = steady_now();
     if (!asked && now - checked_at_ < interval) return;
     checked_at_ = now;
-    if (asked) placement_.bind_helpers();
     try {
-        placement_.check_cpus();
+        if (placement_.try_check_cpus(asked)) return;
+        if (asked) env_.requests.defer_cpu_check();
+        retry_soon();
     } catch (const std::bad_alloc&) {
         checked_at_ = 0; // so that the next request checks again
     }

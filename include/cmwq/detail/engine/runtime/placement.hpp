@@ -61,14 +61,17 @@ public:
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
+    /// For the manager thread: the same, and if `and_helpers`, binds the helpers to the unbound CPUs, which may have changed.
+    /// False: another thread holds the lock.
+    [[nodiscard]] bool try_check_cpus(bool and_helpers) CMWQ_EXCLUDES(lock_);
     /// The threads of the runtime that run no items use only the CPUs that unbound items may use.
     enum class helper : unsigned char { service, manager, diagnosis };
     /// Each of these threads calls this when it begins.
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
-    /// Binds the helpers to the unbound CPUs. The manager thread calls this when these may have changed.
-    void bind_helpers() noexcept CMWQ_EXCLUDES(lock_);
 
 private:
+    void check_cpus_locked() CMWQ_REQUIRES(lock_);
+    void bind_helpers_locked() noexcept CMWQ_REQUIRES(lock_);
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;
     void serve_other_cpus(std::vector<pool_choice>& choices) const;
     // Gives every attribute-keyed queue the pools for the current settings.

@@ -39,7 +39,8 @@ CMWQ_INLINE placement::placement(const pool_env& env, queue_list& queues)
 
 CMWQ_INLINE void placement::helper_began(helper which) noexcept {
     tids_[static_cast<std::size_t>(which)].store(this_thread_id(), release); // [TID-1]
-    bind_helpers();
+    const scoped_lock g(lock_);
+    bind_helpers_locked();
 }
 
 // The sum of the widths of a queue's pools is at most the quota, rounded up. If there are more pods than that,
@@ -266,6 +267,18 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
 
 CMWQ_INLINE void placement::check_cpus() {
     const scoped_lock g(lock_);
+    check_cpus_locked();
+}
+
+CMWQ_INLINE bool placement::try_check_cpus(bool and_helpers) {
+    if (!lock_.try_lock()) return false;
+    const scoped_lock g(lock_, adopt_lock);
+    if (and_helpers) bind_helpers_locked();
+    check_cpus_locked();
+    return true;
+}
+
+CMWQ_INLINE void placement::check_cpus_locked() {
     cpuset now = usable_now_locked();
     if (now == usable_) return;
     std::swap(usable_, now); // from here on `now` has the old set
@@ -283,8 +296,7 @@ CMWQ_INLINE void placement::check_cpus() {
     env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
 }
 
-CMWQ_INLINE void placement::bind_helpers() noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE void placement::bind_helpers_locked() noexcept {
     if (!env_.cpus.binds_threads()) return;
     try {
         const cpuset housekeeping = unbound_cpus_ == env_.cpus.cpus() ? cpuset{} : unbound_cpus_;
