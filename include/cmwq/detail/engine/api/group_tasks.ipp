@@ -33,7 +33,7 @@ struct task_result {
 /// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
 /// the task, and gives its memory back.
 CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, task_result& r) noexcept CMWQ_REQUIRES(g.lock) {
-    if (r.error != nullptr && g.error == nullptr) g.error.swap(r.error);
+    if (r.error != nullptr && g.error == nullptr) std::swap(g.error, r.error);
     if (!r.has_run) g.incomplete = true;
     if (t.beyond_limit) --g.nr_beyond_limit;
     t.ended = true;
