@@ -188,7 +188,7 @@ TEST_CASE("deadlock: after a refused wait both items continue and may repeat the
 TEST_CASE("deadlock: the wait in the destructor of an item is part of the graph of waits") {
     watched_runtime w;
     cmwq::workqueue<> q{w.rt, "q"}, other{w.rt, "other"};
-    std::binary_semaphore begun{0}, doomed_runs{0};
+    std::binary_semaphore doomed_runs{0};
     std::counting_semaphore<> go{0};
     // One item destroys another item, which then flushes the first. This flush is refused.
     std::optional<item> doomed, destroyer;

@@ -245,7 +245,7 @@ TEST_CASE("nested runs: no item of a frozen queue starts inside an item of anoth
     queue q{rt, "q"}, freezes{rt, {.name = "freezes", .freezable = true}};
     std::atomic<int> nr_run{0};
     item inner{[&] { ++nr_run; }};
-    std::binary_semaphore queued{0}, frozen{0};
+    std::binary_semaphore queued{0};
     item outer{[&] {
         freezes.queue(inner);
         queued.release();

@@ -421,7 +421,7 @@ int descend(cmwq::workqueue<cmwq::elastic>& q, int levels) {
 } // namespace
 
 TEST_CASE("process: waits that are nested deeply leave half of a small stack") {
-    for (const std::size_t size : {128, 256, 1024}) {
+    for (const std::size_t size : {128u, 256u, 1024u}) {
         const outcome o = in_child([size] {
             pthread_attr_t a; // as with `ulimit -s`, or with musl
             if (::pthread_attr_init(&a) != 0 || ::pthread_attr_setstacksize(&a, size * 1024) != 0) return 1;

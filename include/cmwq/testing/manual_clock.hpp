@@ -45,7 +45,7 @@ public:
     void advance(std::chrono::nanoseconds by) CMWQ_EXCLUDES(lock_) {
         const std::int64_t before = now_.load(detail::relaxed); // written by one thread at a time
         const std::int64_t left = INT64_MAX - before;
-        now_.store(before + std::min(by.count(), left), detail::release); // [ALONE]
+        now_.store(before + std::min<std::int64_t>(by.count(), left), detail::release); // [ALONE]
         const detail::scoped_lock g(lock_);
         for (clock_listener* l : listeners_) l->time_passed();
     }

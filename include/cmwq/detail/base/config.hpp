@@ -3,6 +3,10 @@
 // Compile-time configuration for all other headers: the inline namespace, the thread safety annotations, assertions.
 #pragma once
 
+#if !defined(__linux__) || !defined(__cpp_exceptions) || __cplusplus < 202002L
+#error "cmwq needs Linux, C++20 and exceptions: -std=c++20 or later, without -fno-exceptions"
+#endif
+
 #include <cmwq/detail/base/backend.hpp>
 
 #include <cstdio>

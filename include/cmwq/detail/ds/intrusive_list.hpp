@@ -30,6 +30,11 @@ public:
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] T* front() noexcept { return empty() ? nullptr : item(head_.next); }
+    /// As front(), of a list that is not empty.
+    [[nodiscard]] T& first() noexcept {
+        CMWQ_ASSERT(!empty());
+        return *item(head_.next);
+    }
     [[nodiscard]] T* back() noexcept { return empty() ? nullptr : item(head_.prev); }
 
     void push_front(T& t) noexcept { link(t, head_.next); }
@@ -63,7 +68,8 @@ public:
     }
 
 private:
-    static T* item(node* n) noexcept { return static_cast<T*>(n); }
+    // By a reference: a cast of the pointer would look whether it is null, and g++ would warn of what follows then.
+    static T* item(node* n) noexcept { return &static_cast<T&>(*n); }
 
     void link(T& t, node* before) noexcept {
         node& n = t;

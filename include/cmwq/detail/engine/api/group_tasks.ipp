@@ -12,7 +12,6 @@
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 
-#include <cxxabi.h>
 #include <exception>
 #include <utility>
 
@@ -74,10 +73,9 @@ CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled
     if (!cancelled) {
         try {
             t.perform(t, group_task::step::call);
-        } catch (const abi::__forced_unwind&) { // pthread_exit()
-            refuse_thread_exit();
         } catch (...) {
             r.error = std::current_exception();
+            if (r.error == nullptr) refuse_thread_exit(); // no exception of C++: pthread_exit() unwinds the stack
         }
     }
     t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task

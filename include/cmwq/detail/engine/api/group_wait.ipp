@@ -293,7 +293,7 @@ CMWQ_INLINE bool group_wait::wait() {
             next = decide_locked(s);
             if (next.finished) {
                 if (counted_) --g_.nr_stuck;
-                error.swap(g_.error);
+                std::swap(error, g_.error);
                 complete = !std::exchange(g_.incomplete, false);
                 g_.cancelled.store(false, relaxed);
                 g_.has_credit.store(false, relaxed);

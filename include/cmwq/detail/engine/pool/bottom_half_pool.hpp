@@ -60,7 +60,8 @@ private:
         if (!worklist_.empty()) d.notify(*this);
     }
     [[nodiscard]] worker* run_before_worklist_locked() noexcept override CMWQ_REQUIRES(lock_) {
-        return busy_.front()->current_pwq == nullptr ? nullptr : busy_.front();
+        worker& record = busy_.first(); // permanently on that list
+        return record.current_pwq == nullptr ? nullptr : &record;
     }
 
     bh_thread& thread_;                       // I: runs the items that a drain leaves behind

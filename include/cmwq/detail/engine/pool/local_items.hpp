@@ -87,7 +87,7 @@ public:
         {
             const scoped_lock g(lock_);
             for (auto n = (list_.size() + 1) / 2; n != 0 && moved.size() < max; --n) {
-                work_base& w = *list_.front();
+                work_base& w = list_.first();
                 remove_locked(w);
                 note_moved(w, moved_to::worker);
                 moved.push_back(w);

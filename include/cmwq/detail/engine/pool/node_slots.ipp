@@ -26,7 +26,8 @@ CMWQ_INLINE bool node_slots::take(pool_workqueue& p) noexcept {
 CMWQ_INLINE item_pool* node_slots::grant() noexcept {
     const scoped_lock g(lock_);
     if (waiting_.empty() || !try_take()) return nullptr;
-    pool_workqueue& p = *waiting_.pop_front();
+    pool_workqueue& p = waiting_.first();
+    waiting_.remove(p);
     nr_waiting_.fetch_sub(1, seq_cst); // [UNIFORM]
     p.slot = pool_workqueue::slot_state::granted;
     p.pool->grant(p);

@@ -37,9 +37,12 @@ public:
     /// The worker behind whose run `w` waits.
     [[nodiscard]] worker& run_before(const work_base& w) noexcept {
         if (worker* const k = find_in_table(w); k != nullptr) return *k;
-        worker* k = followers_.front(); // the item may have ended there already, but not the run
-        while (k->scheduled.front() != &w) k = followers_.next(*k);
-        return *k;
+        // The item may have ended there already, but not the run.
+        for (worker* k = followers_.front(); k != nullptr; k = followers_.next(*k)) {
+            if (k->scheduled.front() == &w) return *k;
+        }
+        CMWQ_ASSERT(false); // the caller has found that it waits
+        __builtin_unreachable();
     }
     /// Adds `k`, which has begun a run and has set `current`.
     void add(worker& k) noexcept {

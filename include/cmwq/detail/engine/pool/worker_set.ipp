@@ -159,6 +159,7 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
         if (!worklist_.empty()) return false;
         if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
         w = idle_.next_to_end();
+        if (w == nullptr) return false;
         retire_locked(*w);
         if (idle_.empty()) short_of_threads_.store(true, relaxed); // until this pool creates a worker
         drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
@@ -217,8 +218,8 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
             if (!lock_for_service()) return now + later;
             const scoped_lock g(lock_, adopt_lock);
             cull_at_.store(0, relaxed);
-            if (stopping_ || !has_surplus_locked()) return 0;
             next_to_end = idle_.next_to_end();
+            if (next_to_end == nullptr || stopping_ || !has_surplus_locked()) return 0;
             const std::int64_t due = next_to_end->idle_since + env_.options.idle_timeout.count();
             if (due > now) {
                 cull_at_.store(due, release); // [LOCK]
