@@ -161,7 +161,7 @@ CMWQ_INLINE void item_pool::make_active_locked(pool_workqueue& pwq, work_base& w
 }
 
 CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
-    make_active_locked(pwq, *pwq.inactive.front());
+    make_active_locked(pwq, pwq.inactive.first());
 }
 
 CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept {
@@ -177,8 +177,8 @@ CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept 
 // Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
 CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
-    if (!pwq.frozen) return;
-    for (work_base* w = pwq.inactive.front(); w != nullptr;) {
+    if (!pwq.frozen || pwq.slots != nullptr) return;
+    for (work_base* w = pwq.inactive.front(); w != nullptr && pwq.nr_active < pwq.max_active;) {
         work_base& one = *w;
         w = pwq.inactive.next(one);
         start_awaited_task_locked(pwq, one);
