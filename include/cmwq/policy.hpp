@@ -50,12 +50,12 @@ struct bound {
 ///
 /// - Place: a thread of the pool that serves the caller's pod, which the affinity scope of `attrs` defines. The threads
 ///   of strict pools stay inside the pod; other pools prefer a worker that was in the pod last.
-/// - Concurrency: up to `max_active` items on the whole machine, divided among its NUMA nodes.
+/// - Concurrency: up to `max_active` items on the whole machine.
 /// - Order: the items of one pod start in queueing order. There is no order between pods.
 /// - Blocking: allowed. The next item does not wait for the blocked one.
 /// - Wake-ups: the producer wakes one idle worker. Each worker that finds more pending items wakes the next worker.
 /// - Flush: waits until every item queued before, in any pod, has run or was cancelled.
-/// - Progress: chains of up to `min_active` items that wait for each other always complete.
+/// - Progress: a chain of up to `min_active` items that wait for each other completes, if the other items end.
 struct unbound {
     /// The name of queues that have no name of their own.
     static constexpr std::string_view name = "unbound";

@@ -253,14 +253,14 @@ public:
         workqueue_base::set_max_active(max_active);
     }
 
-    /// Sets the minimum limit of each NUMA node, see the option `min_active`. It takes effect at once. Errors:
+    /// Sets the smallest share of a NUMA node, see the option `min_active`. It takes effect at once. Errors:
     /// std::invalid_argument outside 1 … `max_active()`; nothing changed then.
     void set_min_active(unsigned min_active)
         requires(has_attrs && has_limit)
     {
         detail::set_queue_min_active(core(), min_active);
     }
-    /// Returns the minimum limit of each NUMA node.
+    /// Returns the smallest share of a NUMA node, see the option `min_active`.
     [[nodiscard]] unsigned min_active() const noexcept
         requires(has_attrs && has_limit)
     {

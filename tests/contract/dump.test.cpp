@@ -78,9 +78,9 @@ TEST_CASE("dump: the text contains all pods and pools; for each queue also its p
     CHECK(has(line_of(text, "pool[20] "), "cpus=0000000f pod_cpus=00000003"));
     CHECK(has(line_of(text, "pool[21] "), "idle/workers=  0/  0 cpus=0000000f pod_cpus=0000000c"));
     CHECK(has(line_of(text, "pool[23] "), "cpus=0000000c elastic"));
-    // Limits: half of six for each node, and six for pools that span nodes. This queue has no such pool.
+    // Limits: half of six for each node, and nothing for the machine.
     const std::string limits = text.substr(text.find("Unbound WQ -> active"));
-    CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  6"));
+    CHECK(has(line_of(limits, "bulk "), "2    6   0/  3   0/  3   0/  0"));
 }
 
 TEST_CASE("dump: the mask of unbound CPUs is the current mask of the runtime") {

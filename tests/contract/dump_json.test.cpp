@@ -59,7 +59,7 @@ TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools 
     CHECK(q["max_active"] == 6);
     CHECK(q["started"] == 0);
     REQUIRE(q["pool_of_cpu"].size() == 4);
-    CHECK(q["slots"].size() == 3); // two nodes, and the pools that span nodes
+    CHECK(q["slots"].size() == 3); // two nodes, and the machine
     CHECK(q["pwqs"].size() == 2);
     const json pool = element(all["pools"], "pool", q["pool_of_cpu"][0]);
     CHECK(pool["kind"] == "shared");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limits of queues that are not bound: max_active counts for the whole machine and is divided between its NUMA
-// nodes, and each node gets min_active at least. The machine is simulated: two nodes with two caches of four CPUs each.
+// The limits of queues that are not bound: max_active counts for the whole machine. It is divided between the NUMA nodes if
+// each of them gets min_active. The machine is simulated: two nodes with two caches of four CPUs each.
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
@@ -114,32 +114,99 @@ TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each n
     CHECK(q.stats().completed == 48);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share that is rounded up and never zero", "",
+TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, however the CPUs divide it", "",
                         parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    const attrs of_ten = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)), // 8 and 2 CPUs
+        of_all = attrs{}.affinity(affinity_scope::cache);
+    for (const attrs& a : {of_ten, of_all}) {
+        for (const unsigned min : {0u, 1u}) { // 0: the default
+            for (const unsigned max : {1u, 2u, 3u, 6u, 7u, 16u, 33u}) {
+                CAPTURE(a.cpus().size(), min, max);
+                const int n = static_cast<int>(max);
+                cmwq::workqueue<TestType> q{rt, limits<TestType>(max, min, a)};
+                crowd<TestType> c(q);
+                c.add(0, n + 2);
+                c.add(8, n + 2);
+                CHECK(c.grows_to(n));
+                look_at_all<TestType>(rt, a);
+                CHECK(c.inside() == n);
+                c.let_go(2 * n + 4);
+                q.flush();
+                CHECK(c.most() == n);
+            }
+        }
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 and 2 CPUs
     cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
     crowd<TestType> first(q), second(q);
     first.add(0, 10);
     second.add(8, 10);
-    CHECK(first.grows_to(5));  // ceil(6 * 8 / 10)
-    CHECK(second.grows_to(2)); // ceil(6 * 2 / 10)
+    CHECK(first.grows_to(5));  // 6 * 8 / 10, rounded
+    CHECK(second.grows_to(1)); // the rest
     look_at_all<TestType>(rt, a);
     CHECK(first.inside() == 5);
-    CHECK(second.inside() == 2);
-    q.set_max_active(1); // shares of 0.8 and 0.2
+    CHECK(second.inside() == 1);
+    q.set_max_active(1); // shares of 0.8 and 0.2: it is not divided
     first.let_go(4);
     second.let_go(1);
     CHECK(eventually([&] { return q.stats().completed == 5; }));
     look_at_all<TestType>(rt, a);
     CHECK(first.inside() == 1);
-    CHECK(second.inside() == 1);
+    CHECK(second.inside() == 0);
     first.let_go(6);
     second.let_go(9);
     q.flush();
     CHECK(first.most() == 5);
-    CHECK(second.most() == 2);
+    CHECK(second.most() == 1);
     CHECK(q.stats().completed == 20);
+}
+
+TEMPLATE_LIST_TEST_CASE(
+    "limits: while a node has more active items than its share the other node does not fill its own", "",
+    parallel_policies) {
+    cmwq::runtime rt{two_nodes()};
+    const attrs by_node = attrs{}.affinity(affinity_scope::numa), everywhere = attrs{}.affinity(affinity_scope::system);
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 8, by_node)}; // not divided
+    crowd<TestType> first(q), second(q);
+    const auto settle = [&] { look_at_all<TestType>(rt, by_node); };
+    first.add(0, 20);
+    CHECK(first.grows_to(8));
+    second.add(8, 20);
+    q.set_min_active(1); // four each
+    settle();
+    CHECK(first.inside() == 8);
+    CHECK(second.inside() == 0);
+    first.let_go(3); // the slots go to those who have waited longest, in turns
+    CHECK(eventually([&] { return q.stats().started == 11; }));
+    settle();
+    CHECK(first.inside() + second.inside() == 8);
+    q.apply(everywhere); // the items that wait stay in their pools, which count with the new one
+    second.add(8, 4);
+    settle();
+    CHECK(q.stats().started == 11);
+    first.let_go(2);
+    CHECK(eventually([&] { return q.stats().started == 13; }));
+    settle();
+    CHECK(first.inside() + second.inside() == 8);
+    q.apply(by_node);
+    first.add(0, 2);
+    settle();
+    CHECK(q.stats().started == 13);
+    first.let_go(17);
+    second.let_go(24);
+    q.flush();
+    CHECK(q.stats().completed == 46);
+    // Divided again, also without a further change.
+    first.add(0, 20);
+    CHECK(eventually([&] { return first.inside() == 4; }));
+    settle();
+    CHECK(first.inside() == 4);
+    first.let_go(20);
 }
 
 TEMPLATE_LIST_TEST_CASE("limits: a pool that spans nodes has the whole limit", "", parallel_policies) {
@@ -234,19 +301,21 @@ TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every po
     CHECK(q.stats().completed == 64);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a raised min_active gives a node more than its share at once", "", parallel_policies) {
+TEMPLATE_LIST_TEST_CASE("limits: if a share is below min_active each node can have the whole limit at once", "",
+                        parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
     crowd<TestType> c(q);
     c.add(0, 10);
     c.add(5, 10);
     CHECK(c.grows_to(4));
-    q.set_min_active(7);
-    CHECK(c.grows_to(7));
-    q.set_min_active(8);
+    q.set_min_active(4);
+    look_at_all<TestType>(rt, q.attributes());
+    CHECK(c.inside() == 4);
+    q.set_min_active(5);
     CHECK(c.grows_to(8));
     look_at_all<TestType>(rt, q.attributes());
-    CHECK(c.inside() == 8); // one node never has more than max_active
+    CHECK(c.inside() == 8);
     c.let_go(20);
     q.flush();
     CHECK(c.most() == 8);
@@ -257,8 +326,8 @@ TEMPLATE_LIST_TEST_CASE(
     parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const unsigned length = GENERATE(1u, 4u, 8u, 20u);
-    const bool one_node = GENERATE(true, false);
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(length, length)}; // the share of a node would be half of it
+    const bool one_node = GENERATE(true, false), divided = GENERATE(true, false);
+    cmwq::workqueue<TestType> q{rt, limits<TestType>(divided ? 2 * length : length, length)};
     std::vector<std::unique_ptr<std::binary_semaphore>> done;
     for (unsigned i = 0; i <= length; ++i) done.push_back(std::make_unique<std::binary_semaphore>(0));
     for (int round = 0; round < 5; ++round) {
@@ -414,8 +483,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
 
     // The allowed number of active items. It is raised before a change that allows more. It is lowered after a change
     // that allows less, when all items that were queued before that change have run.
-    std::atomic<unsigned> allowed{8}, allowed_on_node{4};
-    std::atomic<unsigned> inside{0}, inside_node[2] = {};
+    std::atomic<unsigned> allowed{8}, inside{0};
     struct item {
         std::atomic<std::uint64_t> queued{0}, cancelled{0}, ran{0};
         std::unique_ptr<cmwq::work<std::function<void()>>> work;
@@ -425,16 +493,10 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     for (unsigned i = 0; i < nr_items; ++i) {
         items.push_back(std::make_unique<item>());
         item& one = *items.back();
-        const unsigned home = i % 3; // 0, 1: always queued on that node; 2: anywhere
-        one.work = std::make_unique<cmwq::work<std::function<void()>>>([&, i, home] {
+        one.work = std::make_unique<cmwq::work<std::function<void()>>>([&, i] {
             complaints.expect(inside.fetch_add(1) + 1 <= allowed, "more active than the machine may have");
-            if (home < 2) {
-                complaints.expect(inside_node[home].fetch_add(1) + 1 <= allowed_on_node,
-                                  "more active than the node may have");
-            }
             if (i % 4 == 0) stress::block_for(30us);
             else stress::burn(1000);
-            if (home < 2) inside_node[home].fetch_sub(1);
             inside.fetch_sub(1);
             ++one.ran;
         });
@@ -447,7 +509,7 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
             stress::random r(t);
             while (!stop) {
                 const unsigned n = r.below(nr_items), home = n % 3;
-                item& i = *items[n];
+                item& i = *items[n];                    // home 0, 1: always queued on that node; 2: anywhere
                 const auto note = [&](queue_status s) { // rejected: the queue is being drained
                     if (s == queue_status::queued) ++i.queued;
                 };
@@ -472,37 +534,27 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     }
     stress::random r(1000);
     unsigned max = 8, min = 1;
-    bool spans = false;
-    const auto share = [&] { return std::clamp((max + 1) / 2, min, max); };
     for (int round = 0; round < 40; ++round) {
-        const unsigned before = allowed, before_on_node = allowed_on_node;
         unsigned new_max = max, new_min = min;
         const attrs* wanted = nullptr;
         switch (r.below(4)) {
         case 0: new_max = 1 + r.below(24), new_min = std::min(min, new_max); break;
         case 1: new_min = 1 + r.below(max); break;
         case 2: new_max = 8, new_min = 1; break;
-        case 3:
-            wanted = r.one_in(2) ? &everywhere : r.one_in(2) ? &by_node : &by_cache;
-            spans = wanted == &everywhere;
-            break;
+        case 3: wanted = r.one_in(2) ? &everywhere : r.one_in(2) ? &by_node : &by_cache; break;
         }
         max = new_max, min = new_min;
-        const unsigned on_node = spans ? max : share(), all = spans ? max : 2 * share();
-        // While pools are replaced, the items that still run in the old pools count in addition.
-        allowed = before + all;
-        allowed_on_node = before_on_node + on_node;
+        allowed = std::max(allowed.load(), max);
         if (wanted != nullptr) {
             q.apply(*wanted);
             for (int i = 0; i < 10; ++i) q.flush();
-            q.drain(); // an item that is queued again and again while it runs stays in its old pool
+            if (r.one_in(2)) q.drain(); // an item that is queued again and again while it runs stays in its old pool
         } else {
             q.set_max_active(max);
             q.set_min_active(min);
             q.flush();
         }
-        allowed = all;
-        allowed_on_node = on_node;
+        allowed = max;
         for (int i = 0; i < 10; ++i) q.flush(); // the load runs with these limits for a while
     }
     stop = true;

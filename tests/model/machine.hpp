@@ -59,6 +59,8 @@ struct setup {
     unsigned max_threads = 0;
     cmwq::thread_source* threads = nullptr;
     std::int64_t idle_timeout = 300'000 * ms;
+    unsigned min_active = 0;                  ///< of the queue; 0: the default
+    std::optional<cmwq::topology> shape = {}; ///< of the machine; none: all CPUs on one node
 };
 
 /// Attributes with which each CPU has a pool of its own: a few searches need several pools on one node.
@@ -106,6 +108,7 @@ private:
     static cmwq::options<Policy> options(const setup& s) {
         auto o = queue_options("q", s.attributes, s.max_active);
         if constexpr (requires { o.cpu_intensive; }) o.cpu_intensive = s.cpu_intensive;
+        if constexpr (requires { o.min_active; }) o.min_active = s.min_active;
         o.rescuer = s.rescuer;
         o.freezable = s.freezable;
         return o;
@@ -117,7 +120,8 @@ private:
         o.sentinel = s.sentinel;
         o.max_threads = s.max_threads;
         o.threads = s.threads;
-        o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus())); // independent of the real one
+        o.machine =
+            s.shape.value_or(cmwq::topology::flat(cmwq::cpuset::range(0, model::nr_cpus()))); // not the real one
         return o;
     }
     void warm(queue_type& queue) {

@@ -16,6 +16,7 @@
 #include "model/machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 using cmwq::detail::atomic;
@@ -30,10 +31,14 @@ setup two_pools(unsigned max_active = 1) { return {.attributes = pool_for_each_c
 class gauge {
 public:
     explicit gauge(int limit = 1) : limit_(limit) {}
-    void operator()() {
+    void enter() {
         model::require(now_.fetch_add(1, relaxed) < limit_, "no more are active than the limit allows");
         if (limit_ == 1) alone_ = alone_ + 1;
-        now_.fetch_sub(1, relaxed);
+    }
+    void leave() { now_.fetch_sub(1, relaxed); }
+    void operator()() {
+        enter();
+        leave();
     }
 
 private:
@@ -374,6 +379,88 @@ TEST_CASE("slots: three pools share one slot or two slots") {
         for (int i = 0; i < 3; ++i) done.acquire();
         t.join();
         u.join();
+        m.q.flush();
+    }));
+}
+
+// One node for each CPU, and a limit of two. With a min_active of one it is divided: one item for each node.
+TEST_CASE("slots: the limit is divided between nodes, or no longer, while items run and wait") {
+    static const cmwq::topology two_nodes = cmwq::topology::synthetic("numa:2 core:1 pu:1");
+    setup s = two_pools(2);
+    s.shape = two_nodes;
+    enum class during : bool { queueing, ending };
+    const auto changes = [&s](unsigned from, unsigned to, during what) {
+        s.min_active = from;
+        unbound_machine m(s);
+        gauge g(2);
+        model::semaphore leave{0}, done{0};
+        const auto body = [&] {
+            g.enter();
+            leave.acquire();
+            g.leave();
+            done.release();
+        };
+        cmwq::work a{body}, b{body}, c{body};
+        {
+            const model::unsearched quiet;
+            m.q.queue_on(0, a);
+            m.q.queue_on(0, b);
+            if (what == during::ending) m.q.queue_on(1, c);
+            model::sleep(1000 * ms); // those that may run do so
+        }
+        const std::int64_t before = m.waited();
+        auto t = model::spawn([&] { m.q.set_min_active(to); });
+        if (what == during::queueing) {
+            m.q.queue_on(1, c);
+            t.join();
+        }
+        for (int i = 0; i < 3; ++i) leave.release();
+        for (int i = 0; i < 3; ++i) done.acquire();
+        if (what == during::ending) t.join();
+        model::require(m.waited() == before, "no thread waited for time to pass");
+        m.q.flush();
+        const model::unsearched quiet;
+        const auto report = cmwq_test::core_of(m.rt).report();
+        for (const auto& q : report.queues) {
+            for (const auto& slots : q.slots_of_nodes) model::require(slots.in_use == 0, "all slots are back");
+        }
+    };
+    CHECK(model::explore(search_on(2, "unite-queueing", 1), [&] { changes(1, 2, during::queueing); }));
+    CHECK(model::explore(search_on(2, "unite-ending", 1), [&] { changes(1, 2, during::ending); }));
+    CHECK(model::explore(search_on(2, "divide-queueing", 2), [&] { changes(2, 1, during::queueing); }));
+    CHECK(model::explore(search_on(2, "divide-ending", 1), [&] { changes(2, 1, during::ending); }));
+    // Not while both slots are in use on one node; but when these items have ended, without a further change.
+    CHECK(model::explore(search_on(2, "divide-later", 2), [&] {
+        s.min_active = 2;
+        unbound_machine m(s);
+        model::semaphore go{0};
+        const auto body = [&] { go.acquire(); };
+        cmwq::work a{body}, b{body};
+        {
+            const model::unsearched quiet;
+            m.q.queue_on(0, a);
+            m.q.queue_on(0, b);
+            model::sleep(1000 * ms); // they run
+        }
+        auto t = model::spawn([&] { m.q.set_min_active(1); });
+        go.release();
+        go.release();
+        t.join();
+        m.q.flush();
+        const model::unsearched quiet;
+        model::sleep(1000 * ms); // the manager thread has divided it
+        model::semaphore leave{0}, entered{0};
+        cmwq::work first{[&] {
+            entered.release();
+            leave.acquire();
+        }};
+        cmwq::work second{[&] { entered.release(); }};
+        m.q.queue_on(0, first);
+        m.q.queue_on(0, second);
+        entered.acquire();
+        model::sleep(1000 * ms);
+        model::require(second.pending(), "one of them runs on that node");
+        leave.release();
         m.q.flush();
     }));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limit of an unbound queue on two real nodes: it is divided by CPUs and never exceeded, and chains of min_active
-// items complete. To check that an item does not start, a test queues a probe behind it, in the same pool and on a
+// The limit of an unbound queue on two real nodes: it is divided by CPUs and never exceeded, and a chain of min_active
+// items completes. To check that an item does not start, a test queues a probe behind it, in the same pool and on a
 // queue below its limit. After the probe has run, the test reads the counters.
 #include "catch.hpp"
 #include "stress.hpp"
@@ -164,33 +164,34 @@ TEST_CASE("node limits: 16 producers with short-lived items never exceed the lim
     }
 }
 
-TEST_CASE("node limits: the share of a node depends on its CPUs and is rounded up") {
+TEST_CASE("node limits: the share of a node depends on its CPUs, and the shares add up to the limit") {
     const cpuset uneven = cpuset::range(0, 10); // eight CPUs of one node, two of the other
     world w{{.name = "q", .max_active = 8, .min_active = 1, .attrs = attrs{by_node}.cpus(uneven)}};
     guests& g = *w.g;
     g.invite(0, 12);
     g.invite(8, 12);
-    CHECK(eventually([&] { return g.who.here(0) == 7 && g.who.here(1) == 2; }));
+    CHECK(eventually([&] { return g.who.here(0) == 6 && g.who.here(1) == 2; }));
     g.settle();
-    CHECK(g.who.here(0) == 7); // 6.4
+    CHECK(g.who.here(0) == 6); // 6.4
     CHECK(g.who.here(1) == 2); // 1.6
 }
 
-TEST_CASE("node limits: no node gets less than min_active") {
+TEST_CASE("node limits: a limit that would leave a node less than min_active is not divided") {
     world w{{.name = "q", .max_active = 4, .min_active = 3, .attrs = by_node}};
     guests& g = *w.g;
     g.invite(0, 8);
+    CHECK(eventually([&] { return g.who.here(0) == 4; }));
     g.invite(8, 8);
-    CHECK(eventually([&] { return g.who.all() == 6; }));
     g.settle();
-    CHECK(g.who.here(0) == 3);
-    CHECK(g.who.here(1) == 3);
-    w.q->set_min_active(1); // stops no running item
+    CHECK(g.who.here(0) == 4);
+    CHECK(g.who.here(1) == 0);
+    w.q->set_min_active(1); // two each, when node 0 has no more than that
+    g.settle();
+    CHECK(g.who.all() == 4);
     g.let_go(0, 1);
-    CHECK(eventually([&] { return g.who.here(0) == 2; }));
+    CHECK(eventually([&] { return w.q->stats().started == 5; }));
     g.settle();
-    CHECK(g.who.here(0) == 2);
-    CHECK(g.who.here(1) == 3);
+    CHECK(g.who.all() == 4);
     w.q->set_max_active(12); // 6 each
     CHECK(eventually([&] { return g.who.here(0) == 6 && g.who.here(1) == 6; }));
     g.settle();
@@ -211,8 +212,8 @@ TEST_CASE("node limits: pools that span the nodes have the whole limit") {
     }
 }
 
-TEST_CASE("node limits: a chain of min_active items that wait for each other completes while the other node is busy") {
-    for (const unsigned length : {8u, 3u}) { // 8: the default
+TEST_CASE("node limits: a chain of min_active items that wait for each other completes beside items that end") {
+    for (const unsigned length : {8u, 3u}) { // 8: the default, and not divided; 3: four for each node
         world w{{.name = "q", .max_active = 8, .min_active = length == 8 ? 0 : length, .attrs = by_cpu}};
         CHECK(w.q->min_active() == length);
         guests& g = *w.g;
@@ -229,6 +230,7 @@ TEST_CASE("node limits: a chain of min_active items that wait for each other com
                 ++done;
             });
         }
+        g.let_go(0, 12);
         CHECK(eventually([&] { return done == length; }));
         for (auto& s : started) s->release(); // ends the items after a failure, too
     }
@@ -242,23 +244,24 @@ TEST_CASE("node limits: a node that goes offline leaves its share to the other n
     CHECK(eventually([&] { return g.who.here(0) == 4 && g.who.here(1) == 4; }));
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(vm::go_offline(cpu));
     w.rt.refresh_topology();
-    // The active items stay; the other node has the whole limit now.
-    CHECK(eventually([&] { return g.who.here(0) == 8; }));
-    CHECK(g.who.here(1) == 4);
-    // The node without CPUs goes down to min_active.
-    g.let_go(1, 3);
-    CHECK(eventually([&] { return g.who.here(1) == 1; }));
-    g.let_go(1, 1);
-    CHECK(eventually([&] { return w.q->stats().completed == 4 && g.who.here(1) == 1; }));
+    // The active items stay, and the others of node 1 run: the limit is not divided.
+    g.settle();
+    CHECK(g.who.all() == 8);
+    g.let_go(1, 16);
+    CHECK(eventually([&] { return w.q->stats().completed == 16; }));
+    CHECK(eventually([&] { return g.who.here(0) == 8; })); // the other node has the whole limit now
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(vm::go_online(cpu));
     w.rt.refresh_topology();
-    CHECK(eventually([&] { return g.who.here(1) == 4; }));
-    CHECK(g.who.here(0) == 8); // stops no running item
-    g.let_go(0, 5);
-    CHECK(eventually([&] { return g.who.here(0) == 4 && w.q->stats().completed == 9; }));
+    for (const unsigned cpu : vm::node_cpus[1]) g.invite(cpu, 2);
     g.settle();
-    CHECK(g.who.here(0) == 4);
-    CHECK(g.who.here(1) == 4);
+    CHECK(g.who.here(0) == 8);
+    CHECK(g.who.here(1) == 0);
+    g.let_go(0, 32); // when node 0 is down to its share, the limit is divided again
+    CHECK(eventually([&] { return w.q->stats().completed == 48; }));
+    for (const unsigned cpu : vm::node_cpus[0]) g.invite(cpu, 4);
+    CHECK(eventually([&] { return g.who.all() == 8; }));
+    g.settle();
+    CHECK(g.who.all() == 8);
     g.let_all_go();
-    CHECK(w.q->stats().completed == 48);
+    CHECK(w.q->stats().completed == 96);
 }

@@ -121,6 +121,8 @@ public:
     };
     [[nodiscard]] traffic traffic_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock_);
     void set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept CMWQ_EXCLUDES(lock_);
+    /// From now on the pwq shares these slots. Its active items keep theirs, so both maxima are 0 if it has any.
+    void set_slots(pool_workqueue& pwq, node_slots& slots) noexcept CMWQ_EXCLUDES(lock_);
     /// The queue no longer uses this pwq, and no producer is about to push to it; its runs may still add local items.
     /// `successor`: of an ordered queue, the next pwq, which begins when this one has drained; else null. True: it has
     /// drained. False: the pool requests reaping when it has.
@@ -175,7 +177,6 @@ public:
         const pool_workqueue* pwq = nullptr; ///< the pwq of the awaited items; null: the wait is over
         std::uint64_t generation = 0;        ///< that of the youngest color which the flush covers
         bool inactive = false;               ///< some of these items are inactive
-        const node_slots* slots = nullptr;   ///< the limit that makes them inactive; null: the limit of the pwq alone
     };
     [[nodiscard]] remaining_items look_at(const color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
     /// The pwq on which an item is inactive that the caller keeps; null: it is not inactive in this pool.

@@ -304,6 +304,19 @@ CMWQ_INLINE void item_pool::set_max_active(pool_workqueue& pwq, unsigned max_act
     notify_locked(d);
 }
 
+CMWQ_INLINE void item_pool::set_slots(pool_workqueue& pwq, node_slots& slots) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    pwq.slots->forget(pwq); // from here on none is granted
+    drain_locked(d);        // uses one that was granted before, and may register the pwq again
+    pwq.slots->forget(pwq);
+    pwq.slots->move_to(slots, pwq.nr_active);
+    pwq.slots = &slots;
+    activate_locked(pwq); // or registers the pwq
+    publish_pending_locked();
+    notify_locked(d);
+}
+
 CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq, pool_workqueue* successor) noexcept {
     deferred d;
     const scoped_lock g(lock_);

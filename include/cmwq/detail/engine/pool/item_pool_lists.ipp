@@ -72,6 +72,7 @@ CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
 // If this pool is granted the slot again, the grant is in grants_ after the call.
 CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
     if (item_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.notify(*p);
+    if (pwq.slots->is_down()) pwq.queue->request_reaping();
 }
 
 // An item of `pwq` is no longer active. The caller then calls publish_pending_locked() and notify_locked(), or takes

@@ -44,8 +44,8 @@ CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw
     const work_base* const first = pwq.inactive.front(); // the oldest one: if it is too young, all of them are
     return {.pwq = &pwq,
             .generation = pwq.colors.generation_of(cw),
-            .inactive = first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first))),
-            .slots = pwq.slots};
+            .inactive =
+                first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first)))};
 }
 
 CMWQ_INLINE const pool_workqueue* item_pool::inactive_on(const work_base& w) noexcept {

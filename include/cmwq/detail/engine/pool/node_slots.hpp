@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// node_slots: limits how many items of a queue are active in the pools of one NUMA node, and keeps the pwqs that wait
-// for a slot.
+// node_slots: limits how many items of a queue are active on one NUMA node, or on the machine, and keeps the pwqs that
+// wait for a slot.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -14,8 +14,8 @@ class pool_workqueue;
 class item_pool;
 struct slot_tag;
 
-/// A queue has one of these for each NUMA node, and one for the pools that span nodes. A pwq that needs a slot and gets
-/// none is appended to a list. A slot that becomes free is granted to the pwq that has waited longest: that pwq is
+/// A queue has one of these for each NUMA node, and one for the whole machine; queue_core::share_out_locked() decides which
+/// of them are in use. A pwq that needs a slot and gets none is appended to a list. A slot that becomes free is granted to the pwq that has waited longest: that pwq is
 /// pushed to the grant inbox of its pool, which the next thread that takes the pool lock drains. So no thread ever
 /// needs two pool locks, and pwqs get slots in turn.
 ///
@@ -32,6 +32,11 @@ public:
     [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
     /// Takes a slot even if none is free.
     void take_beyond_max() noexcept { nr_.fetch_add(1, seq_cst); } // [UNIFORM]
+    /// `n` items that have slots here have slots of `to` instead, even if none is free.
+    void move_to(node_slots& to, unsigned n) noexcept {
+        to.nr_.fetch_add(n, seq_cst); // [UNIFORM]
+        nr_.fetch_sub(n, seq_cst);    // [UNIFORM] the maximum is 0, so no pwq waits for these
+    }
     /// Whether a pwq that holds a slot, and waits for more, may keep it: no other pwq waits, and no more slots are in use
     /// than the limit admits. A hint: if it is out of date, the pwq keeps one slot once more.
     [[nodiscard]] bool has_no_other_waiter() const noexcept {
@@ -43,8 +48,17 @@ public:
         // [NODE-1] This thread counts down, then it reads the number of waiting pwqs; pairs [NODE-2], where a pwq is
         // noted as waiting, and then the thread reads the count. All are seq_cst: either this thread sees the waiting
         // pwq, or the other thread sees the free slot.
-        nr_.fetch_sub(1, seq_cst);
+        nr_.fetch_sub(1, seq_cst);                                 // [NODE-3], too
         return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant(); // [NODE-1]
+    }
+    /// From now on is_down() looks whether no more than `n` slots are in use. 0: never.
+    void watch_for(unsigned n) noexcept { down_at_.store(n, seq_cst); } // [NODE-4]
+    /// Whether no more slots are in use than that. Returns true once. Called after give_back() and after watch_for().
+    [[nodiscard]] bool is_down() noexcept {
+        // [NODE-3] One thread counts down, then it reads the mark; pairs [NODE-4], where a thread sets the mark, and then
+        // reads the count. All are seq_cst, so at least one of the two sees the other's write.
+        const unsigned n = down_at_.load(seq_cst);                                     // [NODE-3]
+        return n != 0 && nr_.load(seq_cst) <= n && down_at_.exchange(0, seq_cst) != 0; // [NODE-4]
     }
     /// Grants a free slot to a waiting pwq, if there are both; returns as give_back(). After the limit has been raised,
     /// call it until it returns null.
@@ -70,6 +84,7 @@ private:
     alignas(cache_line) atomic<unsigned> nr_{0}; // A
     atomic<unsigned> max_{0};                    // A
     atomic<unsigned> nr_waiting_{0};             // A: written under N
+    atomic<unsigned> down_at_{0};                // A
     ranked_mutex<lock_rank::slots> lock_;
     intrusive_list<pool_workqueue, slot_tag> waiting_ CMWQ_GUARDED_BY(lock_); // N
 };

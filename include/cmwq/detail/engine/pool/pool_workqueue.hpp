@@ -36,15 +36,17 @@ class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<rescue_tag>,
                                                  public list_node<mayday_tag> {
 public:
-    pool_workqueue(queue_core& q, item_pool& p, node_slots* shared_slots) noexcept
-        : queue(&q), pool(&p), slots(shared_slots) {}
+    pool_workqueue(queue_core& q, item_pool& p, node_slots* first_slots) noexcept
+        : queue(&q), pool(&p), slots(first_slots) {}
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
     // Read by producers, and written only rarely.
     queue_core* const queue; // I
     item_pool* const pool;   // I
-    node_slots* const slots; // I: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active
+    // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
+    // Changed under WQ, too
+    node_slots* slots;
     std::uint64_t serial = 0;             // WQ: numbers the pwqs of a queue in the order of their creation
     worker* rescue_record = nullptr;      // L: if the queue has a rescuer: the record under which it runs items here
     rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null

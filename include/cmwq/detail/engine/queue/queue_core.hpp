@@ -195,7 +195,7 @@ public:
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools.
     void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// The manager thread calls this: frees replaced pwqs that have drained. False: another thread holds the lock, for as
+    /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False: another thread holds the lock, for as
     /// long as a producer is stopped in queue(), perhaps.
     [[nodiscard]] bool reap() noexcept CMWQ_EXCLUDES(lock_);
     /// Called when no item is left and the queue accepts none: waits for the producers that have not left queue(), and
@@ -203,7 +203,7 @@ public:
     void give_back_pools() noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
 
-    /// Notes that a replaced pwq has drained, for reap().
+    /// Notes that a replaced pwq has drained, or that the limit may be divided, for reap().
     void request_reaping() noexcept;
     [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [CLEAN-1]
     /// The manager thread calls this if it could not reap.
@@ -253,7 +253,11 @@ private:
     [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept;
     template <class Pool>
     static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
-    [[nodiscard]] node_slots& slots_of_node(unsigned node) CMWQ_EXCLUDES(lock_);
+    void make_slots(unsigned node) CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] unsigned share_locked(std::size_t node) const noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] unsigned smallest_share_locked() const noexcept CMWQ_REQUIRES(lock_);
+    void move_to_slots_locked(bool of_nodes) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool fits_shares_locked() const noexcept CMWQ_REQUIRES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
@@ -274,8 +278,9 @@ private:
     queue_stats gone_ CMWQ_GUARDED_BY(lock_); // the counts of the pwqs that were freed
     attrs attrs_ CMWQ_GUARDED_BY(lock_);
     std::vector<unsigned> cpus_of_node_ CMWQ_GUARDED_BY(lock_);
-    node_slots spanning_slots_; // for pools that span nodes
+    node_slots slots_of_machine_; // has the whole limit, or none of it
     std::vector<std::unique_ptr<node_slots>> slots_of_nodes_ CMWQ_GUARDED_BY(lock_);
+    bool is_divided_ CMWQ_GUARDED_BY(lock_) = false;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

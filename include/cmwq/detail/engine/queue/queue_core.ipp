@@ -143,30 +143,76 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
 
 // --- limits ----------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE node_slots& queue_core::slots_of_node(unsigned node) {
-    if (node == no_node) return spanning_slots_;
-    const scoped_lock g(lock_);
-    const auto n = static_cast<std::size_t>(node);
-    while (slots_of_nodes_.size() <= n) slots_of_nodes_.push_back(std::make_unique<node_slots>());
-    return *slots_of_nodes_[n];
+// Of an attrs_keyed queue.
+[[nodiscard]] CMWQ_INLINE unsigned node_of(const pool_workqueue& p) noexcept {
+    return static_cast<const rescuable_pool&>(*p.pool).spec().node;
 }
 
-// Shares the limit out by the number of CPUs of each node, rounded up, but at least min_active for each. The pools that
-// span nodes have a count of their own, with the whole limit.
-CMWQ_INLINE void queue_core::share_out_locked() noexcept {
-    const unsigned max = max_active_.load(relaxed), min = min_active_.load(relaxed);
-    unsigned all_cpus = 0;
-    for (const unsigned n : cpus_of_node_) all_cpus += n;
-    spanning_slots_.set_max(max);
-    for (std::size_t node = 0; node < slots_of_nodes_.size(); ++node) {
-        const unsigned here = node < cpus_of_node_.size() ? cpus_of_node_[node] : 0;
-        const unsigned share = here == 0 ? min : (max * here + all_cpus - 1) / all_cpus;
-        slots_of_nodes_[node]->set_max(std::clamp(share, min, max));
+CMWQ_INLINE void queue_core::make_slots(unsigned node) {
+    const scoped_lock g(lock_);
+    while (slots_of_nodes_.size() <= node) slots_of_nodes_.push_back(std::make_unique<node_slots>());
+}
+
+// In proportion to the CPUs. The limit of the first nodes together is rounded, not each share, so the shares add up to
+// max_active.
+CMWQ_INLINE unsigned queue_core::share_locked(std::size_t node) const noexcept {
+    std::uint64_t before = 0, here = 0, all = 0;
+    for (std::size_t n = 0; n < cpus_of_node_.size(); ++n) {
+        if (n < node) before += cpus_of_node_[n];
+        if (n == node) here = cpus_of_node_[n];
+        all += cpus_of_node_[n];
     }
-    while (item_pool* p = spanning_slots_.grant()) p->notify();
+    const auto rounded = [&](std::uint64_t cpus) { return (2 * max_active_.load(relaxed) * cpus + all) / (2 * all); };
+    return static_cast<unsigned>(rounded(before + here) - rounded(before));
+}
+
+// Of the nodes whose pools serve the queue; 0: the limit cannot be divided.
+CMWQ_INLINE unsigned queue_core::smallest_share_locked() const noexcept {
+    unsigned smallest = max_active_.load(relaxed);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        if (fifo || node_of(*p) == no_node) return 0;
+        smallest = std::min(smallest, share_locked(node_of(*p))); // 0: its CPUs are gone, but not all of its items
+    }
+    return smallest >= min_active_.load(relaxed) ? smallest : 0;
+}
+
+CMWQ_INLINE void queue_core::move_to_slots_locked(bool of_nodes) noexcept {
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
+        // Also if they are the same: after that, no thread takes a slot because it has read an earlier maximum.
+        p->pool->set_slots(*p, of_nodes ? *slots_of_nodes_[node_of(*p)] : slots_of_machine_);
+    }
+    is_divided_ = of_nodes;
+}
+
+CMWQ_INLINE bool queue_core::fits_shares_locked() const noexcept {
+    for (std::size_t node = 0; node < slots_of_nodes_.size(); ++node) {
+        if (slots_of_nodes_[node]->in_use() > share_locked(node)) return false;
+    }
+    return true;
+}
+
+// If the limit is divided, the nodes' pools start items without sharing a cache line. It is not divided if a node would get
+// less than min_active, and could do little while the others are idle; nor while more items are active on a node than its
+// share: if the other nodes had theirs, too many would be active on the machine.
+CMWQ_INLINE void queue_core::share_out_locked() noexcept {
+    // From here until the new maxima are set no item starts, but for one that a wait starts beyond the limit.
+    slots_of_machine_.set_max(0);
+    for (const auto& slots : slots_of_nodes_) slots->set_max(0);
+    const unsigned smallest = smallest_share_locked();
+    if (smallest != 0) move_to_slots_locked(true);
+    if (smallest == 0 || !fits_shares_locked()) move_to_slots_locked(false);
+    if (is_divided_) {
+        for (std::size_t node = 0; node < slots_of_nodes_.size(); ++node)
+            slots_of_nodes_[node]->set_max(share_locked(node));
+    } else {
+        slots_of_machine_.set_max(max_active_.load(relaxed));
+    }
+    while (item_pool* p = slots_of_machine_.grant()) p->notify();
     for (const auto& slots : slots_of_nodes_) {
         while (item_pool* p = slots->grant()) p->notify();
     }
+    slots_of_machine_.watch_for(is_divided_ ? 0 : smallest); // the next time to try
+    if (slots_of_machine_.is_down()) request_reaping();
 }
 
 CMWQ_INLINE void queue_core::set_max_active(unsigned n) noexcept {
@@ -229,9 +275,9 @@ CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
             env.pools.shared().put(pool);
         } else {
             try {
-                node_slots& slots = slots_of_node(fifo ? no_node : pool.spec().node);
+                if (pool.spec().node != no_node) make_slots(pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
-                auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots);
+                auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots_of_machine_);
                 if (own_rescuer != nullptr) pool.make_rescuable(*fresh);
                 plan.fresh.push_back(std::move(fresh));
             } catch (...) {
@@ -296,6 +342,7 @@ CMWQ_INLINE bool queue_core::reap() noexcept {
         env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
         delete &one;
     }
+    if (!is_divided_ && !fifo) share_out_locked();
     return true;
 }
 

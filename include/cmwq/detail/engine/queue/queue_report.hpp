@@ -27,7 +27,7 @@ struct queue_report {
     struct slots {
         unsigned in_use, max;
     };
-    std::vector<slots> slots_of_nodes; ///< of an attribute-keyed queue; the last ones are for pools that span nodes
+    std::vector<slots> slots_of_nodes; ///< of an attribute-keyed queue; the last ones are those of the machine
     struct pwq {
         std::uint64_t pool; ///< its id
         pwq_report now;

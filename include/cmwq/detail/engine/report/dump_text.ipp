@@ -127,7 +127,7 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
         if (q.has_rescuer) print(to, "%-24.24s thread %ld\n", q.name.c_str(), q.rescuer_tid);
     }
     to += "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
-          "pools that span nodes]\n";
+          "the machine]\n";
     for (const queue_report& q : r.queues) {
         if (q.slots_of_nodes.empty()) continue;
         print(to, "%-24.24s %6u %4u", q.name.c_str(), q.min_active, q.max_active);

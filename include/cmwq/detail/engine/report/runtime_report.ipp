@@ -47,7 +47,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
         r.pool_of_cpu.push_back(p->pool->id());
     if (keyed()) {
         for (const auto& s : slots_of_nodes_) r.slots_of_nodes.push_back({s->in_use(), s->max()});
-        r.slots_of_nodes.push_back({spanning_slots_.in_use(), spanning_slots_.max()});
+        r.slots_of_nodes.push_back({slots_of_machine_.in_use(), slots_of_machine_.max()});
     }
     r.counts = gone_;
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {

@@ -85,7 +85,7 @@ private:
     void hold_locked(worker& k, node wait);
     [[nodiscard]] node number_of_locked(registered_wait& r) CMWQ_NO_TSA;
     void await_run_locked(node who, const worker* k);
-    [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq, const node_slots* slots);
+    [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq);
     void add_limits();
     void add_generations();
     void add_groups();
@@ -104,7 +104,7 @@ private:
     std::vector<std::pair<node, std::size_t>> for_group_;  // a wait, and the index in groups_ of the group
     std::vector<std::pair<std::size_t, node>> runs_tasks_; // the index of a group, and the wait of a run of its task
     std::vector<limited> limits_;
-    std::unordered_map<const void*, std::size_t> limit_by_key_; // the key is the slots, or the pwq
+    std::unordered_map<const pool_workqueue*, std::size_t> limit_by_pwq_; // the index in limits_
     std::unordered_map<const pool_workqueue*, part> parts_;
     stuck_set stuck_;
     std::size_t nr_left_ = 0; // waits still to be read

@@ -88,7 +88,7 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
         const item_pool::remaining_items rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
         for_items_.push_back({who, rest.pwq, rest.generation});
-        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq, rest.slots));
+        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq));
     }
     if (r.group_ != nullptr) look_at_group_locked(r, who);
     if (r.iw_ == nullptr) return;
@@ -102,7 +102,7 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     at.runtime->queues().with_all_kept([&] {
         const item_pool::awaited_item now = pool.look_at(*r.iw_);
         if (now.inactive_on == nullptr) return; // it is not behind a limit any more
-        for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on, now.inactive_on->slots));
+        for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on));
     });
 }
 
@@ -136,7 +136,6 @@ CMWQ_INLINE void wait_look::read_group_locked(group_core& g, std::size_t index) 
     struct place {
         const pool_workqueue* pwq;
         const item_pool* pool;
-        const node_slots* slots;
     };
     std::vector<place> places;
     places.reserve(most); // no allocation under the lock
@@ -151,10 +150,10 @@ CMWQ_INLINE void wait_look::read_group_locked(group_core& g, std::size_t index) 
             ++nr_steps_;
             if (pwq == nullptr) continue;
             const bool known = std::ranges::any_of(places, [&](const place& p) { return p.pwq == pwq; });
-            if (!known) places.push_back({pwq, &pool, pwq->slots});
+            if (!known) places.push_back({pwq, &pool});
         }
     }
-    for (const place& p : places) groups_[index].limits.push_back({limit_of_locked(g.queue, p.pwq, p.slots), p.pool});
+    for (const place& p : places) groups_[index].limits.push_back({limit_of_locked(g.queue, p.pwq), p.pool});
 }
 
 CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
@@ -175,22 +174,28 @@ CMWQ_INLINE void wait_look::await_run_locked(node who, const worker* k) {
     if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
 }
 
-CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq,
-                                                   const node_slots* slots) {
-    const void* const key = slots != nullptr ? static_cast<const void*>(slots) : pwq;
-    const auto [at, fresh] = limit_by_key_.try_emplace(key, limits_.size());
-    if (!fresh) return at->second;
+// All pwqs with the same slots share a limit. The pwq may be gone; then the limit has no active item.
+CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq) {
+    if (const auto known = limit_by_pwq_.find(pwq); known != limit_by_pwq_.end()) return known->second;
+    const std::size_t index = limits_.size();
     limited l{.queue = q.name, .max_active = q.max_active()};
-    q.for_each_pwq([&](pool_workqueue& p) {
+    const node_slots* slots = nullptr;
+    const auto find_slots = [&](const pool_workqueue& p) {
+        if (&p == pwq) slots = p.slots;
+    };
+    const auto add = [&](pool_workqueue& p) {
         if (slots != nullptr ? p.slots != slots : &p != pwq) return;
         const item_pool::active_items here = p.pool->count_active(p);
         l.all += here.all;
         l.frozen |= here.frozen;
-        parts_.insert_or_assign(&p, part{limits_.size(), here.nr_left});
+        parts_.insert_or_assign(&p, part{index, here.nr_left});
+        limit_by_pwq_.insert_or_assign(&p, index);
         ++nr_steps_;
-    });
+    };
+    q.for_each_pwq_twice(find_slots, add);
+    limit_by_pwq_.insert_or_assign(pwq, index);
     limits_.push_back(std::move(l));
-    return at->second;
+    return index;
 }
 
 // --- the result ------------------------------------------------------------------------------------------------------
