@@ -168,8 +168,8 @@ struct runtime_options {
     unsigned cpu_hog_warning_threshold = 4;
 
     /// The time after which a bound or elastic pool starts one item beside the running ones, if these keep its CPUs
-    /// busy and the pool has started no item for that long although one could start. It starts another one after the
-    /// same time again. Zero: items wait for the running ones.
+    /// busy and the pool has started no item for that long although one could start. After the same time again it starts
+    /// two if none of those has ended, then four, up to 16; otherwise one. Zero: items wait for the running ones.
     std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
     /// The time after which the runtime reports a pool that has started no item although items wait, as

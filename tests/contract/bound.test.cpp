@@ -3,10 +3,13 @@
 // The promises of bound queues beyond those of all queues: items run where they were queued, and limits count for each
 // CPU.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "pool_name.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
 #include "this_task.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -217,4 +220,32 @@ TEST_CASE("bound: the threads of shared pools have no letter in their names for 
         CHECK(name.starts_with("cmwq/u"));
         CHECK(suffix(name).empty());
     }
+}
+
+// The items that spin on the other CPU are a clock: one after the other becomes overdue.
+TEST_CASE("bound: an item that the limit keeps back is not overdue") {
+    auto options = simulated("numa:1 core:2 pu:1");
+    options.cpu_hog_threshold = std::chrono::nanoseconds{0};
+    cmwq::runtime rt{options};
+    cmwq::workqueue<> limited{rt, {.name = "limited", .max_active = 1}}, others{rt, "others"};
+    const auto nr_overdue = [&](unsigned cpu) {
+        return core_of(rt).pools().pool_at(cpu, cmwq::priority::normal).stats().overdue;
+    };
+    std::atomic<bool> stop{false};
+    std::atomic<int> running{0};
+    const auto spin = [&] {
+        ++running;
+        while (!stop) stress::burn(1'000);
+    };
+    limited.post_on(0, spin);
+    CHECK(eventually([&] { return running == 1; }));
+    for (int i = 0; i < 8; ++i) others.post_on(1, spin);
+    CHECK(eventually(
+        [&] { return nr_overdue(1) >= 1; })); // meanwhile the idle worker of the first CPU has begun to sleep
+    limited.post_on(0, [] {});
+    CHECK(eventually([&] { return nr_overdue(1) >= 3; }));
+    CHECK(nr_overdue(0) == 0);
+    stop = true;
+    limited.flush();
+    others.flush();
 }

@@ -221,6 +221,25 @@ TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items
     q.flush();
 }
 
+// Nothing but their time shows that the items that run wait for others.
+TEMPLATE_TEST_CASE("elastic: items that spin until all of them run start in growing bursts", "", cmwq::bound,
+                   cmwq::elastic) {
+    cmwq::runtime rt{{.cpu_hog_threshold = 0ns}};
+    constexpr int many = 64;
+    cmwq::workqueue<TestType> q{rt, "q"};
+    std::atomic<int> running{0};
+    for (int i = 0; i < many; ++i) {
+        q.post_on(*rt.cpus().begin(), [&] {
+            ++running;
+            while (running < many) stress::burn(1'000);
+        });
+    }
+    CHECK(eventually([&] { return running == many; }));
+    running = many; // ends the items after a failure, too
+    q.flush();
+    CHECK(rt.stats().overdue <= 8); // 1 + 2 + 4 + 8 + 4 * 16
+}
+
 TEMPLATE_TEST_CASE("elastic: items that only compute let other items start beside them", "", cmwq::bound,
                    cmwq::elastic) {
     cmwq::runtime rt;

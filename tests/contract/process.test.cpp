@@ -101,6 +101,25 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(armed.cancel());
 }
 
+TEST_CASE("process: a forked child has no descriptors of the parent's workers") {
+    const auto nr_open = [] {
+        int n = 0;
+        for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            if (std::filesystem::read_symlink(fd, gone).string().find("/task/") != std::string::npos) ++n;
+        }
+        return n;
+    };
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    q.post([] {});
+    q.flush();
+    CHECK(eventually([] { return others_sleep(); })); // no thread is opening one
+    CHECK(nr_open() >= 2);
+    const outcome o = in_child([&] { return nr_open(); });
+    CHECK(o.exited_with(0));
+}
+
 TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
     using P = TestType;
     const outcome o = in_child([] { // a separate child, which owns the objects

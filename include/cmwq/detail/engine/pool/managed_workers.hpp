@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/arming.hpp>
+#include <cmwq/detail/engine/pool/burst_size.hpp>
 #include <cmwq/detail/engine/pool/busy_workers.hpp>
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
 #include <cmwq/detail/engine/pool/start_watch.hpp>
@@ -134,7 +135,7 @@ protected:
                 .limit = limit_.load(relaxed),
                 .idle = static_cast<int>(idle_.size()),
                 .creating = creating_,
-                .overdue = overdue_.load(relaxed)};
+                .overdue = nr_overdue_may_start_ != 0};
     }
     /// The workers in their work loop, running or blocked, without those that wait inside the library.
     [[nodiscard]] int nr_active() const noexcept { return nr_busy_.load(relaxed) - nr_waiting_.load(relaxed); }
@@ -202,7 +203,7 @@ private:
     void expire_may_block(std::int64_t threshold) noexcept;
     [[nodiscard]] bool stalled_since_last_time() noexcept;
     bool look_for_hogs(std::int64_t threshold) noexcept CMWQ_EXCLUDES(lock_);
-    void look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept;
+    void look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept CMWQ_EXCLUDES(lock_);
     void learn_limit() noexcept CMWQ_EXCLUDES(lock_);
 
     // A: read without the lock. A late reader may read the values of another pool that uses the record now; that is
@@ -222,14 +223,18 @@ private:
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
     atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
-    atomic<bool> overdue_{false};        // A: one more worker may start; reset when it has
-    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}, nr_overdue_{0}; // A
+    atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
+
+    // L: so many more items may start beside those that run; reset when one of these ends
+    unsigned nr_overdue_may_start_ CMWQ_GUARDED_BY(lock_) = 0;
+    std::uint64_t nr_overdue_ CMWQ_GUARDED_BY(lock_) = 0; // L
 
     intrusive_list<worker, idle_tag> free_nested_records_ CMWQ_GUARDED_BY(lock_); // L
     atomic<int> nr_nested_{0}; // A: length of nested_; written under L
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
     start_watch overdue_watch_;                             // S
+    burst_size overdue_burst_;                              // S
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: moving sums, nanoseconds
 };
 

@@ -74,7 +74,7 @@ CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
 }
 
 CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
-    if (overdue_.load(relaxed)) overdue_.store(false, relaxed);
+    if (nr_overdue_may_start_ != 0) --nr_overdue_may_start_;
     self.cpu_intensive = self.current_pwq->queue->cpu_intensive;
     if (self.cpu_intensive) uncount(self);
 }
@@ -280,6 +280,7 @@ CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept
 
 CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
     count(self); // even if it was uncounted
+    nr_overdue_may_start_ = 0;
     if (self.announced && self.local.empty()) take_back_announcement(self);
 }
 

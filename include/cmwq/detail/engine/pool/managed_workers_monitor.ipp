@@ -41,7 +41,7 @@ CMWQ_INLINE pool_stats managed_workers::stats_locked() const noexcept {
     s.by_sentinel = by_sentinel_.load(relaxed);
     s.by_monitor = by_monitor_.load(relaxed);
     s.spare_wakeups = spare_wakeups_.load(relaxed);
-    s.overdue = nr_overdue_.load(relaxed);
+    s.overdue = nr_overdue_;
     return s;
 }
 
@@ -96,14 +96,20 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
     return computing;
 }
 
-// Starts an overdue item. Items that pause often are never hogs, and their pauses may be too short for a detector.
+// Starts overdue items. Items that pause often are never hogs, and their pauses may be too short for a detector.
 // As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const bool concerned = patience != 0 && is_associated() && pending();
     if (!overdue_watch_.has_lasted(concerned, nr_begun(), passed, patience)) return;
-    overdue_.store(true, relaxed);     // [PARK-1] the permit publishes it, or the check of the service thread finds it
-    nr_overdue_.fetch_add(1, relaxed); // one at a time: the next one after the same time
-    static_cast<void>(wake_idle_worker());
+    if (!lock_for_service()) return; // again after the same time
+    deferred d;
+    const scoped_lock g(lock_, adopt_lock);
+    drain_locked(d); // perhaps the limit keeps back all items of the inbox
+    if (snapshot_locked().pending != 0 && nr_overdue_may_start_ == 0) {
+        nr_overdue_may_start_ = overdue_burst_.next(nr_completed());
+        ++nr_overdue_;
+    }
+    notify_locked(d);
 }
 
 // Little's law: a CPU is kept busy by one worker, plus as many as are blocked while one computes. The scheduler

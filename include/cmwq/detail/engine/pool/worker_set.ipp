@@ -262,7 +262,10 @@ CMWQ_INLINE void worker_set::join_threads() noexcept {
 }
 
 CMWQ_INLINE void worker_set::forget_threads() noexcept {
-    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) w->os_thread.forget();
+    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) {
+        w->os_thread.forget();
+        w->probe.forget_own();
+    }
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -59,6 +59,7 @@ public:
         return keep_open;
     }
     void close_own() noexcept {} // the state of an ended thread can still be read
+    void forget_own() noexcept {}
 
     [[nodiscard]] bool blocked() const noexcept { return own_ != nullptr && counting::is_blocked(*own_); }
     [[nodiscard]] bool times(thread_times& out) const noexcept {

@@ -83,6 +83,7 @@ public:
         return keep_open;
     }
     void close_own() noexcept {} // the state of an ended thread can still be read
+    void forget_own() noexcept {}
 
     /// Whether the thread is parked, asleep, joining, or waiting for a mutex. Synchronizes nothing.
     [[nodiscard]] bool blocked() const noexcept {
