@@ -29,7 +29,10 @@ class Worker:
         """"worker", "rescuer", "nested" (an item inside another one), or "bh" (of a pool without threads)."""
         if self.pool.is_bottom_half:
             return "bh"
-        return "rescuer" if self.value["is_rescue_record"] else "nested" if self.value["is_nested"] else "worker"
+        for name in ("rescue_record", "nested", "guest"):
+            if self.value["is_" + name]:
+                return name.removesuffix("_record").replace("rescue", "rescuer")
+        return "worker"
 
     @property
     def is_running(self):

@@ -59,6 +59,7 @@ public:
     bool ended = false;                       // T: it has ended; the last examiner gives its memory back
     bool beyond_limit = false;                // T: was made active in place of a waiter
     bool within_limit = false;                // T: a waiter has found that it starts without that
+    bool starts = false;                      // T: a guest has found that a worker is about to run it
 
 protected:
     group_task(group_core& g, void (*p)(group_task&, step)) noexcept

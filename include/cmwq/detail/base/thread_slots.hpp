@@ -16,6 +16,7 @@ class worker;
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     worker* current_worker = nullptr;      ///< the record of a worker that this thread uses; null: none
+    std::uintptr_t stack_end = 0;          ///< of a thread that was a guest: the end of its stack; 0: not known
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a
     // runtime may be gone when the thread runs them.

@@ -34,15 +34,17 @@ public:
         for (group_sleeper* s = first_; s != nullptr; s = s->next) s->asleep = false;
     }
     /// A task has been added: takes a sleeper that can run it; if there is none, one that may let it start beyond the
-    /// limit. One that can do neither would sleep on, and wake no other.
+    /// limit; else one that can run it if the limit does not keep it back. One that can do nothing would sleep on, and
+    /// wake no other.
     void take_one_for(const group_task& t, group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
         const std::uint64_t pool = work_access::pool_id(work_access::location_of(t));
-        if (!take_first(g, [pool](const group_sleeper& s) { return s.can_run_task_of(pool); })) take_stuck(g);
+        if (take_first(g, [pool](const group_sleeper& s) { return s.can_run_task_of(pool); })) return;
+        if (!take_stuck(g)) static_cast<void>(take_first(g, [](const group_sleeper& s) { return s.is_guest(); }));
     }
     /// Takes one that may let a task start in its place, if that would be within their number.
-    void take_stuck(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
-        if (g.nr_stuck <= g.nr_beyond_limit) return;
-        static_cast<void>(take_first(g, [](const group_sleeper& s) { return s.is_stuck(); }));
+    bool take_stuck(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
+        if (g.nr_stuck <= g.nr_beyond_limit) return false;
+        return take_first(g, [](const group_sleeper& s) { return s.is_stuck(); });
     }
 
 private:

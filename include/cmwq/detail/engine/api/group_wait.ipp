@@ -23,9 +23,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// Calls `f(pool)` with the pool that has the task, while the task exists, even if it ends meanwhile. The caller has
 /// counted itself as an examiner of the task.
 template <class F>
-bool examine(group_task& t, const F& f) noexcept {
-    // The calling item belongs to the queue, so the runtime exists.
-    const bool result = f(t.group.queue.env.pools.pool(work_access::pool_id(work_access::location_of(t))));
+auto examine(group_task& t, const F& f) {
+    // The caller waits for the group, so its queue and the runtime exist.
+    const auto result = f(t.group.queue.env.pools.pool(work_access::pool_id(work_access::location_of(t))));
     bool ended = false;
     {
         const scoped_lock guard(t.group.lock);
@@ -71,6 +71,7 @@ public:
         const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
         helps_ = same_queue && may_run_in_wait(*self_);
         stuck_ = same_queue && !helps_;
+        if (self_ == nullptr && g.queue.takes_guests()) stack_end_ = own_stack_end();
     }
     group_wait(const group_wait&) = delete;
     group_wait& operator=(const group_wait&) = delete;
@@ -100,6 +101,7 @@ private:
         bool search = false;        ///< for unlisted tasks
         group_task* task = nullptr; ///< take it; null: sleep
         bool local = false;         ///< it has been taken off the list of the worker
+        bool as_guest = false;      ///< it is still on the list
         bool cancelled = false;
     };
     [[nodiscard]] bool may_take(const group_task& t) const noexcept;
@@ -112,9 +114,12 @@ private:
     void sleep(group_sleeper& s);
     void give_up(group_sleeper& s) noexcept;
     [[nodiscard]] task_result run(group_task& t, bool cancelled) noexcept;
+    [[nodiscard]] static std::uintptr_t own_stack_end() noexcept;
+    [[nodiscard]] bool run_as_guest(group_task& t);
 
     [[nodiscard]] group_sleeper::kind kind() const noexcept {
         using kind = group_sleeper::kind;
+        if (stack_end_ != not_a_guest) return kind::guest;
         if (!helps_) return stuck_ ? kind::stuck : kind::waits;
         return g_.queue.keyed() ? kind::helps_all : kind::helps_pool;
     }
@@ -122,7 +127,10 @@ private:
     group_core& g_;
     const wait_call by_;
     worker* const self_;
-    bool helps_ = false;   // runs tasks itself
+    static constexpr std::uintptr_t not_a_guest = ~std::uintptr_t{0};
+    std::uintptr_t stack_end_ = not_a_guest; // of a thread that runs no item, and may run tasks as a worker does
+    bool rests_ = false;                     // a guest: the limit keeps tasks back, so it sleeps
+    bool helps_ = false;                     // runs tasks itself
     bool stuck_ = false;   // may not run tasks itself: its stack is too deep, or it holds bottom halves back
     bool counted_ = false; // in nr_stuck
     bool watches_ = false; // in nr_watching
@@ -148,6 +156,13 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
         if (!local) ++t->nr_examiners;
         watch_locked(false);
         return {.task = t, .local = local, .cancelled = g_.cancelled.load(relaxed)};
+    }
+    // The oldest one, which is active first.
+    for (t = kind() != group_sleeper::kind::guest || std::exchange(rests_, false) ? nullptr : g_.not_started.front();
+         t != nullptr; t = g_.not_started.next(*t)) {
+        if (t->starts) continue;
+        ++t->nr_examiners;
+        return {.task = t, .as_guest = true};
     }
     if (helps_ || stuck_) watch_locked(true);
     if (watches_ && must_search_locked()) return {.search = true};
@@ -233,6 +248,31 @@ CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept 
     return r;
 }
 
+// The lowest address of the stack of this thread, if a task may run on it: the tasks of a worker have some megabytes. The
+// caller may run on a stack of its own (a fiber).
+CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
+    constexpr std::uintptr_t least = std::uintptr_t{256} * 1024;
+    thread_slots& slots = this_thread_slots();
+    if (slots.bh_depth != 0) return not_a_guest;
+    if (slots.stack_end == 0) slots.stack_end = stack_end();
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (slots.stack_end != 0 && (here < slots.stack_end || here - slots.stack_end < least)) return not_a_guest;
+    return slots.stack_end;
+}
+
+// False: the limit keeps it back.
+CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
+    using result = rescuable_pool::guest_result;
+    const result r = examine(t, [&](item_pool& pool) {
+        const result now = static_cast<rescuable_pool&>(pool).run_as_guest(t, stack_end_);
+        if (now != result::gone) return now;
+        const scoped_lock guard(g_.lock);
+        t.starts = true;
+        return now;
+    });
+    return r != result::kept_back;
+}
+
 // Only a thread that is about to sleep registers its wait. The graph then knows all tasks for which it waits: it runs
 // none of them, and none that it could take is left.
 CMWQ_INLINE void group_wait::sleep(group_sleeper& s) {
@@ -314,6 +354,8 @@ CMWQ_INLINE bool group_wait::wait() {
             search();
         } else if (next.task == nullptr) {
             sleep(s);
+        } else if (next.as_guest) {
+            rests_ = !run_as_guest(*next.task);
         } else if (next.local) {
             result = run(*next.task, next.cancelled);
             done = next.task;

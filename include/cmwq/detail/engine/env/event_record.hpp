@@ -40,7 +40,7 @@ public:
         what_ = what;
         error_ = error;
         cpu_ = cpu;
-        ::new (static_cast<void*>(facts_)) Describe(std::move(describe));
+        ::new (static_cast<void*>(facts_)) Describe(std::forward<Describe>(describe));
         complete_ = [](void* facts, event& e) noexcept {
             auto& d = *static_cast<Describe*>(facts);
             describe_event(e, d);

@@ -14,6 +14,7 @@ struct group_sleeper {
     /// The part of the thread in the start of a new task.
     enum class kind : unsigned char {
         waits,      ///< nothing: it is not in an item of the queue of the group
+        guest,      ///< it is in no item; it runs any that the limit does not keep back
         stuck,      ///< it must not run tasks itself; it lets one start beyond the limit, in its place
         helps_pool, ///< it runs those of the pool of its item
         helps_all,  ///< it runs any
@@ -25,6 +26,7 @@ struct group_sleeper {
         return what == kind::helps_all || (what == kind::helps_pool && its_pool == pool);
     }
     [[nodiscard]] bool is_stuck() const noexcept { return what == kind::stuck; }
+    [[nodiscard]] bool is_guest() const noexcept { return what == kind::guest; }
 
     const kind what;          // I
     const std::uint64_t pool; // I: the id of the pool of its item; 0: it runs none

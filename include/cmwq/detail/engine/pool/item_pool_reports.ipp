@@ -82,6 +82,7 @@ CMWQ_INLINE run_report item_pool::report_of_run(const worker& w) noexcept {
     run_report r{.worker = thread.id,
                  .tid = thread.probe.tid(),
                  .is_rescuer = w.is_rescue_record,
+                 .is_guest = thread.is_guest,
                  .is_nested = w.is_nested,
                  .counted = thread.counted.load(relaxed),
                  .item = w.current.load(relaxed),

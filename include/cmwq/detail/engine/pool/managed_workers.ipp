@@ -209,6 +209,7 @@ CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
     if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
     // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
     if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
+    if (self.is_guest) return nullptr;
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(self))) return nullptr;
     work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(self))

@@ -66,6 +66,7 @@ struct run_report {
     unsigned worker = 0; ///< numbers the workers of the pool
     long tid = 0;        ///< 0: the thread is not known
     bool is_rescuer = false;
+    bool is_guest = false;      ///< the thread is one of the program, which waits for the group of the task
     bool is_nested = false;     ///< it runs inside another item, which waits for it
     bool counted = false;       ///< it counts as running; otherwise it is blocked, or keeps its CPU too long
     const void* item = nullptr; ///< null: the item no longer exists

@@ -22,6 +22,9 @@ public:
 
     void notify() noexcept override { this->wake_a_worker(); }
 
+    using guest_result = rescuable_pool::guest_result;
+    guest_result run_as_guest(work_base& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> lock_);
+
 private:
     using item_pool::drain_locked;
     using item_pool::env_;
@@ -32,6 +35,7 @@ private:
 
     [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
 
+    [[nodiscard]] worker* guest_record_locked() noexcept CMWQ_REQUIRES(lock_);
     // Not noexcept: the next five functions run items.
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
@@ -49,6 +53,8 @@ private:
     bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod
     int pod_size_ = 1;   // I: likewise; number of CPUs in the pod
     std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
+    unsigned nr_guest_records_ CMWQ_GUARDED_BY(lock_) = 0;
+    intrusive_list<worker, idle_tag> free_guest_records_ CMWQ_GUARDED_BY(lock_);
 };
 
 using managed_pool = thread_pool<managed_workers>;

@@ -11,6 +11,7 @@
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>
+#include <new>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -165,7 +166,7 @@ template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
     // none can be created.
-    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record);
+    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record || self.is_guest);
     const auto started = this->begin_run_locked(self, w);
     this->run_begins_locked(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just
@@ -191,6 +192,65 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     this->run_ended_locked(self);
 }
 
+// --- guests ----------------------------------------------------------------------------------------------------------
+
+// Null: as many threads are guests as may be, or no worker has been made yet, or no memory.
+template <class Workers>
+worker* thread_pool<Workers>::guest_record_locked() noexcept {
+    if (worker* const free = free_guest_records_.pop_front(); free != nullptr) return free;
+    if (nr_guest_records_ == worker_set::most_guests || !this->has_records_locked()) return nullptr;
+    auto* const fresh = new (std::nothrow) worker(*this, nr_guest_records_, worker::record_of::guest);
+    if (fresh == nullptr) return nullptr;
+    ++nr_guest_records_;
+    this->add_record_locked(*fresh);
+    return fresh;
+}
+
+// As the worker it counts as running, and its local items can be taken. It takes no further item: these would delay the
+// end of its wait.
+template <class Workers>
+rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(work_base& task, std::uintptr_t stack_end) {
+    deferred d;
+    lock_.lock();
+    drain_locked(d);
+    worker* self = nullptr;
+    auto result = guest_result::kept_back;
+    if (const std::uint64_t at = work_access::location_of(task); (at & location::list_mask) == location::on_worklist) {
+        self = guest_record_locked();
+    } else if ((at & location::list_and_local) == 0) {
+        result = guest_result::gone;
+    }
+    if (self == nullptr) {
+        this->notify_locked(d);
+        lock_.unlock();
+        return result;
+    }
+    thread_slots& slots = this_thread_slots();
+    const thread_slots before = slots;
+    slots.observer = slots.current_worker = self;
+    self->probe.open_own(false);
+    self->stack_end = stack_end;
+    static_cast<void>(this->unlist_to_run_locked(task)); // no other thread runs a task
+    if (idle_.empty()) this->ask_for_worker();           // one that takes over when the task blocks
+    this->become_busy_locked(*self);
+    this->work_begins_locked(*self);
+    run_locked(*self, task, d);
+    this->leave_busy_locked(*self);
+    this->work_ends_locked(*self);
+    drain_locked(d); // [IDLE-2]: producers that have counted on this thread have woken no worker
+    this->publish_pending_locked();
+    this->notify_locked(d);
+    lock_.unlock();
+    d.perform();
+    self->closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
+    self->probe.close_own();
+    slots.observer = before.observer;
+    slots.current_worker = before.current_worker;
+    const scoped_lock g(lock_);
+    free_guest_records_.push_front(*self);
+    return guest_result::has_run;
+}
+
 // --- where the thread is ---------------------------------------------------------------------------------------------
 
 // Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It
@@ -214,7 +274,7 @@ bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
 // sleeps, only the workers can notice such changes. While CPUs are missing, each check reads the clock.
 template <class Workers>
 void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
-    if (!env_.cpus.binds_threads()) return;
+    if (!env_.cpus.binds_threads() || self.is_guest) return;
     const unsigned binding = env_.cpus.binding();
     const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
     if (!outside && !some_missing && self.binding == binding) return;

@@ -62,12 +62,13 @@ class worker final : public blocking_observer,
                      public list_node<follower_tag>,
                      public list_node<waiting_tag> {
 public:
-    /// The thread that runs items under the record: a worker of the pool, a rescuer, or a worker that runs an item inside
-    /// another one, which waits for it.
-    enum class record_of : unsigned char { worker, rescuer, waiter };
+    /// The thread that runs items under the record: a worker of the pool, a rescuer, a worker that runs an item inside
+    /// another one, which waits for it, or a thread of the program that runs a task of the group for which it waits.
+    enum class record_of : unsigned char { worker, rescuer, waiter, guest };
 
     worker(item_pool& p, unsigned number, record_of by = record_of::worker) noexcept
-        : pool(p), id(number), is_rescue_record(by == record_of::rescuer), is_nested(by == record_of::waiter) {}
+        : pool(p), id(number), is_rescue_record(by == record_of::rescuer), is_nested(by == record_of::waiter),
+          is_guest(by == record_of::guest) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
@@ -93,6 +94,7 @@ public:
     const unsigned id;           // I: numbers the workers of a pool
     const bool is_rescue_record; // I: rescuers run items under this record; it is never counted
     const bool is_nested;        // I: for items that run inside others, which wait for them; never counted
+    const bool is_guest;         // I: for a thread of the program, which runs one task
     worker* next = nullptr;      // I: next in the pool's list of all records
     std::size_t busy_index = 0;  // L: index in busy_workers
 

@@ -50,7 +50,7 @@ CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     const bool fresh = w == nullptr;
     const bool admitted = env_.threads.admit_worker();
     int error = admitted ? ENOMEM : 0;
-    if (fresh && admitted && reserve_record(number + 1)) w = new (std::nothrow) worker(*this, number);
+    if (fresh && admitted && reserve_record(number + 1 + most_guests)) w = new (std::nothrow) worker(*this, number);
     if (w != nullptr && admitted) error = env_.threads.start(w->os_thread, &worker_set::thread_main, w);
     const bool created = admitted && error == 0;
     if (created) env_.threads.thread_started(); // counts only threads that were created

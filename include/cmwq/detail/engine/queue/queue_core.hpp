@@ -111,6 +111,8 @@ public:
     [[nodiscard]] bool is_dying() const noexcept { return (closed_.load(acquire) & (dying | dead)) != 0; } // [OPEN]
 
     [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+    /// Whether any thread may run its tasks: they need no threads of a particular kind. A hint.
+    [[nodiscard]] bool takes_guests() const noexcept { return takes_guests_.load(relaxed); }
 
     // --- the path of an item -----------------------------------------------------------------------------------------
 
@@ -263,6 +265,7 @@ private:
 
     alignas(cache_line) atomic<std::uint32_t> closed_{0}; // A: read for each item
     atomic<bool> reap_wanted_{false};                     // A
+    atomic<bool> takes_guests_{false};                    // A
     atomic<unsigned> reported_{0};                        // A: a bit for each kind of event
     atomic<bool> backlog_{false};                         // A: an item has waited for the limit since the last check
     std::uint64_t completed_seen_ = 0;                    // D: items completed at the last check of the backlog

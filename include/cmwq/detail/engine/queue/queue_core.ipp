@@ -162,7 +162,8 @@ CMWQ_INLINE unsigned queue_core::share_locked(std::size_t node) const noexcept {
         if (n == node) here = cpus_of_node_[n];
         all += cpus_of_node_[n];
     }
-    const auto rounded = [&](std::uint64_t cpus) { return (2 * max_active_.load(relaxed) * cpus + all) / (2 * all); };
+    const std::uint64_t max = max_active_.load(relaxed);
+    const auto rounded = [&](std::uint64_t cpus) { return (2 * max * cpus + all) / (2 * all); };
     return static_cast<unsigned>(rounded(before + here) - rounded(before));
 }
 
@@ -304,6 +305,7 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
     }
     p.fresh.clear();
     attrs_ = std::move(p.wanted);
+    takes_guests_.store(!fifo && attrs_ == attrs{}, relaxed);
     cpus_of_node_.swap(p.cpus_of_node);
     if (own_rescuer != nullptr) own_rescuer->follow(p.cpus);
     share_out_locked();

@@ -73,6 +73,7 @@ CMWQ_INLINE void write_run(json_writer& to, const run_report& run, const std::st
     to.key("worker").value(run.worker);
     to.key("tid").value(run.tid);
     to.key("rescuer").value(run.is_rescuer);
+    to.key("guest").value(run.is_guest);
     to.key("nested").value(run.is_nested);
     to.key("counted").value(run.counted);
     to.key("activity").value(activity);

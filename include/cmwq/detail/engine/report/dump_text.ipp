@@ -63,8 +63,11 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
     }
     for (std::size_t i = 0; i < p.now.runs.size(); ++i) {
         const run_report& run = p.now.runs[i];
-        print(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number, run.is_rescuer ? "rescuer" : "worker", run.worker,
-              run.tid, p.activities[i].c_str());
+        print(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number,
+              run.is_rescuer ? "rescuer"
+              : run.is_guest ? "guest"
+                             : "worker",
+              run.worker, run.tid, p.activities[i].c_str());
         to += run.item == nullptr ? describe_function(run.function) : describe({run.item, run.function});
         to += " of " + describe_queue(run.queue.text);
         if (run.is_nested) to += ", inside another item";

@@ -175,7 +175,7 @@ private:
         // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
         const worker* run = slots.current_worker;
         while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;
-        if (run != nullptr) {
+        if (run != nullptr && !run->is_guest) {
             const pool_env& env = run->pool.env();
             return_to_program(env.cpus.allowed(), env.threads.own(), env.threads.signals());
         }

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A thread that runs no item waits for a task group: on unbound and elastic queues of default attributes it runs tasks as
+// one of the workers, within the limit of the queue. Elsewhere it runs none.
+#include "catch.hpp"
+#include "eventually.hpp"
+#include "fork.hpp"
+#include "policy_list.hpp"
+#include "simulated.hpp"
+#include "stress.hpp"
+#include "uninterrupted.hpp"
+
+#include <cmwq/cmwq.hpp>
+#include <cmwq/task_group.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using cmwq::task_group;
+using namespace cmwq_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A pool of one CPU that an item of another queue keeps busy. No other item starts beside it.
+class busy_cpu {
+public:
+    busy_cpu() {
+        ++nr_computing;
+        others.post([this] {
+            running = true;
+            const auto deadline = std::chrono::steady_clock::now() + 120s; // then a wait has hung
+            while (!stop && std::chrono::steady_clock::now() < deadline) stress::burn(1'000);
+            running = false;
+        });
+        CHECK(eventually([this] { return running.load(); }));
+    }
+    ~busy_cpu() {
+        stop = true;
+        others.flush();
+        --nr_computing;
+    }
+    [[nodiscard]] bool is_busy() const { return running; }
+    static cmwq::runtime_options options() {
+        auto o = simulated("numa:1 core:1 pu:1");
+        o.cpu_hog_threshold = 0ns;
+        o.overdue_after = 0ns;
+        return o;
+    }
+
+    cmwq::runtime rt{options()};
+    cmwq::workqueue<cmwq::elastic> others{rt, "others"}, q{rt, "q"};
+
+private:
+    std::atomic<bool> running{false}, stop{false};
+};
+
+template <class F>
+std::error_code error_of(F f) {
+    try {
+        f();
+    } catch (const std::system_error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+/// How many of the tasks run in the thread that waits for them, which does not run an item.
+template <class P>
+int nr_run_here(cmwq::workqueue<P>& q) {
+    std::atomic<int> here{0};
+    const auto self = std::this_thread::get_id();
+    task_group g{q};
+    for (int i = 0; i < 50; ++i) {
+        g.run([&] {
+            if (std::this_thread::get_id() == self) ++here;
+            stress::burn(10'000);
+        });
+    }
+    g.wait();
+    return here;
+}
+
+} // namespace
+
+TEST_CASE("task_group: a thread outside runs tasks while items of others keep the CPUs busy") {
+    busy_cpu cpu;
+    std::atomic<int> runs{0};
+    task_group g{cpu.q};
+    for (int i = 0; i < 100; ++i) g.run([&] { ++runs; });
+    g.wait();
+    CHECK(cpu.is_busy());
+    CHECK(runs == 100);
+    // Also tasks that a task adds, to the same group and to another one.
+    g.run([&] {
+        for (int i = 0; i < 100; ++i) g.run([&] { ++runs; });
+        task_group inner{cpu.q};
+        for (int i = 0; i < 100; ++i) inner.run([&] { ++runs; });
+        inner.wait();
+    });
+    g.wait();
+    CHECK(cpu.is_busy());
+    CHECK(runs == 300);
+    CHECK(cpu.q.stats().completed == 301);
+}
+
+TEMPLATE_LIST_TEST_CASE("task_group: a thread outside runs no task beyond the limit", "", parallel_policies) {
+    cmwq::runtime rt;
+    cmwq::options<TestType> o{.name = "q"};
+    o.max_active = 1;
+    cmwq::workqueue<TestType> q{rt, std::move(o)};
+    std::binary_semaphore entered{0}, leave{0};
+    std::atomic<bool> held{false};
+    std::atomic<int> inside{0}, most{0}, runs{0};
+    q.post([&] {
+        held = true;
+        entered.release();
+        leave.acquire();
+        held = false;
+    });
+    entered.acquire();
+    task_group g{q};
+    std::atomic<bool> too_early{false};
+    for (int i = 0; i < 100; ++i) {
+        g.run([&] {
+            if (held) too_early = true;
+            if (++inside > most) most = inside.load();
+            ++runs;
+            --inside;
+        });
+    }
+    std::thread opens([&] {
+        for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+        leave.release();
+    });
+    g.wait();
+    opens.join();
+    CHECK_FALSE(too_early);
+    CHECK(most == 1);
+    CHECK(runs == 100);
+}
+
+TEST_CASE("task_group: a thread outside runs no task that needs a thread of a pool") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::bound> bound{rt, "bound"};
+    cmwq::workqueue<cmwq::ordered> ordered{rt, "ordered"};
+    cmwq::workqueue<cmwq::elastic> strict{rt, {.name = "strict", .attrs = cmwq::attrs{}.strict(true)}};
+    cmwq::workqueue<cmwq::unbound> batch{rt,
+                                         {.name = "batch", .attrs = cmwq::attrs{}.scheduling(cmwq::scheduling::batch)}};
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    CHECK(nr_run_here(bound) == 0);
+    CHECK(nr_run_here(ordered) == 0);
+    CHECK(nr_run_here(strict) == 0);
+    CHECK(nr_run_here(batch) == 0);
+    {
+        const cmwq::bh_disable_guard guard;
+        CHECK(nr_run_here(q) == 0);
+    }
+    q.apply(cmwq::attrs{}.strict(true));
+    CHECK(nr_run_here(q) == 0);
+}
+
+TEST_CASE("task_group: a thread outside with a small stack runs no task") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    struct arguments {
+        cmwq::workqueue<cmwq::elastic>& q;
+        int here;
+    } a{q, -1};
+    pthread_attr_t small;
+    REQUIRE(::pthread_attr_init(&small) == 0);
+    REQUIRE(::pthread_attr_setstacksize(&small, 200 * 1024) == 0);
+    pthread_t t{};
+    const auto body = [](void* p) -> void* {
+        auto& its = *static_cast<arguments*>(p);
+        its.here = nr_run_here(its.q);
+        return nullptr;
+    };
+    REQUIRE(::pthread_create(&t, &small, body, &a) == 0);
+    ::pthread_join(t, nullptr);
+    ::pthread_attr_destroy(&small);
+    CHECK(a.here == 0);
+}
+
+TEST_CASE("task_group: a task in a thread outside is an item of the queue, and leaves the thread as it was") {
+    busy_cpu cpu;
+    cpu_set_t before, after;
+    CHECK(::sched_getaffinity(0, sizeof before, &before) == 0);
+    std::error_code of_flush, of_wait, of_drain;
+    std::unique_ptr<task_group> g = std::make_unique<task_group>(cpu.q);
+    g->run([&] {
+        cmwq::this_work::describe("a guest");
+        of_flush = error_of([&] { cpu.q.flush(); });
+        of_drain = error_of([&] { cpu.q.drain(); });
+        of_wait = error_of([&] { g->wait(); });
+        const cmwq::blocking_region region(cmwq::block_kind::will_block);
+        std::this_thread::yield();
+    });
+    g->run([] { throw std::runtime_error("thrown"); });
+    CHECK_THROWS_AS(g->wait(), std::runtime_error);
+    g.reset();
+    CHECK(of_flush == std::errc::resource_deadlock_would_occur);
+    CHECK(of_drain == std::errc::resource_deadlock_would_occur);
+    CHECK(of_wait == std::errc::resource_deadlock_would_occur);
+    CHECK(::sched_getaffinity(0, sizeof after, &after) == 0);
+    CHECK(CPU_EQUAL(&before, &after));
+    cmwq::work w{[] {}};
+    CHECK_FALSE(w.flush()); // not refused: the thread runs no item any more
+    CHECK(nr_run_here(cpu.q) > 0);
+}
+
+TEST_CASE("task_group: any number of threads outside wait for groups of their own and for a common one") {
+    constexpr int nr_threads = 16, rounds = 100;
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .max_active = 4}};
+    task_group common{q};
+    std::atomic<int> nr_common{0}, inside{0}, most{0};
+    std::atomic<bool> good{true};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < nr_threads; ++t) {
+        threads.emplace_back([&] {
+            for (int r = 0; r < rounds; ++r) {
+                int runs[5] = {};
+                task_group own{q};
+                for (int& one : runs) {
+                    own.run([&] {
+                        const int now = ++inside;
+                        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {}
+                        ++one;
+                        if (&one == &runs[0]) common.run([&] { ++nr_common; });
+                        --inside;
+                    });
+                }
+                own.wait();
+                for (const int one : runs) good = good && one == 1;
+                if (r % 10 == 0) common.wait();
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    common.wait();
+    CHECK(good);
+    CHECK(nr_common == nr_threads * rounds);
+    CHECK(most <= 4);
+    CHECK(q.stats().completed == static_cast<unsigned>(6 * nr_threads * rounds));
+}
+
+#if !defined(__SANITIZE_THREAD__) // it cannot follow threads that are started after a fork() of a program with threads
+TEST_CASE("task_group: a thread outside that forks in a task has the same CPUs in the child") {
+    busy_cpu cpu;
+    cpu_set_t before, one;
+    CHECK(::sched_getaffinity(0, sizeof before, &before) == 0);
+    CPU_ZERO(&one);
+    for (int c = 0; CPU_COUNT(&one) == 0; ++c) {
+        if (CPU_ISSET(c, &before)) CPU_SET(c, &one);
+    }
+    CHECK(::sched_setaffinity(0, sizeof one, &one) == 0);
+    int status = -1;
+    task_group g{cpu.q};
+    g.run([&] {
+        const pid_t child = fork_a_child();
+        if (child == 0) {
+            cpu_set_t its;
+            ::_exit(::sched_getaffinity(0, sizeof its, &its) == 0 && CPU_EQUAL(&its, &one) ? 0 : 1);
+        }
+        uninterrupted([&] { return ::waitpid(child, &status, 0); });
+    });
+    g.wait();
+    CHECK(::sched_setaffinity(0, sizeof before, &before) == 0);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
