@@ -78,6 +78,7 @@ void round(const settings& s, unsigned number, complaints& c, watchdog& w) {
 int run(const settings& s) {
     std::string reproduction = "soak --seed " + std::to_string(s.seed) + " --threads " + std::to_string(s.threads) +
                                " --operations " + std::to_string(s.operations);
+    if (s.only_groups) reproduction += " --groups";
     for (const std::string& k : s.kinds) reproduction += " --policy " + k;
     std::printf("%s, backend %s\n", reproduction.c_str(), cmwq_test::backend());
     complaints c;
@@ -114,6 +115,7 @@ int main(int argc, char** argv) {
     app.add_option("--operations", s.operations, "calls of each thread in a round, on average")->capture_default_str();
     app.add_option("--round", s.first_round, "number of the first round")->capture_default_str();
     app.add_option("--patience", s.patience, "seconds until an operation counts as stuck")->capture_default_str();
+    app.add_flag("--groups", s.only_groups, "only task groups, and changes of limits and attributes");
     app.add_flag("--hold", s.hold, "if an operation is stuck, wait for a debugger instead of aborting");
     std::vector<std::string> kinds;
     for (const soak::queue_kind& k : soak::queue_kinds()) kinds.emplace_back(k.name);

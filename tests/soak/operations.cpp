@@ -2,6 +2,7 @@
 #include "operations.hpp"
 
 #include "calls.hpp"
+#include "groups.hpp"
 #include "kinds.hpp"
 #include "posts.hpp"
 #include "world.hpp"
@@ -98,6 +99,10 @@ void futures(user& u) {
 
 void task_groups(user& u) {
     on_some_queue(u.w, [&](any_queue& q, unsigned) { fork_and_join(u.w, q, false); });
+}
+
+void groups(user& u) {
+    on_some_queue(u.w, [&](any_queue& q, unsigned) { grow_groups(u.w, q); });
 }
 
 void bottom_halves_held_back(user& u) {
@@ -260,6 +265,7 @@ constexpr operation operations[] = {
     {10, fleeting_items},
     {10, futures},
     {10, task_groups},
+    {4, groups},
     {8, bottom_halves_held_back},
     {8, limits},
     {8, attributes},
@@ -278,6 +284,14 @@ constexpr operation operations[] = {
 } // namespace
 
 void user::do_something() {
+    if (w.only_groups()) {
+        switch (dice().below(16)) {
+        case 0: return limits(*this);
+        case 1: return attributes(*this);
+        case 2: return change_runtime(*this);
+        default: return groups(*this);
+        }
+    }
     constexpr unsigned sum = [] {
         unsigned n = 0;
         for (const operation& o : operations) n += o.weight;

@@ -20,6 +20,7 @@ struct settings {
     unsigned first_round = 0;
     double patience = 120; ///< seconds until an operation counts as stuck
     bool hold = false;
+    bool only_groups = false;       ///< task groups, and changes of limits and attributes
     std::vector<std::string> kinds; ///< of queues; empty: all
 };
 

@@ -31,6 +31,7 @@ public:
     /// Call it after run(): waits for all items and checks that all counts agree.
     void settle();
 
+    [[nodiscard]] bool only_groups() const { return settings_.only_groups; }
     [[nodiscard]] bool stopping() const { return stop_.load(std::memory_order_relaxed); }
     [[nodiscard]] slot& some_slot(unsigned level);
     [[nodiscard]] slot& some_slot();
