@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <pthread.h>
 #include <sched.h>
@@ -111,6 +112,23 @@ TEST_CASE("task_group: a thread outside runs tasks while items of others keep th
     CHECK(cpu.is_busy());
     CHECK(runs == 300);
     CHECK(cpu.q.stats().completed == 301);
+}
+
+// No item starts beside a task that runs. So the thread has to leave the pool between two tasks.
+TEST_CASE("task_group: an item of another queue starts while a thread outside runs a chain of tasks") {
+    cmwq::runtime rt{busy_cpu::options()};
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"}, others{rt, "others"};
+    std::atomic<bool> ran{false};
+    std::atomic<int> length{0};
+    cmwq::work stranger{[&] { ran = true; }};
+    task_group g{q};
+    std::function<void()> link = [&] {
+        if (++length == 1) others.queue(stranger);
+        if (!ran) g.run(link);
+    };
+    for (int i = 0; i < 20; ++i) g.run(link);
+    g.wait();
+    CHECK(ran);
 }
 
 TEMPLATE_LIST_TEST_CASE("task_group: a thread outside runs no task beyond the limit", "", parallel_policies) {

@@ -94,6 +94,7 @@ CMWQ_API void run_task(work_base& w) {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
         cancelled = t.group.cancelled.load(relaxed);
+        if (self != nullptr && std::exchange(self->examines_task, false)) --t.nr_examiners;
     }
     task_result r = perform_task(self, t, cancelled);
     if (unlisted && self != nullptr && !self->is_rescue_record) end_unlisted(*self, t, r);

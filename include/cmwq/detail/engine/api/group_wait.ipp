@@ -20,18 +20,27 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Calls `f(pool)` with the pool that has the task, while the task exists, even if it ends meanwhile. The caller has
-/// counted itself as an examiner of the task.
-template <class F>
-auto examine(group_task& t, const F& f) {
-    // The caller waits for the group, so its queue and the runtime exist.
-    const auto result = f(t.group.queue.env.pools.pool(work_access::pool_id(work_access::location_of(t))));
+CMWQ_INLINE item_pool& pool_of(const group_task& t) noexcept {
+    // The caller waits for the group, so the queue and its runtime exist.
+    return t.group.queue.env.pools.pool(work_access::pool_id(work_access::location_of(t)));
+}
+
+/// The caller has counted itself as an examiner of the task, and does not access it any more.
+CMWQ_INLINE void stop_examining(group_task& t) noexcept {
     bool ended = false;
     {
         const scoped_lock guard(t.group.lock);
         ended = --t.nr_examiners == 0 && t.ended;
     }
     if (ended) t.perform(t, group_task::step::give_back_memory);
+}
+
+/// Calls `f(pool)` with the pool that has the task, while the task exists, even if it ends meanwhile. The caller has
+/// counted itself as an examiner of the task.
+template <class F>
+bool examine(group_task& t, const F& f) noexcept {
+    const bool result = f(pool_of(t));
+    stop_examining(t);
     return result;
 }
 
@@ -106,6 +115,7 @@ private:
     };
     [[nodiscard]] bool may_take(const group_task& t) const noexcept;
     [[nodiscard]] next_step decide_locked(group_sleeper& s) noexcept CMWQ_REQUIRES(g_.lock);
+    [[nodiscard]] group_task* task_for_guest_locked() noexcept CMWQ_REQUIRES(g_.lock);
     void watch_locked(bool yes) noexcept CMWQ_REQUIRES(g_.lock);
     [[nodiscard]] bool must_search_locked() const noexcept CMWQ_REQUIRES(g_.lock);
     void search() noexcept;
@@ -129,7 +139,7 @@ private:
     worker* const self_;
     static constexpr std::uintptr_t not_a_guest = ~std::uintptr_t{0};
     std::uintptr_t stack_end_ = not_a_guest; // of a thread that runs no item, and may run tasks as a worker does
-    bool rests_ = false;                     // a guest: the limit keeps tasks back, so it sleeps
+    int nr_kept_back_ = 0;                   // of a guest: how many tasks in a row the limit has kept back
     bool helps_ = false;                     // runs tasks itself
     bool stuck_ = false;   // may not run tasks itself: its stack is too deep, or it holds bottom halves back
     bool counted_ = false; // in nr_stuck
@@ -157,10 +167,7 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
         watch_locked(false);
         return {.task = t, .local = local, .cancelled = g_.cancelled.load(relaxed)};
     }
-    // The oldest one, which is active first.
-    for (t = kind() != group_sleeper::kind::guest || std::exchange(rests_, false) ? nullptr : g_.not_started.front();
-         t != nullptr; t = g_.not_started.next(*t)) {
-        if (t->starts) continue;
+    if (t = stack_end_ == not_a_guest ? nullptr : task_for_guest_locked(); t != nullptr) {
         ++t->nr_examiners;
         return {.task = t, .as_guest = true};
     }
@@ -170,6 +177,24 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
     s.asleep = true;
     s.next = std::exchange(g_.sleepers, &s);
     return {};
+}
+
+// The first tasks become active first, but workers are about to take them. So a later one; if the limit keeps it back, the
+// first one; if it keeps that one back, none: the thread sleeps.
+CMWQ_INLINE group_task* group_wait::task_for_guest_locked() noexcept {
+    constexpr int nr_of_workers = 8;
+    if (nr_kept_back_ == 2) {
+        nr_kept_back_ = 0;
+        return nullptr;
+    }
+    group_task* found = nullptr;
+    int n = nr_kept_back_ == 0 ? nr_of_workers : 1;
+    for (group_task* t = g_.not_started.front(); t != nullptr && n != 0; t = g_.not_started.next(*t)) {
+        if (t->starts) continue;
+        found = t;
+        --n;
+    }
+    return found;
 }
 
 // From here on tasks come to the list of the group, or they do again.
@@ -260,17 +285,18 @@ CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
     return slots.stack_end;
 }
 
-// False: the limit keeps it back.
+// This thread has counted itself as an examiner of the task. If the task runs here, that counts it out, so that the memory
+// of the task is freed by the worker. False: the limit keeps the task back.
 CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
     using result = rescuable_pool::guest_result;
-    const result r = examine(t, [&](item_pool& pool) {
-        const result now = static_cast<rescuable_pool&>(pool).run_as_guest(t, stack_end_);
-        if (now != result::gone) return now;
+    const result r = static_cast<rescuable_pool&>(pool_of(t)).run_as_guest(t, stack_end_);
+    if (r == result::has_run) return true;
+    if (r == result::gone) {
         const scoped_lock guard(g_.lock);
         t.starts = true;
-        return now;
-    });
-    return r != result::kept_back;
+    }
+    stop_examining(t);
+    return r == result::gone;
 }
 
 // Only a thread that is about to sleep registers its wait. The graph then knows all tasks for which it waits: it runs
@@ -355,7 +381,7 @@ CMWQ_INLINE bool group_wait::wait() {
         } else if (next.task == nullptr) {
             sleep(s);
         } else if (next.as_guest) {
-            rests_ = !run_as_guest(*next.task);
+            nr_kept_back_ = run_as_guest(*next.task) ? 0 : nr_kept_back_ + 1;
         } else if (next.local) {
             result = run(*next.task, next.cancelled);
             done = next.task;

@@ -9,6 +9,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+class group_task;
 class rescuer;
 
 /// The result of one check of a pool by the monitor.
@@ -38,11 +39,11 @@ public:
     /// For the thread of a rescuer: runs items of that pwq as long as the pool has no workers for them.
     void rescue(pool_workqueue& pwq, rescuer& by) CMWQ_EXCLUDES(lock_);
 
-    /// For a thread of the program that waits for the group of `task`, which exists: runs the task as one of the workers.
-    /// `stack_end`: of that thread. `gone`: a worker has taken it. `kept_back`: the limit keeps it back, or it is on a
+    /// For a thread of the program that waits for the group of `task`, and examines the task: runs it as one of the workers,
+    /// and the tasks of the group that come next. `stack_end`: of that thread. `gone`: a worker has taken it. `kept_back`: the limit keeps it back, or it is on a
     /// local list, or the pool has enough guests. Not noexcept.
     enum class guest_result : unsigned char { has_run, gone, kept_back };
-    virtual guest_result run_as_guest(work_base& task, std::uintptr_t stack_end) CMWQ_EXCLUDES(lock_) = 0;
+    virtual guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) CMWQ_EXCLUDES(lock_) = 0;
 
     [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept override CMWQ_EXCLUDES(lock_);
 

@@ -23,7 +23,7 @@ public:
     void notify() noexcept override { this->wake_a_worker(); }
 
     using guest_result = rescuable_pool::guest_result;
-    guest_result run_as_guest(work_base& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> lock_);
+    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> lock_);
 
 private:
     using item_pool::drain_locked;

@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
 #include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -206,10 +207,12 @@ worker* thread_pool<Workers>::guest_record_locked() noexcept {
     return fresh;
 }
 
-// As the worker it counts as running, and its local items can be taken. It takes no further item: these would delay the
-// end of its wait.
+// As a worker it counts as running, and its local items can be taken. It goes on as long as the next item is a task of the
+// group: if it left the pool after each one, another worker would have to be woken each time. Other items go to others,
+// because they would delay the end of the wait.
 template <class Workers>
-rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(work_base& task, std::uintptr_t stack_end) {
+rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task, std::uintptr_t stack_end) {
+    const group_core& group = task.group;
     deferred d;
     lock_.lock();
     drain_locked(d);
@@ -234,7 +237,15 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(work_base& task,
     if (idle_.empty()) this->ask_for_worker();           // one that takes over when the task blocks
     this->become_busy_locked(*self);
     this->work_begins_locked(*self);
+    self->examines_task = true;
     run_locked(*self, task, d);
+    for (;;) {
+        if (worklist_.empty()) drain_locked(d);
+        work_base* const next = worklist_.front();
+        if (next == nullptr || !is_task_of(group, *next)) break;
+        static_cast<void>(this->unlist_to_run_locked(*next));
+        run_locked(*self, *next, d);
+    }
     this->leave_busy_locked(*self);
     this->work_ends_locked(*self);
     drain_locked(d); // [IDLE-2]: producers that have counted on this thread have woken no worker

@@ -158,6 +158,7 @@ public:
     work_base* cursor = nullptr;
     worker* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
 
+    bool examines_task = false;     // S: of a guest: it is an examiner of the task that it is about to run
     running_task* tasks = nullptr;  // S: the tasks of groups that its item runs, the innermost one first
     unsigned nr_nested = 0;         // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_limit = 0; // S: a wait whose frame is below runs none of them
