@@ -251,8 +251,9 @@ TEST_CASE("deadlock: after a refused wait for a group the item may wait again wh
     std::vector<std::string> refusals;
     std::atomic<int> nr_run{0};
     task_group g{q};
-    std::binary_semaphore flushes{0};
+    std::binary_semaphore begun{0}, flushes{0};
     item a{[&] {
+        begun.release();
         flushes.acquire();
         CHECK(eventually([&] { return has(w.rt.dump(), "waits in flush() for item "); }));
         for (int i = 0; i < 20; ++i) {
@@ -261,6 +262,7 @@ TEST_CASE("deadlock: after a refused wait for a group the item may wait again wh
         }
     }};
     q.queue(a);
+    begun.acquire();
     g.run([&] {
         flushes.release();
         a.flush();

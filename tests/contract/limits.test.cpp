@@ -202,6 +202,7 @@ TEMPLATE_LIST_TEST_CASE(
     q.flush();
     CHECK(q.stats().completed == 46);
     // Divided again, also without a further change.
+    CHECK(eventually([&] { return rt.dump().find("  1    8   0/  4   0/  4   0/  0") != std::string::npos; }));
     first.add(0, 20);
     CHECK(eventually([&] { return first.inside() == 4; }));
     settle();

@@ -61,11 +61,8 @@ CMWQ_INLINE void closure_memory::give(unsigned cpu, block_stack& from) noexcept 
     cpu_stack& s = of_cpus_[cpu % nr_stacks_];
     if (!s.lock.try_lock()) return;
     const scoped_lock g(s.lock, adopt_lock);
-    if (s.blocks.empty()) s.blocks.swap(from);
-    while (!from.empty()) {
-        if (s.blocks.full()) give_full(s.blocks);
-        s.blocks.push(from.pop());
-    }
+    if (!s.blocks.empty()) return;
+    s.blocks.swap(from);
     s.filled.store(true, relaxed);
 }
 
