@@ -68,8 +68,8 @@ public:
     /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
     /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
     /// back. A thread that runs no item does so on unbound and elastic queues with default attributes, within the limit, as
-    /// one of the workers but with its own priority and CPUs; not with less than 256 KiB of stack left. Afterwards the group
-    /// can be used again. Returns whether every task has run: false after a `cancel()`, or if
+    /// one of the workers, but on its own CPUs; not if it has less priority than the process, or less than 256 KiB of stack
+    /// left. Afterwards the group can be used again. Returns whether every task has run: false after a `cancel()`, or if
     /// `workqueue::shutdown()` has dropped tasks.
     ///
     /// If several threads wait, one of them gets the exception, or the false.

@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <semaphore>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
@@ -73,6 +74,13 @@ std::error_code error_of(F f) {
         return e.code();
     }
     return {};
+}
+
+/// Lets the pool of the queue make its first worker: there are no guests before.
+template <class P>
+void warm(cmwq::workqueue<P>& q) {
+    q.post([] {});
+    q.flush();
 }
 
 /// How many of the tasks run in the thread that waits for them, which does not run an item.
@@ -175,6 +183,7 @@ TEST_CASE("task_group: a thread outside runs no task that needs a thread of a po
     cmwq::workqueue<cmwq::unbound> batch{rt,
                                          {.name = "batch", .attrs = cmwq::attrs{}.scheduling(cmwq::scheduling::batch)}};
     cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    warm(bound), warm(ordered), warm(strict), warm(batch), warm(q);
     CHECK(nr_run_here(bound) == 0);
     CHECK(nr_run_here(ordered) == 0);
     CHECK(nr_run_here(strict) == 0);
@@ -184,12 +193,30 @@ TEST_CASE("task_group: a thread outside runs no task that needs a thread of a po
         CHECK(nr_run_here(q) == 0);
     }
     q.apply(cmwq::attrs{}.strict(true));
+    warm(q);
     CHECK(nr_run_here(q) == 0);
+}
+
+TEST_CASE("task_group: a thread outside of low priority runs no task") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> elastic{rt, "elastic"};
+    cmwq::workqueue<cmwq::unbound> unbound{rt, "unbound"};
+    warm(elastic), warm(unbound);
+    int nice = -1, idle = -1;
+    std::thread low([&] {
+        if (::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 1) == 0) nice = nr_run_here(elastic);
+        const sched_param none{};
+        if (::sched_setscheduler(0, SCHED_IDLE, &none) == 0) idle = nr_run_here(unbound);
+    });
+    low.join();
+    CHECK(nice <= 0); // it may not be allowed
+    CHECK(idle <= 0);
 }
 
 TEST_CASE("task_group: a thread outside with a small stack runs no task") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    warm(q);
     struct arguments {
         cmwq::workqueue<cmwq::elastic>& q;
         int here;

@@ -29,21 +29,24 @@ inline int policy_of(sched_class c) noexcept {
     return SCHED_OTHER;
 }
 
-/// The class and nice value of the main thread of this process, because users of the system see and set these for the
-/// process. Real-time classes are not taken over: they belong to the threads that they were set for.
-[[nodiscard]] inline own_priority priority_of_process() noexcept {
+/// The class and nice value of a thread; 0: the calling one. A real-time class counts as the normal one.
+[[nodiscard]] inline own_priority priority_of(pid_t tid) noexcept {
     own_priority own;
-    const pid_t main_thread = ::getpid();
-    switch (::sched_getscheduler(main_thread) & ~SCHED_RESET_ON_FORK) {
+    switch (::sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) {
     case SCHED_BATCH: own.sched = sched_class::batch; break;
     case SCHED_IDLE: own.sched = sched_class::idle; break;
     default: break;
     }
     errno = 0;
-    const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(main_thread));
+    const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid));
     if (errno == 0) own.nice = nice;
     return own;
 }
+
+/// That of the main thread of this process, because users of the system see and set these for the process. Real-time
+/// classes are not taken over: they belong to the threads that they were set for.
+[[nodiscard]] inline own_priority priority_of_process() noexcept { return priority_of(::getpid()); }
+[[nodiscard]] inline own_priority priority_of_this_thread() noexcept { return priority_of(0); }
 
 /// Sets the scheduling policy of the calling thread. SCHED_FIFO gets its lowest priority, and needs CAP_SYS_NICE or
 /// RLIMIT_RTPRIO. The other policies need no privilege, but a seccomp filter may forbid them.

@@ -27,6 +27,7 @@ using os::isolated_cpus;
 using os::keep_loaded;
 using os::main_thread_id;
 using os::priority_of_process;
+using os::priority_of_this_thread;
 using os::return_to_program;
 using os::share_of_descriptors;
 using os::signal_mask;

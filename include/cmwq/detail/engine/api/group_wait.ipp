@@ -80,7 +80,8 @@ public:
         const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
         helps_ = same_queue && may_run_in_wait(*self_);
         stuck_ = same_queue && !helps_;
-        if (self_ == nullptr && g.queue.takes_guests()) stack_end_ = own_stack_end();
+        if (self_ == nullptr && g.queue.takes_guests() && has_priority_of_workers(g.queue.env))
+            stack_end_ = own_stack_end();
     }
     group_wait(const group_wait&) = delete;
     group_wait& operator=(const group_wait&) = delete;
@@ -124,6 +125,7 @@ private:
     void sleep(group_sleeper& s);
     void give_up(group_sleeper& s) noexcept;
     [[nodiscard]] task_result run(group_task& t, bool cancelled) noexcept;
+    [[nodiscard]] static bool has_priority_of_workers(const pool_env& env) noexcept;
     [[nodiscard]] static std::uintptr_t own_stack_end() noexcept;
     [[nodiscard]] bool run_as_guest(group_task& t);
 
@@ -271,6 +273,13 @@ CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept 
     self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
     --self_->nr_nested;
     return r;
+}
+
+// A guest holds the lock of the pool and a slot, and counts as running, so a thread with less priority would keep others
+// waiting.
+CMWQ_INLINE bool group_wait::has_priority_of_workers(const pool_env& env) noexcept {
+    const own_priority here = priority_of_this_thread(), workers = env.threads.own();
+    return here.sched == workers.sched && here.nice <= workers.nice;
 }
 
 // The lowest address of the stack of this thread, if a task may run on it: the tasks of a worker have some megabytes. The

@@ -229,8 +229,8 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
         return result;
     }
     thread_slots& slots = this_thread_slots();
-    const thread_slots before = slots;
-    slots.observer = slots.current_worker = self;
+    blocking_observer* const observer = std::exchange(slots.observer, self);
+    worker* const current = std::exchange(slots.current_worker, self);
     self->probe.open_own(false);
     self->stack_end = stack_end;
     static_cast<void>(this->unlist_to_run_locked(task)); // no other thread runs a task
@@ -255,8 +255,8 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     d.perform();
     self->closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
     self->probe.close_own();
-    slots.observer = before.observer;
-    slots.current_worker = before.current_worker;
+    slots.observer = observer;
+    slots.current_worker = current;
     const scoped_lock g(lock_);
     free_guest_records_.push_front(*self);
     return guest_result::has_run;

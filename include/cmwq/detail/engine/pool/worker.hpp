@@ -94,7 +94,7 @@ public:
     const unsigned id;           // I: numbers the workers of a pool
     const bool is_rescue_record; // I: rescuers run items under this record; it is never counted
     const bool is_nested;        // I: for items that run inside others, which wait for them; never counted
-    const bool is_guest;         // I: for a thread of the program, which runs one task
+    const bool is_guest;         // I: for a thread of the program that waits for a group
     worker* next = nullptr;      // I: next in the pool's list of all records
     std::size_t busy_index = 0;  // L: index in busy_workers
 

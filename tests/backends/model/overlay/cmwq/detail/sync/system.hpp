@@ -32,6 +32,7 @@ inline long this_thread_id() noexcept { return 1; }
 inline long main_thread_id() noexcept { return 1; }
 inline int share_of_descriptors() noexcept { return 1 << 20; }
 inline own_priority priority_of_process() noexcept { return {}; }
+inline own_priority priority_of_this_thread() noexcept { return {}; }
 inline const char* environment_variable(const char*) noexcept { return nullptr; }
 inline cpuset isolated_cpus() { return {}; }
 inline double cpu_quota() noexcept { return std::numeric_limits<double>::infinity(); }
