@@ -68,9 +68,9 @@ public:
     /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
     /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
     /// back. A thread that runs no item does so on unbound and elastic queues with default attributes, within the limit, as
-    /// one of the workers, but on its own CPUs; not if it has less priority than the process, or less than 256 KiB of stack
-    /// left. Afterwards the group can be used again. Returns whether every task has run: false after a `cancel()`, or if
-    /// `workqueue::shutdown()` has dropped tasks.
+    /// a worker beside the others, but with its own CPUs and signals; not if it has less priority than the process, or less
+    /// than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used again. Returns whether
+    /// every task has run: false after a `cancel()`, or if `workqueue::shutdown()` has dropped tasks.
     ///
     /// If several threads wait, one of them gets the exception, or the false.
     ///

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
+#include <ucontext.h>
 #include <vector>
 
 using cmwq::task_group;
@@ -36,7 +37,7 @@ namespace {
 /// A pool of one CPU that an item of another queue keeps busy. No other item starts beside it.
 class busy_cpu {
 public:
-    busy_cpu() {
+    explicit busy_cpu(const cmwq::runtime_options& o = options()) : rt(o) {
         ++nr_computing;
         others.post([this] {
             running = true;
@@ -59,7 +60,7 @@ public:
         return o;
     }
 
-    cmwq::runtime rt{options()};
+    cmwq::runtime rt;
     cmwq::workqueue<cmwq::elastic> others{rt, "others"}, q{rt, "q"};
 
 private:
@@ -122,21 +123,53 @@ TEST_CASE("task_group: a thread outside runs tasks while items of others keep th
     CHECK(cpu.q.stats().completed == 301);
 }
 
-// No item starts beside a task that runs. So the thread has to leave the pool between two tasks.
-TEST_CASE("task_group: an item of another queue starts while a thread outside runs a chain of tasks") {
-    cmwq::runtime rt{busy_cpu::options()};
-    cmwq::workqueue<cmwq::elastic> q{rt, "q"}, others{rt, "others"};
-    std::atomic<bool> ran{false};
+// A worker keeps the CPU, so items of others are overdue after a while, whatever the thread outside runs meanwhile.
+TEST_CASE("task_group: items of other queues start in time while a thread outside runs tasks") {
+    auto options = busy_cpu::options();
+    options.overdue_after = 20ms;
+    busy_cpu cpu(options);
+    std::atomic<bool> ran{false}, posted_ran{false};
     std::atomic<int> length{0};
     cmwq::work stranger{[&] { ran = true; }};
-    task_group g{q};
+    task_group g{cpu.q};
+    const auto deadline = std::chrono::steady_clock::now() + 120s;
     std::function<void()> link = [&] {
-        if (++length == 1) others.queue(stranger);
-        if (!ran) g.run(link);
+        if (++length == 1) {
+            cpu.others.queue(stranger);
+            cpu.q.post([&] { posted_ran = true; }); // local to the thread outside
+        }
+        if (!(ran && posted_ran) && std::chrono::steady_clock::now() < deadline) g.run(link);
     };
     for (int i = 0; i < 20; ++i) g.run(link);
     g.wait();
     CHECK(ran);
+    CHECK(posted_ran);
+}
+
+TEST_CASE("task_group: a thread that is cancelled while it waits ends after the tasks") {
+    busy_cpu cpu;
+    std::atomic<bool> in_task{false}, go_on{false}, waited{false};
+    std::atomic<int> runs{0};
+    std::thread t([&] {
+        task_group g{cpu.q};
+        for (int i = 0; i < 10; ++i) {
+            g.run([&] {
+                in_task = true;
+                while (!go_on) std::this_thread::yield();
+                ::pthread_testcancel();
+                ++runs;
+            });
+        }
+        g.wait();
+        waited = true;
+        ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); // std::thread would end the program
+    });
+    CHECK(eventually([&] { return in_task.load(); }));
+    ::pthread_cancel(t.native_handle());
+    go_on = true;
+    t.join();
+    CHECK(waited);
+    CHECK(runs == 10);
 }
 
 TEMPLATE_LIST_TEST_CASE("task_group: a thread outside runs no task beyond the limit", "", parallel_policies) {
@@ -211,6 +244,28 @@ TEST_CASE("task_group: a thread outside of low priority runs no task") {
     low.join();
     CHECK(nice <= 0); // it may not be allowed
     CHECK(idle <= 0);
+}
+
+// A fiber is on memory that may be anywhere.
+TEST_CASE("task_group: a thread outside on a stack of its own runs no task") {
+    cmwq::runtime rt;
+    static cmwq::workqueue<cmwq::elastic>* queue = nullptr;
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    queue = &q;
+    warm(q);
+    static int here = -1;
+    std::vector<char> memory(512 * 1024);
+    std::thread t([&] { // its stack is below or above that memory
+        static ucontext_t caller, fiber;
+        REQUIRE(::getcontext(&fiber) == 0);
+        fiber.uc_stack.ss_sp = memory.data();
+        fiber.uc_stack.ss_size = memory.size();
+        fiber.uc_link = &caller;
+        ::makecontext(&fiber, [] { here = nr_run_here(*queue); }, 0);
+        ::swapcontext(&caller, &fiber);
+    });
+    t.join();
+    CHECK(here == 0);
 }
 
 TEST_CASE("task_group: a thread outside with a small stack runs no task") {

@@ -96,7 +96,7 @@ TEST_CASE("task_group: a thread outside and an item wait when a task is added th
     }));
 }
 
-// A producer that finds enough running workers wakes none. One of these is the thread outside, which leaves after a task.
+// The thread outside keeps no worker from starting.
 TEST_CASE("task_group: an item is queued while a thread outside runs a task") {
     CHECK(model::explore(search_on(1, "leaves", 3), [] {
         elastic_machine m;

@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/base/config.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -12,11 +13,16 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class blocking_observer;
 class worker;
 
+struct stack_bounds {
+    std::uintptr_t lowest = 0; ///< 0: unknown
+    std::size_t size = 0;
+};
+
 /// Only its thread uses it.
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     worker* current_worker = nullptr;      ///< the record of a worker that this thread uses; null: none
-    std::uintptr_t stack_end = 0;          ///< of a thread that was a guest: the end of its stack; 0: not known
+    stack_bounds stack = {};               ///< of a thread that has looked whether it may be a guest
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a
     // runtime may be gone when the thread runs them.

@@ -9,6 +9,7 @@
 #include <cmwq/detail/os/environment.hpp>
 #include <cmwq/detail/os/fork.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
+#include <cmwq/detail/os/no_cancellation.hpp>
 #include <cmwq/detail/os/stack.hpp>
 #include <cmwq/detail/os/symbol.hpp>
 #include <cmwq/detail/os/thread_activity.hpp>
@@ -18,6 +19,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::at_fork;
+using os::bounds_of_stack;
 using os::cpu_quota;
 using os::describe_activity;
 using os::describe_function;
@@ -26,6 +28,7 @@ using os::for_each_allowed_cpu;
 using os::isolated_cpus;
 using os::keep_loaded;
 using os::main_thread_id;
+using os::no_cancellation;
 using os::priority_of_process;
 using os::priority_of_this_thread;
 using os::return_to_program;

@@ -185,7 +185,7 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
 // first one; if it keeps that one back, none: the thread sleeps.
 CMWQ_INLINE group_task* group_wait::task_for_guest_locked() noexcept {
     constexpr int nr_of_workers = 8;
-    if (nr_kept_back_ == 2) {
+    if (nr_kept_back_ == 2 || !g_.queue.takes_guests()) {
         nr_kept_back_ = 0;
         return nullptr;
     }
@@ -275,8 +275,7 @@ CMWQ_INLINE task_result group_wait::run(group_task& t, bool cancelled) noexcept 
     return r;
 }
 
-// A guest holds the lock of the pool and a slot, and counts as running, so a thread with less priority would keep others
-// waiting.
+// A guest holds the lock of the pool, and a slot: with less priority it would keep others waiting.
 CMWQ_INLINE bool group_wait::has_priority_of_workers(const pool_env& env) noexcept {
     const own_priority here = priority_of_this_thread(), workers = env.threads.own();
     return here.sched == workers.sched && here.nice <= workers.nice;
@@ -288,10 +287,11 @@ CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
     constexpr std::uintptr_t least = std::uintptr_t{256} * 1024;
     thread_slots& slots = this_thread_slots();
     if (slots.bh_depth != 0) return not_a_guest;
-    if (slots.stack_end == 0) slots.stack_end = stack_end();
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (slots.stack_end != 0 && (here < slots.stack_end || here - slots.stack_end < least)) return not_a_guest;
-    return slots.stack_end;
+    stack_bounds& own = slots.stack;
+    if (own.lowest == 0) own = bounds_of_stack();
+    const std::uintptr_t left = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - own.lowest;
+    if (own.lowest != 0 && (left > own.size || left < least)) return not_a_guest;
+    return own.lowest;
 }
 
 // This thread has counted itself as an examiner of the task. If the task runs here, that counts it out, so that the memory

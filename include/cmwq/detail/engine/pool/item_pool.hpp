@@ -211,8 +211,8 @@ public:
     /// may be too small for a moment.
     [[nodiscard]] virtual std::uint64_t nr_started() const noexcept { return nr_started_.load(relaxed); }
     [[nodiscard]] virtual std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
-    /// As nr_started(), without the items and tasks that run inside others, which wait for them: while these go on,
-    /// everything else in the pool may be waiting.
+    /// As nr_started(), without the items and tasks that run inside others, which wait for them, and those that guests run:
+    /// while these go on, everything else in the pool may be waiting.
     [[nodiscard]] virtual std::uint64_t nr_begun() const noexcept {
         return nr_started_.load(relaxed) - nr_inside_.load(relaxed);
     }
@@ -378,7 +378,8 @@ private:
     [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] static run_report report_of_run(const worker& w) noexcept;
 
-    atomic<std::uint64_t> nr_inside_{0}; // A: those of nr_started_ that ran inside others; written under L
+    atomic<std::uint64_t> nr_inside_{
+        0}; // A: those of nr_started_ that ran inside others, or in guests; written under L
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: waiters for items that are pending here
     start_watch stall_;                                          // S: for the watchdog

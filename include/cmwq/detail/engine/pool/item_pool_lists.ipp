@@ -295,7 +295,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
-    if (self.is_nested) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
+    if (self.is_nested || self.is_guest) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
     if (pwq.slots != nullptr) self.local.begin_run(!pwq.frozen && !pwq.held_back); // elastic queues have slots
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]

@@ -11,6 +11,7 @@
 
 #include <bit>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -18,7 +19,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t id, unsigned number, serves what)
     : rescuable_pool(env, id, number, what),
       near_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)),
-      far_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)) {}
+      far_(std::make_unique<atomic<std::uint64_t>[]>(env.cpus.nr_cpus() / 64 + 1)) {
+    if (what == serves::attributes && !countable_workers_.reserve(most_guests)) throw std::bad_alloc();
+}
 
 CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watching) {
     cpuset near;
@@ -74,7 +77,7 @@ CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
 }
 
 CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
-    if (nr_overdue_may_start_ != 0) --nr_overdue_may_start_;
+    if (nr_overdue_may_start_ != 0 && !self.is_guest) --nr_overdue_may_start_;
     self.cpu_intensive = self.current_pwq->queue->cpu_intensive;
     if (self.cpu_intensive) uncount(self);
 }
@@ -209,7 +212,6 @@ CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
     if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
     // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
     if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
-    if (self.is_guest) return nullptr;
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(self))) return nullptr;
     work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(self))
@@ -281,17 +283,18 @@ CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept
 
 CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
     count(self); // even if it was uncounted
-    nr_overdue_may_start_ = 0;
+    if (!self.is_guest) nr_overdue_may_start_ = 0;
     if (self.announced && self.local.empty()) take_back_announcement(self);
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
-    if (w.is_rescue_record) return;      // counts also without its CPU, so that the count is right when the CPU is back
+    if (w.is_rescue_record || w.is_guest) return;
     if (w.counted.load(relaxed)) return; // other threads only clear it
-    nr_running_.fetch_add(1, seq_cst);   // [COUNT-1] before the flag: no thread counts down what was not counted up
-    w.counted.store(true, release);      // [COUNT-1]
+    // Also without its CPU, so that the count is right when the CPU is back.
+    nr_running_.fetch_add(1, seq_cst); // [COUNT-1] before the flag: no thread counts down what was not counted up
+    w.counted.store(true, release);    // [COUNT-1]
 }
 
 // [COUNT-1] The thread that resets the flag counts down. [IDLE-2] It must then check whether items are pending.

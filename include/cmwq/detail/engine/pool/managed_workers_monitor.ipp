@@ -133,8 +133,10 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         // The record of a pool that has ended may be about to be configured for another pool.
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
-        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w))
+        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) {
+            if (w->is_guest) continue; // any thread, which does other things between two tasks
             sample[n++] = {w, w->in_wait.load(acquire), w->excluded_time.load(relaxed)}; // [WAIT-3], in this order
+        }
     }
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {

@@ -195,49 +195,46 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
 
 // --- guests ----------------------------------------------------------------------------------------------------------
 
-// Null: as many threads are guests as may be, or no worker has been made yet, or no memory.
+// A free record, or a new one, which is made without the lock. Null: as many threads are guests as may be, or no memory.
 template <class Workers>
 worker* thread_pool<Workers>::guest_record_locked() noexcept {
     if (worker* const free = free_guest_records_.pop_front(); free != nullptr) return free;
-    if (nr_guest_records_ == worker_set::most_guests || !this->has_records_locked()) return nullptr;
-    auto* const fresh = new (std::nothrow) worker(*this, nr_guest_records_, worker::record_of::guest);
-    if (fresh == nullptr) return nullptr;
-    ++nr_guest_records_;
-    this->add_record_locked(*fresh);
+    if (nr_guest_records_ == worker_set::most_guests) return nullptr;
+    const unsigned number = nr_guest_records_++;
+    lock_.unlock();
+    auto* const fresh = new (std::nothrow) worker(*this, number, worker::record_of::guest);
+    lock_.lock();
+    if (fresh != nullptr) this->add_record_locked(*fresh);
+    else --nr_guest_records_;
     return fresh;
 }
 
-// As a worker it counts as running, and its local items can be taken. It goes on as long as the next item is a task of the
-// group: if it left the pool after each one, another worker would have to be woken each time. Other items go to others,
-// because they would delay the end of the wait.
+// A guest is not counted as running: no other item waits for it. Workers take its local items. It goes on as long as the
+// next item is a task of the group, and takes no other: these would delay the end of its wait.
 template <class Workers>
 rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task, std::uintptr_t stack_end) {
     const group_core& group = task.group;
     deferred d;
     lock_.lock();
+    worker* const self = guest_record_locked();
     drain_locked(d);
-    worker* self = nullptr;
-    auto result = guest_result::kept_back;
-    if (const std::uint64_t at = work_access::location_of(task); (at & location::list_mask) == location::on_worklist) {
-        self = guest_record_locked();
-    } else if ((at & location::list_and_local) == 0) {
-        result = guest_result::gone;
-    }
-    if (self == nullptr) {
+    const std::uint64_t at = work_access::location_of(task);
+    if (self == nullptr || (at & location::list_mask) != location::on_worklist) {
+        if (self != nullptr) free_guest_records_.push_front(*self);
         this->notify_locked(d);
         lock_.unlock();
-        return result;
+        return (at & location::list_and_local) == 0 ? guest_result::gone : guest_result::kept_back;
     }
+    const no_cancellation whole; // the thread may be cancelled, but not in the middle of a task
     thread_slots& slots = this_thread_slots();
     blocking_observer* const observer = std::exchange(slots.observer, self);
     worker* const current = std::exchange(slots.current_worker, self);
     self->probe.open_own(false);
     self->stack_end = stack_end;
-    static_cast<void>(this->unlist_to_run_locked(task)); // no other thread runs a task
-    if (idle_.empty()) this->ask_for_worker();           // one that takes over when the task blocks
     this->become_busy_locked(*self);
     this->work_begins_locked(*self);
     self->examines_task = true;
+    static_cast<void>(this->unlist_to_run_locked(task)); // no other thread runs a task
     run_locked(*self, task, d);
     for (;;) {
         if (worklist_.empty()) drain_locked(d);
@@ -248,7 +245,6 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     }
     this->leave_busy_locked(*self);
     this->work_ends_locked(*self);
-    drain_locked(d); // [IDLE-2]: producers that have counted on this thread have woken no worker
     this->publish_pending_locked();
     this->notify_locked(d);
     lock_.unlock();

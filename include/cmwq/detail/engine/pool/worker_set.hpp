@@ -95,8 +95,6 @@ protected:
 
     static constexpr unsigned most_guests = 8; ///< threads of the program that may run tasks in the pool at once
     bool create_worker_locked() noexcept CMWQ_REQUIRES(lock_);
-    /// Whether there is a record of a worker, and room for guests.
-    [[nodiscard]] bool has_records_locked() const noexcept CMWQ_REQUIRES(lock_) { return nr_live_ != 0; }
     /// Enlarges the table of runs.
     void make_room_for_runs(std::size_t nr_runs) noexcept CMWQ_EXCLUDES(lock_);
     /// Makes the worker idle. `fresh`: its thread was just created and has not run an item.

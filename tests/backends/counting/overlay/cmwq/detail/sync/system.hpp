@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/cpuset.hpp>
+#include <cmwq/detail/base/thread_slots.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
 #include <cmwq/detail/os/symbol.hpp>
@@ -28,6 +29,10 @@ bool for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
 struct signal_mask {};
 inline void return_to_program(const cpuset&, const own_priority&, const signal_mask&) noexcept {}
 inline std::uintptr_t stack_end() noexcept { return 0; } // threads are fibers
+inline stack_bounds bounds_of_stack() noexcept { return {}; }
+struct no_cancellation {
+    no_cancellation() noexcept {}
+};
 inline long this_thread_id() noexcept { return 1; }
 inline long main_thread_id() noexcept { return 1; }
 inline int share_of_descriptors() noexcept { return 1 << 20; }
