@@ -15,7 +15,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// printf() that appends to a string, for columns. Longer output than the buffer is cut off; no caller has any.
-__attribute__((format(printf, 2, 3))) inline void print(std::string& to, const char* form, ...) {
+__attribute__((format(printf, 2, 3))) inline void append(std::string& to, const char* form, ...) {
     char line[256];
     std::va_list values;
     va_start(values, form);
@@ -26,28 +26,28 @@ __attribute__((format(printf, 2, 3))) inline void print(std::string& to, const c
 
 /// A section of the report is missing.
 CMWQ_INLINE void print_locked(std::string& to, const char* what) {
-    print(to, "(%s: locked by another thread)\n", what);
+    append(to, "(%s: locked by another thread)\n", what);
 }
 
 CMWQ_INLINE void print_pool(std::string& to, const numbered_pool& p) {
-    print(to, "pool[%02zu] ", p.number);
+    append(to, "pool[%02zu] ", p.number);
     if (p.spec_locked) return print_locked(to, "its attributes");
-    print(to, "ref=%3u ", p.users);
+    append(to, "ref=%3u ", p.users);
     switch (p.spec.sched) {
-    case sched_class::normal: print(to, "nice=%3d", p.spec.nice); break;
-    case sched_class::batch: print(to, "batch, nice=%3d", p.spec.nice); break;
+    case sched_class::normal: append(to, "nice=%3d", p.spec.nice); break;
+    case sched_class::batch: append(to, "batch, nice=%3d", p.spec.nice); break;
     case sched_class::idle: to += "idle"; break;
     case sched_class::fifo: to += "fifo"; break;
     }
     const worker_counts& now = p.now.workers;
     if (p.now.locked) to += " (locked by another thread) ";
-    else print(to, " idle/workers=%3zu/%3zu ", now.idle, now.workers);
+    else append(to, " idle/workers=%3zu/%3zu ", now.idle, now.workers);
     if (p.what == numbered_pool::kind::shared) {
         to += "cpus=" + p.spec.cpus.to_mask_string();
         if (p.spec.pod != p.spec.cpus) to += " pod_cpus=" + p.spec.pod.to_mask_string();
         if (p.spec.managed) to += " elastic";
     } else {
-        print(to, "cpu=%3u", p.cpu);
+        append(to, "cpu=%3u", p.cpu);
     }
     if (now.refused.sched != 0) to += " (scheduling class refused)";
     if (now.refused.nice != 0) to += " (nice value refused)";
@@ -58,16 +58,16 @@ CMWQ_INLINE void print_pool(std::string& to, const numbered_pool& p) {
 
 CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
     if (p.now.locked) {
-        print(to, "pool[%02zu] ", p.number);
+        append(to, "pool[%02zu] ", p.number);
         print_locked(to, "its workers and items");
     }
     for (std::size_t i = 0; i < p.now.runs.size(); ++i) {
         const run_report& run = p.now.runs[i];
-        print(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number,
-              run.is_rescuer ? "rescuer"
-              : run.is_guest ? "guest"
-                             : "worker",
-              run.worker, run.tid, p.activities[i].c_str());
+        append(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number,
+               run.is_rescuer ? "rescuer"
+               : run.is_guest ? "guest"
+                              : "worker",
+               run.worker, run.tid, p.activities[i].c_str());
         to += run.item == nullptr ? describe_function(run.function) : describe({run.item, run.function});
         to += " of " + describe_queue(run.queue.text);
         if (run.is_nested) to += ", inside another item";
@@ -76,7 +76,7 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
         to += '\n';
     }
     if (p.now.nr_runs > p.now.runs.size())
-        print(to, "pool[%02zu] and %zu more\n", p.number, p.now.nr_runs - p.now.runs.size());
+        append(to, "pool[%02zu] and %zu more\n", p.number, p.now.nr_runs - p.now.runs.size());
 }
 
 CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, bool with_queue) {
@@ -95,20 +95,20 @@ CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, bool wi
 CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
     for (const numbered_pool& p : r.pools) {
         if (p.now.pending.nr_items() != 0) {
-            print(to, "pool[%02zu] pending %zu%s:", p.number, p.now.pending.nr_items(),
-                  p.now.pending.complete() ? "" : " or more");
+            append(to, "pool[%02zu] pending %zu%s:", p.number, p.now.pending.nr_items(),
+                   p.now.pending.complete() ? "" : " or more");
             print_groups(to, p.now.pending, true);
         }
-        if (p.now.nr_local != 0) print(to, "pool[%02zu] on lists of workers: %zu\n", p.number, p.now.nr_local);
+        if (p.now.nr_local != 0) append(to, "pool[%02zu] on lists of workers: %zu\n", p.number, p.now.nr_local);
     }
     for (const queue_report& q : r.queues) {
         for (const queue_report::pwq& p : q.pwqs) {
             if (p.now.inactive.nr_items() == 0) continue;
-            print(to, "pool[%02zu] ", r.number(p.pool));
+            append(to, "pool[%02zu] ", r.number(p.pool));
             to += describe_queue(q.name);
-            print(to, ", active %u (%u not started)%s%s%s, inactive %zu:", p.now.nr_active, p.now.nr_waiting,
-                  p.now.frozen ? ", frozen" : "", p.now.plugged ? ", plugged" : "", p.now.mayday ? ", mayday" : "",
-                  p.now.inactive.nr_items());
+            append(to, ", active %u (%u not started)%s%s%s, inactive %zu:", p.now.nr_active, p.now.nr_waiting,
+                   p.now.frozen ? ", frozen" : "", p.now.plugged ? ", plugged" : "", p.now.mayday ? ", mayday" : "",
+                   p.now.inactive.nr_items());
             print_groups(to, p.now.inactive, false);
         }
     }
@@ -116,25 +116,25 @@ CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
 
 CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     to += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
-    for (const unsigned cpu : r.cpus) print(to, " %3u", cpu);
+    for (const unsigned cpu : r.cpus) append(to, " %3u", cpu);
     to += "]\n";
     if (r.queues_locked) print_locked(to, "the list of queues");
     for (const queue_report& q : r.queues) {
-        print(to, "%-24.24s %-8s%s   ", q.name.c_str(), q.kind, q.strict ? ",S" : "  ");
+        append(to, "%-24.24s %-8s%s   ", q.name.c_str(), q.kind, q.strict ? ",S" : "  ");
         if (q.locked) print_locked(to, "this queue");
-        for (const std::uint64_t id : q.pool_of_cpu) print(to, " %3zu", r.number(id));
+        for (const std::uint64_t id : q.pool_of_cpu) append(to, " %3zu", r.number(id));
         if (!q.locked) to += '\n';
     }
     to += "\nWorkqueue -> rescuer\n====================\n";
     for (const queue_report& q : r.queues) {
-        if (q.has_rescuer) print(to, "%-24.24s thread %ld\n", q.name.c_str(), q.rescuer_tid);
+        if (q.has_rescuer) append(to, "%-24.24s thread %ld\n", q.name.c_str(), q.rescuer_tid);
     }
     to += "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
           "the machine]\n";
     for (const queue_report& q : r.queues) {
         if (q.slots_of_nodes.empty()) continue;
-        print(to, "%-24.24s %6u %4u", q.name.c_str(), q.min_active, q.max_active);
-        for (const queue_report::slots& s : q.slots_of_nodes) print(to, " %3u/%3u", s.in_use, s.max);
+        append(to, "%-24.24s %6u %4u", q.name.c_str(), q.min_active, q.max_active);
+        for (const queue_report::slots& s : q.slots_of_nodes) append(to, " %3u/%3u", s.in_use, s.max);
         to += '\n';
     }
 }
@@ -174,7 +174,7 @@ CMWQ_INLINE std::string to_text(const runtime_report& r) {
     const std::int64_t now = steady_now();
     for (const wait_report& w : r.waits) {
         text += describe_wait(w);
-        print(text, ", for %lld ms\n", static_cast<long long>((now - w.since) / 1'000'000));
+        append(text, ", for %lld ms\n", static_cast<long long>((now - w.since) / 1'000'000));
     }
     return text;
 }
