@@ -3,6 +3,7 @@
 // The promises of bottom halves beyond those of all queues: where items run, in which order, within which budget, and
 // which calls inside of them are errors. Misuse that ends the program is in tests/death/.
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "fake_threads.hpp"
@@ -31,6 +32,7 @@
 #include <vector>
 
 using cmwq::queue_status;
+using cmwq_test::error_of;
 using cmwq_test::eventually;
 using cmwq_test::pinned;
 using namespace std::chrono_literals;
@@ -121,15 +123,6 @@ private:
     std::string names_;
     bool elsewhere_ = false;
 };
-
-std::errc code_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return static_cast<std::errc>(e.code().value());
-    }
-    return {};
-}
 
 } // namespace
 
@@ -760,7 +753,7 @@ TEST_CASE("bh: impossible options are refused") {
 TEST_CASE("bh: a call that waits is refused inside of an item and nothing changes") {
     cmwq::workqueue<cmwq::bh> q{"q"}, other{"other"};
     cmwq::workqueue<> events{"events"};
-    std::vector<std::errc> codes;
+    std::vector<std::error_code> codes;
     int other_runs = 0;
     item idle{[&] { ++other_runs; }};
     item probe{[&] {
@@ -769,11 +762,11 @@ TEST_CASE("bh: a call that waits is refused inside of an item and nothing change
              {std::function<void()>([&] { other.flush(); }), std::function<void()>([&] { other.drain(); }),
               std::function<void()>([&] { events.flush(); }), std::function<void()>([&] { idle.flush(); }),
               std::function<void()>([&] { idle.cancel_sync(); }), std::function<void()>([&] { idle.disable_sync(); })})
-            codes.push_back(code_of(f));
+            codes.push_back(error_of(f));
         CHECK(idle.pending());
     }};
     q.queue(probe);
-    CHECK(codes == std::vector<std::errc>(6, std::errc::operation_not_permitted));
+    CHECK(codes == std::vector(6, make_error_code(std::errc::operation_not_permitted)));
     CHECK(other_runs == 1);
     CHECK(other.queue(idle) == queue_status::queued); // not disabled
     CHECK(other_runs == 2);
@@ -782,14 +775,14 @@ TEST_CASE("bh: a call that waits is refused inside of an item and nothing change
     codes.clear();
     item* self = nullptr;
     item own{[&] {
-        codes.push_back(code_of([&] { q.flush(); }));
-        codes.push_back(code_of([&] { q.drain(); }));
-        codes.push_back(code_of([&] { self->flush(); }));
-        codes.push_back(code_of([&] { self->cancel_sync(); }));
+        codes.push_back(error_of([&] { q.flush(); }));
+        codes.push_back(error_of([&] { q.drain(); }));
+        codes.push_back(error_of([&] { self->flush(); }));
+        codes.push_back(error_of([&] { self->cancel_sync(); }));
     }};
     self = &own;
     q.queue(own);
-    CHECK(codes == std::vector<std::errc>(4, std::errc::resource_deadlock_would_occur));
+    CHECK(codes == std::vector(4, make_error_code(std::errc::resource_deadlock_would_occur)));
 }
 
 TEST_CASE("bh: an item may destroy an empty queue") {

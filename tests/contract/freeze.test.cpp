@@ -2,6 +2,7 @@
 //
 // Freezing: running items finish, no other item starts until the thaw, and then all run in order.
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
 #include "gate.hpp"
@@ -233,11 +234,7 @@ TEMPLATE_LIST_TEST_CASE(
     std::atomic<int> refused{0}, again{0};
     item freezes{[&] {
         const auto try_it = [&](const std::function<void()>& f) {
-            try {
-                f();
-            } catch (const std::system_error& e) {
-                refused += e.code() == std::errc::resource_deadlock_would_occur ? 1 : 0;
-            }
+            if (error_of(f) == std::errc::resource_deadlock_would_occur) ++refused;
         };
         try_it([&] { const cmwq::freeze_guard still{w.rt}; });
         try_it([&] { static_cast<void>(w.rt.wait_frozen()); }); // also if no queue is frozen
@@ -284,11 +281,7 @@ TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
     cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
     bool refused = false;
     fast.post([&] {
-        try {
-            const cmwq::freeze_guard still{w.rt};
-        } catch (const std::system_error& e) {
-            refused = e.code() == std::errc::operation_not_permitted;
-        }
+        refused = error_of([&] { const cmwq::freeze_guard still{w.rt}; }) == std::errc::operation_not_permitted;
         w.rt.freeze();
     });
     fast.flush();

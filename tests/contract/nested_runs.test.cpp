@@ -4,6 +4,7 @@
 // promises hold for the inner item as for any other.
 #include "caller.hpp"
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "eventually.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -21,6 +22,7 @@
 
 using cmwq::elastic;
 using cmwq::queue_status;
+using cmwq_test::error_of;
 using cmwq_test::eventually;
 using namespace std::chrono_literals;
 
@@ -141,11 +143,7 @@ TEST_CASE("nested runs: an inner item that waits for an outer one gets an error"
     item outer{[] {}};
     std::atomic<int> nr_refused{0};
     const auto waits_for = [&](item& w) {
-        try {
-            w.flush();
-        } catch (const std::system_error& e) {
-            if (e.code() == std::errc::resource_deadlock_would_occur) ++nr_refused;
-        }
+        if (error_of([&] { w.flush(); }) == std::errc::resource_deadlock_would_occur) ++nr_refused;
     };
     item innermost{[&] { waits_for(outer); }};
     item inner{[&] {
@@ -451,13 +449,7 @@ TEST_CASE("nested runs: an inner item must not wait for a group of which an oute
     bool refused = false;
     run_on(q, [&] {
         cmwq::task_group g{q};
-        item inner{[&] {
-            try {
-                g.wait();
-            } catch (const std::system_error& e) {
-                refused = e.code() == std::errc::resource_deadlock_would_occur;
-            }
-        }};
+        item inner{[&] { refused = error_of([&] { g.wait(); }) == std::errc::resource_deadlock_would_occur; }};
         g.run([&] {
             q.queue(inner);
             inner.flush();

@@ -2,6 +2,7 @@
 //
 // shutdown(cancel_pending): items that have not started are dropped and counted, running items are awaited.
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
@@ -316,11 +317,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down; the
     cmwq::workqueue<P> q{rt, "q"};
     item shuts{[&] {
         q.post([&] { ++ran; });
-        try {
-            q.shutdown(cancel_pending);
-        } catch (const std::system_error& e) {
-            refused += e.code() == std::errc::resource_deadlock_would_occur ? 1 : 0;
-        }
+        if (error_of([&] { q.shutdown(cancel_pending); }) == std::errc::resource_deadlock_would_occur) ++refused;
         q.post([&] { ++ran; });
     }};
     q.queue(shuts);
@@ -337,13 +334,7 @@ TEST_CASE("shutdown: a bottom half cannot shut a queue down; the attempt changes
     cmwq::workqueue<> q{"q"};
     cmwq::workqueue<cmwq::bh> fast{"fast"};
     bool refused = false;
-    fast.post([&] {
-        try {
-            q.shutdown(cancel_pending);
-        } catch (const std::system_error& e) {
-            refused = e.code() == std::errc::operation_not_permitted;
-        }
-    });
+    fast.post([&] { refused = error_of([&] { q.shutdown(cancel_pending); }) == std::errc::operation_not_permitted; });
     fast.flush();
     CHECK(refused);
     CHECK(q.post([] {}) == queue_status::queued);
@@ -456,11 +447,7 @@ TEST_CASE("shutdown: a call from an item for which the queue waits is an error b
     item dropped{[&] { ++ran; }};
     item shuts{[&] {
         go.acquire();
-        try {
-            q.shutdown(cancel_pending);
-        } catch (const std::system_error& e) {
-            refused = e.code() == std::errc::resource_deadlock_would_occur;
-        }
+        refused = error_of([&] { q.shutdown(cancel_pending); }) == std::errc::resource_deadlock_would_occur;
     }};
     item waits{[&] { shuts.flush(); }};
     other.queue(shuts);

@@ -3,6 +3,7 @@
 // task_group: every task runs once, wait() waits for all of them and passes on exceptions, and groups nest to any depth
 // within the limit of the queue.
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "eventually.hpp"
 #include "fork.hpp"
 #include "policy_list.hpp"
@@ -26,6 +27,7 @@
 
 using cmwq::queue_status;
 using cmwq::task_group;
+using cmwq_test::error_of;
 using cmwq_test::eventually;
 using namespace std::chrono_literals;
 
@@ -61,16 +63,6 @@ void in_item(cmwq::workqueue<P>& q, F f) {
         done.release();
     });
     done.acquire();
-}
-
-template <class F>
-std::error_code error_of(F f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 // A thread that runs no item waits for a task group: on unbound and elastic queues of default attributes it runs tasks as
 // one of the workers, within the limit of the queue. Elsewhere it runs none.
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "eventually.hpp"
 #include "fork.hpp"
 #include "policy_list.hpp"
@@ -66,16 +67,6 @@ public:
 private:
     std::atomic<bool> running{false}, stop{false};
 };
-
-template <class F>
-std::error_code error_of(F f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
 
 /// Lets the pool of the queue make its first worker: there are no guests before.
 template <class P>

@@ -25,18 +25,6 @@ using namespace cmwq_test;
 
 namespace {
 
-/// The tasks of a group, which count their runs.
-struct two_tasks {
-    void add_to(task_group& g) {
-        g.run([this] { of_x(); });
-        g.run([this] { of_y(); });
-    }
-    [[nodiscard]] bool ran_once_each() const { return of_x.runs() == 1 && of_y.runs() == 1; }
-    [[nodiscard]] int runs() const { return of_x.runs() + of_y.runs(); }
-
-    counted_runs of_x, of_y;
-};
-
 /// An item waits for its two tasks.
 void waits_in_an_item(setup s) {
     elastic_machine m(s);

@@ -10,21 +10,6 @@
 using cmwq::task_group;
 using namespace cmwq_test;
 
-namespace {
-
-/// The tasks of a group, which count their runs.
-struct two_tasks {
-    void add_to(task_group& g) {
-        g.run([this] { x(); });
-        g.run([this] { y(); });
-    }
-    [[nodiscard]] bool ran_once_each() const { return x.runs() == 1 && y.runs() == 1; }
-
-    counted_runs x, y;
-};
-
-} // namespace
-
 // No other item starts beside the one that computes, until that one sees its end.
 TEST_CASE("task_group: a thread outside runs its tasks while an item keeps the CPU") {
     CHECK(model::explore(search_on(1, "busy", 2), [] {
@@ -181,7 +166,7 @@ TEST_CASE("task_group: shutdown() and cancel() come while a thread outside takes
         auto t = model::spawn([&] { m.q.shutdown(cmwq::cancel_pending); });
         static_cast<void>(g.wait());
         t.join();
-        model::require(tasks.x.runs() <= 1 && tasks.y.runs() <= 1, "each has run once at most");
+        model::require(tasks.of_x.runs() <= 1 && tasks.of_y.runs() <= 1, "each has run once at most");
     }));
     CHECK(model::explore(search_on(2, "cancel", 2), [] {
         elastic_machine m;
@@ -191,7 +176,7 @@ TEST_CASE("task_group: shutdown() and cancel() come while a thread outside takes
         auto t = model::spawn([&] { g.cancel(); });
         static_cast<void>(g.wait());
         t.join();
-        model::require(tasks.x.runs() <= 1 && tasks.y.runs() <= 1, "each has run once at most");
+        model::require(tasks.of_x.runs() <= 1 && tasks.of_y.runs() <= 1, "each has run once at most");
         m.q.flush();
     }));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Refusal of threads as a step of a search, and items whose runs are counted.
+// Refusal of threads as a step of a search, and items and tasks whose runs are counted.
 #pragma once
 
 #include "fake_threads.hpp"
@@ -42,6 +42,18 @@ struct two_items {
     model::semaphore done{0}; ///< released by each run
     cmwq::work<std::function<void()>> x{[this] { of_x(), done.release(); }};
     cmwq::work<std::function<void()>> y{[this] { of_y(), done.release(); }};
+};
+
+/// Two tasks of a group that count their runs.
+struct two_tasks {
+    void add_to(cmwq::task_group& g) {
+        g.run([this] { of_x(); });
+        g.run([this] { of_y(); });
+    }
+    [[nodiscard]] bool ran_once_each() const { return of_x.runs() == 1 && of_y.runs() == 1; }
+    [[nodiscard]] int runs() const { return of_x.runs() + of_y.runs(); }
+
+    counted_runs of_x, of_y;
 };
 
 } // namespace cmwq_test

@@ -18,26 +18,6 @@ namespace soak {
 
 namespace {
 
-/// Counts a run that may be a part of the run of an item that waits.
-class counted {
-public:
-    counted(world& w, any_queue& q) : w_(w), q_(q) {
-        ++w_.entered;
-        ++q_.entered;
-        ++q_.post_ran;
-    }
-    ~counted() {
-        ++q_.left;
-        ++w_.left;
-    }
-    counted(const counted&) = delete;
-    counted& operator=(const counted&) = delete;
-
-private:
-    world& w_;
-    any_queue& q_;
-};
-
 /// The tasks of a group. Each task may add others, as long as the budget lasts, and wait for a tree of its own.
 class tree {
 public:
@@ -75,7 +55,7 @@ public:
 
 private:
     void run() {
-        const counted here(w_, q_);
+        const inner_run here(w_, q_);
         if (dice().one_in(4)) stress::burn(dice().below(10'000));
         if (dice().one_in(32)) stress::block_for(std::chrono::microseconds{dice().below(100)});
         for (unsigned n = dice().below(4); n != 0; --n) add();
@@ -123,7 +103,7 @@ void grow_groups(world& w, any_queue& q) {
             const queue_status s = does(op::post, [&] {
                 return q.front().post([&] {
                     {
-                        const counted here(w, q);
+                        const inner_run here(w, q);
                         all.wait();
                     }
                     done.release();

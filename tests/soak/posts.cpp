@@ -65,25 +65,6 @@ void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
     --q.posted;
 }
 
-/// Counts a run of a task or of an inner item. It is no `run`, because it may be a part of the run of an item that waits.
-class task_run {
-public:
-    task_run(world& w, any_queue& q) : w_(w), q_(q) {
-        ++w_.entered;
-        ++q_.entered;
-    }
-    ~task_run() {
-        ++q_.left;
-        ++w_.left;
-    }
-    task_run(const task_run&) = delete;
-    task_run& operator=(const task_run&) = delete;
-
-private:
-    world& w_;
-    any_queue& q_;
-};
-
 struct fleeting_item {
     fleeting_item(world& wd, unsigned l) : w(wd), level(l) { ++w.made; }
     ~fleeting_item() { ++w.gone; }
@@ -177,8 +158,7 @@ void fork_and_join(world& w, any_queue& q, bool inside) {
         const queue_status s = does(op::task, [&] {
             return group->run([&w, &q, &ran, this_fails, o = object(w)] {
                 ++ran;
-                ++q.post_ran;
-                const task_run here(w, q);
+                const inner_run here(w, q);
                 if (dice().one_in(4)) stress::burn(dice().below(10'000));
                 if (dice().one_in(16)) stress::block_for(std::chrono::microseconds{dice().below(100)});
                 if (this_fails) throw planned_exception{};
@@ -204,10 +184,8 @@ void fork_and_join(world& w, any_queue& q, bool inside) {
         failed = true;
     }
     if (cancelled) {
-        for (unsigned n = ran; n < accepted; ++n) {
-            --q.posted;
-            const task_run nothing(w, q); // its item has run, and has not called it
-        }
+        for (unsigned n = ran; n < accepted; ++n)
+            const inner_run skipped(w, q); // its item has run, and has not called it
     }
     w.complain.expect(fails || !failed, "a task fails", q.is.kind);
     w.complain.expect(failed || !fails || ran < accepted, "the exception of a task is lost", q.is.kind);
@@ -219,9 +197,8 @@ void queue_and_wait(world& w, any_queue& q) {
     const drain_watch drains(q);
     bool ran = false;
     cmwq::work inner{[&] {
-        const task_run here(w, q);
+        const inner_run here(w, q);
         ran = true;
-        ++q.post_ran;
         if (dice().one_in(4)) stress::burn(dice().below(10'000));
         if (dice().one_in(8)) stress::block_for(std::chrono::microseconds{dice().below(100)});
     }};

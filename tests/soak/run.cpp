@@ -38,4 +38,15 @@ run::~run() {
     ++w.left;
 }
 
+inner_run::inner_run(world& w, any_queue& q) : w_(w), q_(q) {
+    ++w_.entered;
+    ++q_.entered;
+    ++q_.post_ran;
+}
+
+inner_run::~inner_run() {
+    ++q_.left;
+    ++w_.left;
+}
+
 } // namespace soak

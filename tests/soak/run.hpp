@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One run of an item, counted for its queue.
+// Runs, counted for their queues.
 #pragma once
 
 #include "queues.hpp"
@@ -11,7 +11,7 @@ namespace soak {
 
 class world;
 
-/// Lives as long as the function of an item runs, even after that function has destroyed the item.
+/// One run of an item. Lives as long as the function of the item runs, even after that function has destroyed the item.
 class run {
 public:
     /// `q`: the queue of the item if it is in no slot; null: the constructor looks for it.
@@ -27,6 +27,19 @@ public:
 private:
     unsigned cpu_ = 0;
     bool counts_cpu_ = false;
+};
+
+/// Counts a run that may be a part of the run of an item that waits.
+class inner_run {
+public:
+    inner_run(world& w, any_queue& q);
+    ~inner_run();
+    inner_run(const inner_run&) = delete;
+    inner_run& operator=(const inner_run&) = delete;
+
+private:
+    world& w_;
+    any_queue& q_;
 };
 
 /// Does a random action of an item. May throw planned_exception.
