@@ -310,3 +310,30 @@ TEST_CASE("threads: a sentinel is in the idle class while it is needed and leave
         CHECK(eventually([&] { return all_are(SCHED_OTHER); }));
     }
 }
+
+TEST_CASE("threads: a CPU has a sentinel from the first time when an item is pending behind a running worker") {
+    const std::size_t others = classes_of_sentinels().size();
+    const auto nr_sentinels = [&] { return classes_of_sentinels().size() - others; };
+    event_log events;
+    fake_threads threads;
+    cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<> q{rt, "q"};
+    q.post_on(cpu, [] {});
+    q.flush();
+    CHECK(eventually([&] { return rt.stats().threads == 2; })); // the worker and the spare
+    CHECK(nr_sentinels() == 0);
+
+    threads.refuse();
+    std::atomic<bool> leave{false};
+    q.post_on(cpu, [&] {
+        while (!leave) {} // computes
+    });
+    q.post_on(cpu, [] {});
+    CHECK(eventually([&] { return events.count(kind::no_thread) == 1; }));
+    CHECK(nr_sentinels() == 0);
+    threads.allow();
+    CHECK(eventually([&] { return nr_sentinels() == 1; })); // the manager thread has tried again
+    leave = true;
+    q.flush();
+}

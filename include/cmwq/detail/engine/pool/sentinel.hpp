@@ -20,14 +20,15 @@ class managed_workers;
 /// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to
 /// check them.
 ///
-/// It is in the idle class while it watches. When nothing has been pending for a while, the service thread takes it out
+/// Its thread exists from the first time when items are pending behind a running worker: a program that never blocks
+/// a CPU has none. It is in the idle class while it watches. When nothing has been pending for a while, the service thread takes it out
 /// of that class, where that is allowed: a thread of the idle class cannot end before it gets a CPU, and neither can
 /// its process.
 ///
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {
 public:
-    sentinel(const pool_env& env, unsigned cpu) : env_(env), cpu_(cpu), cpus_{cpu} {}
+    sentinel(const pool_env& env, unsigned cpu);
     ~sentinel();
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
@@ -40,14 +41,18 @@ public:
 
     /// Any thread: items are pending behind a running worker of this CPU. Costs one load while the sentinel is armed.
     void arm() noexcept {
-        if (armed_.arm() != arming::none) sleep_.remind();
+        if (armed_.arm() == arming::none) return;
+        sleep_.remind(); // the permit stays, even if the thread does not exist yet
+        if (stage_.load(relaxed) == stage::unused) want_thread();
     }
 
-    /// For the manager thread: starts the thread. Returns 0 or an errno.
-    int start() noexcept;
+    /// Whether the manager thread must create the thread. Any thread may call it.
+    [[nodiscard]] bool wanted() const noexcept { return stage_.load(relaxed) == stage::wanted; }
+    /// For the manager thread: creates the thread if it is wanted. Returns 0 or an errno. After an error it is still
+    /// wanted.
+    int start_if_wanted() noexcept;
     /// Whether the thread watches its CPU.
     [[nodiscard]] bool works() const noexcept { return works_.load(relaxed); }
-    [[nodiscard]] bool started() const noexcept { return thread_.joinable(); }
     /// For ~runtime(): asks the thread to end. All threads are asked before the first one is joined.
     void request_end() noexcept;
     /// For the service thread: nothing has been pending for a while. Takes the thread out of the idle class, until
@@ -69,6 +74,10 @@ private:
         int idle_looks = 0;                     // S: checks in a row that found this CPU idle and the pod busy
     };
 
+    /// Of the thread: not permitted; not needed so far; to be created; created.
+    enum class stage : unsigned char { never, unused, wanted, exists };
+
+    void want_thread() noexcept;
     static void thread_main(void* self);
     void watch_cpu() noexcept;
     void guard_cpu() noexcept;
@@ -87,6 +96,7 @@ private:
     atomic<bool> lifted_{false};        // A: the service thread has taken the thread out of the idle class
     parker sleep_;
     arming armed_;
+    atomic<stage> stage_; // A: beside `armed_`: arm() reads both
     atomic<bool> works_{false};
     atomic<bool> stop_{false};
 };

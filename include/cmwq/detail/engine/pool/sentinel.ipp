@@ -13,6 +13,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+CMWQ_INLINE sentinel::sentinel(const pool_env& env, unsigned cpu)
+    : env_(env), cpu_(cpu), cpus_{cpu},
+      stage_(env.options.sentinel && env.cpus.binds_threads() ? stage::unused : stage::never) {}
+
 CMWQ_INLINE sentinel::~sentinel() {
     watched* w = watched_.load(relaxed);
     while (w != nullptr) delete std::exchange(w, w->next);
@@ -37,11 +41,20 @@ CMWQ_INLINE void sentinel::stop_watching(managed_workers& pool) noexcept {
     }
 }
 
-CMWQ_INLINE int sentinel::start() noexcept {
+CMWQ_INLINE void sentinel::want_thread() noexcept {
+    // [ALONE] If this thread is preempted before the wake-up, or the new thread cannot be created: while items are
+    // pending, the monitor wakes the manager thread at intervals.
+    stage seen = stage::unused;
+    if (stage_.compare_exchange_strong(seen, stage::wanted, relaxed, relaxed)) env_.requests.wake_manager();
+}
+
+CMWQ_INLINE int sentinel::start_if_wanted() noexcept {
+    if (!wanted()) return 0;
     // True until the thread resets it: on a busy CPU an idle-class thread may not run for long.
     works_.store(true, relaxed);
     const int error = env_.threads.start(thread_, &sentinel::thread_main, this);
-    if (error != 0) works_.store(false, relaxed);
+    if (error == 0) stage_.store(stage::exists, relaxed);
+    else works_.store(false, relaxed);
     return error;
 }
 

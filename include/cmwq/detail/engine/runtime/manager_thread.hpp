@@ -46,8 +46,7 @@ private:
     void serve() noexcept;
     void set_up_thread() noexcept;
     void create_workers() noexcept;
-    void create_bottom_half_threads() noexcept;
-    void create_sentinels_of(worker_set& pool) noexcept;
+    void create_threads_of_cpus() noexcept;
     [[nodiscard]] bool make_room_for(const worker_set& pool) noexcept;
     [[nodiscard]] std::int64_t join_ended(std::int64_t now) noexcept;
     void clean() noexcept;

@@ -28,7 +28,7 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
     while (!stop_.load(acquire)) {                           // [STOP]
         const std::int64_t again = join_ended(steady_now()); // first: frees places for new workers
         create_workers();
-        create_bottom_half_threads();
+        create_threads_of_cpus();
         const bool retry = retry_at_ != 0 && steady_now() >= retry_at_;
         if (retry) retry_at_ = 0;
         look_after_cpus();
@@ -46,26 +46,16 @@ CMWQ_INLINE void manager_thread::create_workers() noexcept {
         if (!p.take_request()) return;
         // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
         if (!p.ensure_worker() && make_room_for(p)) static_cast<void>(p.ensure_worker());
-        create_sentinels_of(p);
     });
 }
 
-CMWQ_INLINE void manager_thread::create_bottom_half_threads() noexcept {
+CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
     env_.pools.for_each_cpu([this](cpu_record& r) {
+        if (const int error = r.watch.start_if_wanted(); error != 0) env_.events.no_thread(r.cpu, error);
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
         env_.requests.arm_monitor(); // the monitor requests a new attempt at each tick
-    });
-}
-
-CMWQ_INLINE void manager_thread::create_sentinels_of(worker_set& pool) noexcept {
-    managed_workers* const managed = pool.as_managed();
-    if (managed == nullptr || !env_.options.sentinel || !env_.cpus.binds_threads()) return;
-    managed->for_each_sentinel(managed_workers::sentinel_range::all, [this](unsigned index) {
-        sentinel& s = env_.pools.sentinel_at(index);
-        if (s.started()) return;
-        if (const int error = s.start(); error != 0) env_.events.no_thread(env_.cpus.number_of(index), error);
     });
 }
 
