@@ -378,8 +378,7 @@ private:
     [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] static run_report report_of_run(const worker& w) noexcept;
 
-    atomic<std::uint64_t> nr_inside_{
-        0}; // A: those of nr_started_ that ran inside others, or in guests; written under L
+    atomic<std::uint64_t> nr_inside_{0}; // A: of nr_started_: inside others, or in guests; written under L
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: waiters for items that are pending here
     start_watch stall_;                                          // S: for the watchdog

@@ -39,9 +39,9 @@ public:
     /// For the thread of a rescuer: runs items of that pwq as long as the pool has no workers for them.
     void rescue(pool_workqueue& pwq, rescuer& by) CMWQ_EXCLUDES(lock_);
 
-    /// For a thread of the program that waits for the group of `task`, and examines the task: runs it as one of the workers,
-    /// and the tasks of the group that come next. `stack_end`: of that thread. `gone`: a worker has taken it. `kept_back`: the limit keeps it back, or it is on a
-    /// local list, or the pool has enough guests. Not noexcept.
+    /// For a thread of the program that waits for the group of `task`, and examines the task: runs it as one of the
+    /// workers, and the tasks of the group that come next. `stack_end`: of that thread. `gone`: a worker has taken the
+    /// task. `kept_back`: the limit keeps it back, or it is on a local list, or the pool has enough guests. Not noexcept.
     enum class guest_result : unsigned char { has_run, gone, kept_back };
     virtual guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) CMWQ_EXCLUDES(lock_) = 0;
 

@@ -17,13 +17,12 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct pool_env;
 class managed_workers;
 
-/// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to
-/// check them.
+/// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to check them.
 ///
-/// Its thread exists from the first time when items are pending behind a running worker: a program that never blocks
-/// a CPU has none. It is in the idle class while it watches. When nothing has been pending for a while, the service thread takes it out
-/// of that class, where that is allowed: a thread of the idle class cannot end before it gets a CPU, and neither can
-/// its process.
+/// Its thread exists from the first time when items are pending behind a running worker: as long as that does not
+/// happen, there is none. It is in the idle class while it watches. When nothing has been pending for a while, the
+/// service thread takes it out of that class, where that is allowed: a thread of the idle class cannot end before it gets
+/// a CPU, and neither can its process.
 ///
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {

@@ -197,8 +197,8 @@ public:
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools.
     void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
-    /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False: another thread holds the lock, for as
-    /// long as a producer is stopped in queue(), perhaps.
+    /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False:
+    /// another thread holds the lock, for as long as a producer is stopped in queue(), perhaps.
     [[nodiscard]] bool reap() noexcept CMWQ_EXCLUDES(lock_);
     /// Called when no item is left and the queue accepts none: waits for the producers that have not left queue(), and
     /// gives back all pools.
