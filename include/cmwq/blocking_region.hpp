@@ -44,7 +44,7 @@ protected:
 /// again.
 ///
 /// Regions nest. The outermost one counts; an inner `will_block` turns an outer `may_block` into `will_block` until the
-/// outermost one ends. Outside of a worker a region does nothing and costs about a nanosecond. In a bottom half, which
+/// outermost one ends. Outside of a worker a region does nothing, at the cost of two loads. In a bottom half, which
 /// must not block, a region ends the program with a diagnosis.
 ///
 /// Thread safety: a region belongs to the thread that made it. Ordering: none. Blocks: no. Errors: none, never throws.

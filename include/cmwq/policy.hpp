@@ -76,8 +76,8 @@ struct unbound {
 /// - Place: as with `unbound`.
 /// - Concurrency: up to `max_active` items on the whole machine have started. One of them is runnable for each CPU of
 ///   the pod, and one more for each other CPU that the queue may use and that would be idle.
-/// - Order: none. An item that another item queues on its own queue starts soon on the same worker, the newest one first, or
-///   is taken by an idle worker. Items that come from elsewhere start in queueing order, mixed with these.
+/// - Order: none. An item that another item queues on its own queue starts soon on the same worker, the newest one
+///   first, or is taken by an idle worker. Items that come from elsewhere start in queueing order, mixed with these.
 /// - Blocking: allowed, in any call, announced or not: the pool starts another item in its place, within microseconds
 ///   as a rule. When blocked workers run again, surplus ones take no further item.
 /// - Waiting: an item that waits for an item of the pool by `work_base::flush()` runs it, if it has not started.
@@ -119,7 +119,8 @@ struct ordered : unbound {
 /// - Order: queueing order for each CPU and priority. An item that a bottom half queues goes to the end: items never
 ///   nest.
 /// - Blocking: not allowed. A `blocking_region` in it ends the program with a diagnosis. Waiting for items or queues
-///   throws std::system_error(operation_not_permitted).
+///   throws std::system_error(operation_not_permitted); for the item itself or its own queue
+///   std::system_error(resource_deadlock_would_occur), as in any item.
 /// - Wake-ups: none, as a rule.
 /// - Flush: waits until every item queued before, on any CPU, has run or was cancelled.
 /// - Progress: an item that never ends stops the bottom halves of its CPU and priority.

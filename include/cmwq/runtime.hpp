@@ -30,11 +30,11 @@ enum class made_for : bool;
 /// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
 /// queues are made by default.
 ///
-/// Threads: two of its own, the service thread and the manager thread; at least two workers for each CPU and priority
-/// on which an item of a bound queue was ever queued; at least two for each pool of the other queues that is used; an
-/// idle-class sentinel for each CPU where items of bound or elastic queues may run; a bottom-half thread for each CPU
-/// that has needed one; one thread for each queue with a rescuer; and a diagnosis thread once an item has waited for
-/// 100 ms, or a queue has stayed at its limit. While nothing is pending none of them makes a system call.
+/// Threads: three of its own, the service thread, the manager thread and the diagnosis thread; at least two workers for
+/// each CPU and priority on which an item of a bound queue was ever queued; at least two for each pool of the other
+/// queues that is used; an idle-class sentinel for each CPU on which an item of a bound or elastic queue has waited
+/// behind a running one; a bottom-half thread for each CPU that has needed one; and one thread for each queue with a
+/// rescuer. While nothing is pending, and surplus workers have ended, none of them makes a system call.
 ///
 /// Thread safety: all members may be called from any thread.
 class runtime {

@@ -107,7 +107,7 @@ class thread_source {
 public:
     /// Calls `r.start()` and returns its result, or returns an errno and starts nothing. Any thread may call it. It may
     /// take long: timers still fire meanwhile, and rescuers are still called; items that need another worker may have
-    /// to wait.
+    /// to wait. It may queue and cancel items, but must not wait for one, which may need this thread.
     virtual int start(thread_request& r) noexcept = 0;
 
 protected:
@@ -144,7 +144,8 @@ struct runtime_options {
     /// The highest number of workers over all pools; 0: as many as the limits of the queues and the system admit. At
     /// the limit, an idle pool gives up a worker to a pool that needs one more. If no worker is idle, items wait, which
     /// the runtime reports once, and rescuers run the items of the queues that have one. With less than twice the
-    /// number of pools in use, some pools have no spare worker. Rescuers, sentinels, the threads of bottom halves, the
+    /// number of pools in use, some pools have no spare worker. It must be higher than the number of items that block
+    /// until others have run. Rescuers, sentinels, the threads of bottom halves, the
     /// three threads of the runtime itself, and workers that are to end do not count.
     unsigned max_threads = 0;
 

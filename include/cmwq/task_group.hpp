@@ -67,7 +67,7 @@ public:
 
     /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
     /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
-    /// back. A thread that runs no item does so on unbound and elastic queues with default attributes, within the limit, as
+    /// back. A thread that runs no item does so on unbound and elastic queues whose `attrs` set nothing, within the limit, as
     /// a worker beside the others, but with its own CPUs and signals; not if it has less priority than the process, or less
     /// than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used again. Returns whether
     /// every task has run: false after a `cancel()`, or if `workqueue::shutdown()` has dropped tasks.
@@ -78,7 +78,9 @@ public:
     /// after all tasks have ended. std::system_error(resource_deadlock_would_occur) in a task of this group, in an item
     /// of the same queue if that is ordered, and in an item for whose end a task waits, over any number of waits inside
     /// the library; std::system_error(operation_not_permitted) in a bottom half. The group is unchanged then, but in the
-    /// third case the call may have run tasks, whose exceptions go to the next `wait()`. A task that is pending at a
+    /// third case the call may have run tasks, whose exceptions go to the next `wait()`. Tasks that have not ended would
+    /// then end the program in the destructor, also after a `cancel()`: let another thread destroy the group, or use a
+    /// queue for its tasks that is not the ordered one of the item. A task that is pending at a
     /// limit behind items which wait for the caller is reported as the event `deadlock`.
     bool wait() { return detail::wait_for_group(core_); }
 

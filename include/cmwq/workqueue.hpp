@@ -217,7 +217,8 @@ public:
     void flush() { detail::flush_queue(core()); }
 
     /// Waits until the queue is empty. During the call only its own items can queue on it, without delay; other callers
-    /// get `rejected`. Items with armed timers run at once. Afterwards the queue accepts items again. Ordering: the
+    /// get `rejected`. Items with armed timers run at once; if such an item arms its timer again, that is rejected, and
+    /// it is not armed afterwards. Afterwards the queue accepts items again. Ordering: the
     /// runs happen before the return. Blocks: yes, as long as its items queue each other. Errors: as `flush()`.
     void drain() { detail::drain_queue(core()); }
 

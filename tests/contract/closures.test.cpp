@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In the steady state, post() and task_group::run() use the memory of closures that have run.
+// In the steady state, post() and task_group::run() use the memory of closures that have run. And what an operator new of
+// the program may do, which the library calls.
 #include "catch.hpp"
+#include "errands.hpp"
 #include "replaced_new.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -31,8 +33,24 @@ constexpr int few = nr_rounds * nr_closures / 10;
 
 } // namespace
 
+namespace {
+
+/// Called by each allocation, but not by one that it makes itself.
+std::atomic<void (*)()> called_by_new{nullptr};
+std::atomic<int> nr_calls{0};
+constinit thread_local bool in_call = false;
+
+} // namespace
+
 bool cmwq_test::allocation_fails() noexcept {
     nr_allocations.fetch_add(1, std::memory_order_relaxed);
+    if (in_call) return false;
+    in_call = true;
+    if (void (*const call)() = called_by_new) {
+        call();
+        ++nr_calls;
+    }
+    in_call = false;
     return false;
 }
 
@@ -74,4 +92,37 @@ TEST_CASE("closures: tasks of groups hardly call the allocator") {
     });
     CHECK(nr_run == 2 * nr_rounds * nr_closures);
     CHECK(n < few);
+}
+
+namespace {
+
+struct used_by_new {
+    cmwq::workqueue<> queue{"used by new"};
+    std::atomic<int> runs{0};
+    cmwq::work<void (*)()> item{[] { ++used->runs; }};
+    cmwq::delayed_work<void (*)()> timer{[] {}};
+    static inline used_by_new* used = nullptr; // never destroyed: threads of the process-wide runtime may be in a call
+};
+
+} // namespace
+
+TEST_CASE("callers: an operator new of the program queues and modifies and cancels items in each call of the library") {
+    used_by_new::used = new used_by_new;
+    called_by_new = [] {
+        used_by_new& u = *used_by_new::used;
+        u.queue.modify(std::chrono::hours{1}, u.timer);
+        u.timer.cancel();
+        u.queue.queue(u.item);
+    };
+    {
+        cmwq::runtime rt;
+        CHECK(cmwq_test::errands::that_do_not_wait(rt) == "");
+        CHECK(cmwq_test::errands::that_wait<>(rt) == "");
+        rt.set_default_scope(cmwq::affinity_scope::system);
+        CHECK(rt.dump() != "");
+    }
+    called_by_new = nullptr;
+    used_by_new::used->queue.flush();
+    CHECK(nr_calls > 100);
+    CHECK(used_by_new::used->runs > 0);
 }

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "pool_name.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -79,8 +80,10 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 1, .min_active = 1}};
     cmwq::workqueue<cmwq::unbound> other{rt, "other"};
     std::binary_semaphore entered{0}, leave{0};
+    std::string pool_in_name;
     cmwq::work runs{[&] {
         cmwq::this_work::describe("a block");
+        pool_in_name = cmwq_test::this_pool();
         entered.release();
         leave.acquire();
     }};
@@ -105,6 +108,7 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     CHECK(pwq["completed"] == 0);
     const json run = element(element(all["pools"], "pool", pwq["pool"])["runs"], "queue", "q");
     CHECK(run["description"] == "a block");
+    CHECK("cmwq/u" + std::to_string(pwq["pool"].get<int>()) == pool_in_name);
     CHECK(run["tid"] > 0);
     CHECK(run["item"].is_string());
     const json wait = all["waits"][0];

@@ -3,6 +3,7 @@
 // runtime_options::max_threads: the number of workers never exceeds it, no item is lost, and some threads do not count.
 // Also the end of workers whose threads run code of the program at their end.
 #include "catch.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "policy_list.hpp"
@@ -340,4 +341,49 @@ TEST_CASE("threads: a CPU has a sentinel from the first time when an item is pen
     CHECK(eventually([&] { return nr_sentinels() == 1; })); // the manager thread has tried again
     leave = true;
     q.flush();
+}
+
+namespace {
+
+/// The maker of one thread waits until that thread sleeps.
+class patient_threads final : public cmwq::thread_source {
+public:
+    int start(cmwq::thread_request& r) noexcept override {
+        const int number = ++nr_starts;
+        const int error = r.start();
+        if (number == waits_in) slept = eventually([&] { return sleeps(name); });
+        return error;
+    }
+    std::atomic<int> nr_starts{0};
+    std::atomic<int> waits_in{0}; ///< the number of that start
+    std::string name;             ///< of the thread; set before `waits_in`
+    std::atomic<bool> slept{false};
+
+private:
+    static bool sleeps(const std::string& name) {
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::string text;
+            std::getline(std::ifstream(task.path() / "stat"), text);
+            if (text.find("(" + name + ") S") != std::string::npos) return true;
+        }
+        return false;
+    }
+};
+
+} // namespace
+
+TEST_CASE("threads: a worker that makes another one before it runs an item needs no sentinel") {
+    patient_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    const unsigned cpu = *rt.cpus().begin();
+    cmwq::workqueue<> q{rt, "q"};
+    const int others = threads.nr_starts;
+    // The first worker is made by the manager thread, the second one by the first.
+    threads.name = "cmwq/" + std::to_string(cpu) + ":1";
+    threads.waits_in = others + 2;
+    q.post_on(cpu, [] {});
+    q.flush();
+    CHECK(threads.slept);
+    CHECK(threads.nr_starts == others + 2);
+    CHECK_FALSE(core_of(rt).pools().sentinel_at(0).wanted());
 }

@@ -53,7 +53,7 @@ TEST_CASE("watchdog: a pool without workers is reported with its waiting items")
     q.post([] {});
     REQUIRE(eventually([&] { return heard.count(kind::stalled) >= 2; })); // repeated while the stall lasts
     const std::string text = heard.first(kind::stalled).message;
-    CHECK_THAT(text, Catch::Contains("1 items wait") && Catch::Contains("\"forlorn\"") &&
+    CHECK_THAT(text, Catch::Contains("1 item waits") && Catch::Contains("\"forlorn\"") &&
                          Catch::Contains("could not be made"));
     threads.allow();
     q.flush();
@@ -99,7 +99,7 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     q.queue_on(first_cpu(), waits);
     REQUIRE(eventually([&] { return heard.count(kind::stalled) != 0; }));
     CHECK_THAT(heard.first(kind::stalled).message,
-               Catch::Contains(": 1 items wait, the first one is ") && Catch::Contains("\"held up\""));
+               Catch::Contains(": 1 item waits, the first one is ") && Catch::Contains("\"held up\""));
     computes.open();
     waits.flush();
     CHECK(ran);

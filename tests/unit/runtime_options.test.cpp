@@ -127,7 +127,7 @@ TEST_CASE("runtime_options: reaching max_threads is reported once with the numbe
     const std::vector<cmwq::event> events = log.all();
     REQUIRE(events.size() == 1);
     CHECK(events[0].what == cmwq::event::kind::thread_limit);
-    CHECK_THAT(events[0].message, Contains("all 1 threads") && Contains("max_threads"));
+    CHECK_THAT(events[0].message, Contains("max_threads is 1") && Contains("rescuer"));
 }
 
 TEST_CASE("runtime_options: negative time-outs are refused and zero is valid") {

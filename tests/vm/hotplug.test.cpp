@@ -4,9 +4,11 @@
 // storm.test.cpp.
 #include "catch.hpp"
 #include "event_log.hpp"
+#include "fake_threads.hpp"
 #include "vm/load.hpp"
 #include "vm/machine.hpp"
 
+#include <initializer_list>
 #include <semaphore>
 
 using cmwq::affinity_scope;
@@ -293,6 +295,42 @@ TEST_CASE("hotplug: timers fire whether their CPU is online or not") {
     CHECK(eventually([&] { return beats > seen + 5; }));
     CHECK(eventually([&] { return fired == 4; }));
     b.item.disable_sync();
+}
+
+TEST_CASE("hotplug: items and timers of a CPU that goes and comes back run while the start of a thread stalls") {
+    const vm::cpus_come_back all;
+    cmwq_test::fake_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    cmwq::workqueue<> bound{rt, "bound"};
+    cmwq::workqueue<cmwq::unbound> unbound{rt, {.name = "unbound", .attrs = by_cpu}};
+    for (cmwq::workqueue_base* q : std::initializer_list<cmwq::workqueue_base*>{&bound, &unbound}) {
+        static_cast<void>(vm::see_on(*q, 6)); // there is a worker
+    }
+    threads.stall();
+    cmwq::workqueue<> stuck{rt, {.name = "stuck", .priority = cmwq::priority::high}};
+    std::atomic<int> late_runs{0}, runs{0};
+    stuck.post([&] { ++late_runs; });
+    REQUIRE(eventually([&] { return threads.nr_stalled() == 1; }));
+    cmwq::delayed_work of_bound{[&] { ++runs; }};
+    cmwq::delayed_work of_unbound{[&] { ++runs; }};
+    const auto all_run = [&] {
+        const int before = runs;
+        bound.queue_after_on(6, 10ms, of_bound);
+        unbound.queue_after_on(6, 10ms, of_unbound);
+        bound.post_on(6, [&] { ++runs; });
+        unbound.post_on(6, [&] { ++runs; });
+        return eventually([&] { return runs == before + 4; });
+    };
+    CHECK(all_run());
+    REQUIRE(go_offline(6));
+    CHECK(all_run());
+    REQUIRE(go_online(6));
+    CHECK(all_run());
+    CHECK(late_runs == 0);
+    threads.go_on();
+    CHECK(eventually([&] { return late_runs == 1; }));
+    CHECK(eventually([&] { return runs_at_home(bound, 6); }));
+    CHECK(eventually([&] { return runs_at_home(unbound, 6); }));
 }
 
 TEST_CASE("hotplug: the thread of the runtime returns to the unbound CPUs when they come back") {

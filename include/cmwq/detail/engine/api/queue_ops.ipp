@@ -138,8 +138,9 @@ CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
                                     " runs one item at a time: its max_active is no option");
     }
     if (q.limit_is_fixed) {
-        throw std::logic_error("cmwq: " + describe_queue(q.name) +
-                               " belongs to the whole process: its max_active cannot be changed");
+        throw std::logic_error(
+            "cmwq: " + describe_queue(q.name) +
+            " belongs to the whole process: its max_active cannot be changed; make a queue of your own");
     }
     check_max_active(max_active);
     if (!q.is_dead()) q.set_max_active(max_active);

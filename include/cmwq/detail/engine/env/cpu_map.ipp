@@ -65,7 +65,7 @@ CMWQ_INLINE unsigned cpu_map::index_on_node(unsigned index, unsigned node) const
     if (t.node_of(number_of(index)) == node) return index;
     const auto is_there = [&](unsigned i) { return t.node_of(number_of(i)) == node; };
     unsigned nr_there = 0;
-    for (unsigned i = 0; i < nr_cpus(); ++i) nr_there += is_there(i) ? 1 : 0;
+    for (unsigned i = 0; i < nr_cpus(); ++i) nr_there += is_there(i) ? 1u : 0u;
     if (nr_there == 0) return index;
     unsigned nth = index % nr_there, i = 0;
     while (!is_there(i) || nth-- != 0) ++i;

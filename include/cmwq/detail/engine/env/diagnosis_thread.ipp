@@ -124,7 +124,8 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             if (!q.first_report(event::kind::saturated)) return;
             saturated = "cmwq: " + describe_queue(q.name) + " is at its limit, max_active " +
                         std::to_string(q.max_active()) +
-                        ", and all of its items that run have been blocked for long; others wait behind them";
+                        ", and all of its items that run have been blocked for long; others wait behind them. dump() "
+                        "shows the items; set_max_active() raises the limit";
         });
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -68,16 +69,18 @@ CMWQ_INLINE void event_reporter::thread_refusals_of(const thread_refusals& r, co
                                                                      : "SCHED_FIFO";
             return says(name + std::string(s == sched_class::normal
                                                ? " refused, keeps the class of the thread that started it"
-                                               : " refused, runs at normal priority"));
+                                               : " refused (RLIMIT_RTPRIO or CAP_SYS_NICE permits it), runs at normal "
+                                                 "priority"));
         });
     }
     if (r.nice != 0) {
         post_once(event::kind::priority_refused, r.nice, cpu, [says, own = a.nice == 0, wanted = a.wanted_nice()] {
             return says("nice " + std::to_string(wanted) + " refused, " +
-                        (own ? "keeps that of the thread that started it" : "runs at normal priority"));
+                        (own ? "keeps that of the thread that started it"
+                             : "runs at normal priority; RLIMIT_NICE or CAP_SYS_NICE permits it"));
         });
     }
-    if (r.cpus != 0) {
+    if (r.cpus != 0 && r.cpus != EINVAL) { // EINVAL: none of the CPUs is there now; the runtime follows their return
         post_once(event::kind::binding_refused, r.cpus, cpu, [says] { return says("cannot be bound to its CPUs"); });
     }
 }
@@ -90,13 +93,15 @@ CMWQ_INLINE void event_reporter::no_sentinel(unsigned cpu, int error) noexcept {
 
 CMWQ_INLINE void event_reporter::no_thread(unsigned cpu, int error) noexcept {
     post_once(event::kind::no_thread, error, cpu,
-              [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread"; });
+              [cpu] { return "cmwq: CPU " + std::to_string(cpu) + ": cannot make a thread, and tries again"; });
 }
 
 CMWQ_INLINE void event_reporter::thread_limit(unsigned cpu) noexcept {
     post_once(event::kind::thread_limit, 0, cpu, [max = options_.max_threads] {
-        return "cmwq: all " + std::to_string(max) +
-               " threads of the runtime (max_threads) are in use: items wait for one of them";
+        return "cmwq: max_threads is " + std::to_string(max) +
+               ", and so many workers are in use: items wait for one of them. Raise it, or give a rescuer to queues "
+               "that "
+               "must go on";
     });
 }
 

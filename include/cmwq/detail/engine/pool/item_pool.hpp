@@ -43,7 +43,7 @@ public:
     virtual ~item_pool();
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-    /// The number of its CPU, or a number given by the registry; shown in the names of threads.
+    /// The number of its CPU, or its place in the registry.
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     [[nodiscard]] const pool_env& env() const noexcept { return env_; }
     /// Whether the thread that queues an item runs it, so that the item must not block.

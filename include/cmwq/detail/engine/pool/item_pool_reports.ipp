@@ -151,10 +151,11 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         });
     }
     std::string text = "the pool of " + cpus;
-    text += ": " + std::to_string(waiting) + " items wait";
+    text += ": " + std::to_string(waiting) + (waiting == 1 ? " item waits" : " items wait");
     if (first.function != nullptr)
         text += ", the first one is " + describe_function(first.function) + " of " + describe_queue(first.queue.text);
-    text += "; " + std::to_string(busy) + " workers are busy, " + std::to_string(now.idle) + " idle";
+    text += "; " + std::to_string(busy) + (busy == 1 ? " worker is busy, " : " workers are busy, ") +
+            std::to_string(now.idle) + " idle";
     if (now.short_of_threads) text += "; another one could not be made";
     for (std::size_t i = 0; i < n; ++i) {
         const run_report& r = runs[i];

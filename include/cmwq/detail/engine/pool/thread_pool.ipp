@@ -61,11 +61,13 @@ void thread_pool<Workers>::serve(worker& self) {
             this->enter_idle_locked(self, false);
             continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
-        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it.
-        const bool behind = this->anything_waits_locked();
+        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if no
+        // item runs, and a worker is being made, its maker takes an item next; the monitor looks whether that takes long.
+        const bool behind = this->anything_waits_locked(), making = this->creating_ && this->busy_.empty();
         lock_.unlock();
         d.perform();
-        if (behind) this->detectors_needed();
+        if (behind && making) env_.requests.arm_monitor();
+        else if (behind) this->detectors_needed();
         self.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
         sleep(self);
         came_home = return_to_pod(self);
@@ -102,13 +104,14 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
     if (env_.cpus.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;
     a.nice = spec_.nice;
-    // The threads of shared pools may have any nice value, so their names contain the number of the pool instead.
+    // The threads of shared pools may have any nice value, so their names contain the number that dump() shows instead.
+    const unsigned number = this->is_per_cpu() ? this->number() : static_cast<unsigned>(this->id() - env_.pools.id());
     const char* const form = this->is_per_cpu() ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
     const char* const suffix = !this->is_per_cpu()                ? ""
                                : spec_.nice < 0                   ? "H"
                                : spec_.sched == sched_class::fifo ? "F"
                                                                   : "";
-    std::snprintf(a.name, sizeof a.name, form, this->number(), self.id, suffix);
+    std::snprintf(a.name, sizeof a.name, form, number, self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
     env_.events.thread_refusals_of(refused, a);
     return refused;

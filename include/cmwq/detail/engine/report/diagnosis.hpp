@@ -53,7 +53,8 @@ inline std::string describe_own_run() {
 
 /// An item ends its thread by pthread_exit(). Ends the program.
 [[noreturn]] inline void refuse_thread_exit() noexcept {
-    std::fprintf(stderr, "cmwq: %s ends the thread that runs it\n", describe_own_run().c_str());
+    std::fprintf(stderr, "cmwq: %s ends the thread that runs it, by pthread_exit() or a cancellation\n",
+                 describe_own_run().c_str());
     std::abort();
 }
 

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/runtime_options.hpp>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -37,14 +38,24 @@ inline void check_attrs(const attrs& a) {
     check_scope(a.affinity());
 }
 
+inline void check_time(const char* option, std::chrono::nanoseconds time) {
+    if (time.count() >= 0) return;
+    throw std::invalid_argument(std::string("cmwq::runtime: ") + option + " is " + std::to_string(time.count()) +
+                                " ns, it must not be negative");
+}
+
 /// Throws std::invalid_argument if the options would be wrong on every machine.
 inline void check_options(const runtime_options& o) {
-    if (o.idle_timeout.count() < 0 || o.may_block_threshold.count() < 0 || o.watchdog.count() < 0 ||
-        o.cpu_hog_threshold.count() < 0 || o.overdue_after.count() < 0 || o.idle_poll.count() < 0) {
-        throw std::invalid_argument("cmwq::runtime: a time-out is negative");
-    }
+    check_time("idle_timeout", o.idle_timeout);
+    check_time("idle_poll", o.idle_poll);
+    check_time("may_block_threshold", o.may_block_threshold);
+    check_time("cpu_hog_threshold", o.cpu_hog_threshold);
+    check_time("overdue_after", o.overdue_after);
+    check_time("watchdog", o.watchdog);
     check_scope(o.default_scope);
-    if (o.cache_shard_size == 0) throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0");
+    if (o.cache_shard_size == 0) {
+        throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0, it must be at least 1");
+    }
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -68,7 +68,7 @@ TEST_CASE("event_reporter: a kind that is reported once is reported later if the
     CHECK(d.heard.back().cpu == 2);
     CHECK(d.heard.back().error == EAGAIN);
     CHECK_THAT(d.heard.back().message,
-               Catch::Contains("CPU 2: cannot make a thread: Resource temporarily unavailable"));
+               Catch::Contains("CPU 2: cannot make a thread, and tries again: Resource temporarily unavailable"));
 }
 
 TEST_CASE("event_reporter: the facts of an event live until it is delivered, or end with the caller if it is lost") {

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Code of the program that the library calls, or that runs on its threads, but not as the function of an item: it may use
+// the library.
+#include "catch.hpp"
+#include "child.hpp"
+#include "errands.hpp"
+#include "event_log.hpp"
+#include "eventually.hpp"
+#include "fake_threads.hpp"
+#include "fork.hpp"
+#include "policy_list.hpp"
+#include "scarce_runtime.hpp"
+
+#include <cmwq/cmwq.hpp>
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <utility>
+
+using namespace cmwq_test;
+using cmwq::queue_status;
+
+namespace {
+
+/// Runs errands, at most once, and keeps the result.
+class errand_runner {
+public:
+    explicit errand_runner(std::string (*what)(cmwq::runtime&)) : what_(what) {}
+    void operator()(cmwq::runtime& rt) {
+        if (begun_.exchange(true)) return;
+        result_ = what_(rt);
+        done_ = true;
+    }
+    [[nodiscard]] bool done() const { return done_; }
+    /// Waits until it has run. Returns what went wrong.
+    [[nodiscard]] std::string wrong() const {
+        return eventually([&] { return done(); }) ? result_ : "not called";
+    }
+
+private:
+    std::string (*const what_)(cmwq::runtime&);
+    std::atomic<bool> begun_{false}, done_{false};
+    std::string result_;
+};
+
+/// Calls a function at its end, if it has one.
+class at_the_end {
+public:
+    at_the_end() = default;
+    explicit at_the_end(std::function<void()> f) : f_(std::move(f)) {}
+    ~at_the_end() {
+        if (f_) f_();
+    }
+    at_the_end(at_the_end&& other) noexcept : f_(std::exchange(other.f_, nullptr)) {}
+    at_the_end(const at_the_end& other) : f_(other.f_) {}
+    at_the_end& operator=(const at_the_end&) = delete;
+    void set(std::function<void()> f) { f_ = std::move(f); }
+
+private:
+    std::function<void()> f_;
+};
+
+thread_local at_the_end end_of_thread;
+
+} // namespace
+
+TEST_CASE("callers: on_event uses the library") {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    cmwq::runtime* its = nullptr;
+    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::flush_dependency) return;
+        quick(*its);
+        waiting(*its);
+    }}};
+    its = &rt;
+    cmwq::workqueue<> rescued{rt, with_rescuer<cmwq::bound>()}, other{rt, "other"};
+    other.post([&] { static_cast<void>(eventually([&] { return quick.done(); })); });
+    rescued.async([&] { other.flush(); }).get(); // an event
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+TEST_CASE("callers: the destructor of a thread_local object of a worker uses the library") {
+    const unsigned max_threads = GENERATE(0u, 1u);
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    cmwq::runtime rt{{.max_threads = max_threads}};
+    {
+        cmwq::options<cmwq::unbound> o;
+        o.attrs.nice(3); // a pool of its own, which ends with the queue
+        cmwq::workqueue<cmwq::unbound> q{rt, std::move(o)};
+        q.async([&] {
+             end_of_thread.set([&] {
+                 quick(rt);
+                 waiting(rt);
+             });
+         }).get();
+    }
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses the library") {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    scarce_runtime s;
+    {
+        cmwq::workqueue<cmwq::unbound> q{s.rt, with_rescuer<cmwq::unbound>()};
+        s.threads.refuse();
+        q.async([&] {
+             end_of_thread.set([&] {
+                 quick(s.rt);
+                 waiting(s.rt);
+             });
+         }).get();
+        s.threads.allow();
+    }
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library", "", threaded_policies) {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    cmwq::runtime rt;
+    const auto call = [&] {
+        quick(rt);
+        waiting(rt);
+    };
+    cmwq::workqueue<TestType> q{rt, at_most<TestType>(1, "q")};
+    SECTION("after its run") {
+        q.post([last = at_the_end{call}] {});
+    }
+    SECTION("as a task") {
+        cmwq::task_group group{q};
+        group.run([last = at_the_end{call}] {});
+        group.wait();
+    }
+    SECTION("as a task that was cancelled") {
+        gate<TestType> g;
+        g.hold(q);
+        cmwq::task_group group{q};
+        group.run([last = at_the_end{call}] {});
+        group.cancel();
+        g.open();
+        group.wait();
+    }
+    SECTION("that was dropped") {
+        gate<TestType> g;
+        g.hold(q);
+        q.post_on(first_cpu(), [last = at_the_end{call}] {});
+        std::thread opener{[&] { g.open(); }};
+        q.shutdown(cmwq::cancel_pending);
+        opener.join();
+    }
+    SECTION("that was rejected") {
+        q.shutdown(cmwq::cancel_pending);
+        CHECK(q.post([last = at_the_end{call}] {}) == queue_status::rejected);
+    }
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the library", "", threaded_policies) {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    cmwq::runtime rt;
+    struct copied {
+        std::function<void()> call;
+        explicit copied(std::function<void()> f) : call(std::move(f)) {}
+        copied(const copied& other) : call(other.call) { call(); }
+        void operator()() const {}
+    };
+    const copied f{[&] {
+        quick(rt);
+        waiting(rt);
+    }};
+    cmwq::workqueue<TestType> q{rt, "q"};
+    SECTION("post()") { q.post(f); }
+    SECTION("async()") { q.async(f).get(); }
+    SECTION("run()") {
+        cmwq::task_group group{q};
+        group.run(f);
+        group.wait();
+    }
+    SECTION("run() in a task") {
+        cmwq::task_group group{q};
+        group.run([&] { group.run(f); });
+        group.wait();
+    }
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler use the library", "",
+                        threaded_policies) {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    cmwq::runtime rt;
+    const auto call = [&] {
+        quick(rt);
+        waiting(rt);
+    };
+    bool handler_calls = false;
+    cmwq::options<TestType> o;
+    o.on_exception = [&](const std::exception_ptr&) {
+        if (handler_calls) call();
+    };
+    cmwq::workqueue<TestType> q{rt, std::move(o)};
+    SECTION("its handler") {
+        handler_calls = true;
+        q.post([] { throw 1; });
+        q.flush();
+    }
+    SECTION("after its handler") {
+        q.post([&] { throw at_the_end{call}; });
+        q.flush();
+    }
+    SECTION("in a task beside another one") {
+        cmwq::task_group group{q};
+        group.run([&] { throw 1; });
+        group.run([&] { throw at_the_end{call}; });
+        group.run([&] { throw at_the_end{call}; });
+        CHECK_THROWS(group.wait());
+    }
+    SECTION("in a group that is destroyed") {
+        cmwq::task_group group{q};
+        group.run([&] { throw at_the_end{call}; });
+    }
+    SECTION("of a future") {
+        CHECK_THROWS_AS(q.async([&] { throw at_the_end{call}; }).get(), at_the_end);
+    }
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
+namespace {
+
+/// Uses the library in each start of a thread, and on the new thread.
+class busy_threads final : public cmwq::thread_source {
+public:
+    int start(cmwq::thread_request& r) noexcept override {
+        use();
+        return r.start([](void* self) { static_cast<busy_threads*>(self)->use(); }, this);
+    }
+    std::atomic<cmwq::runtime*> used{nullptr};
+    std::atomic<int> nr_used{0};
+    [[nodiscard]] std::string wrong() const {
+        const std::lock_guard g(lock_);
+        return wrong_;
+    }
+
+private:
+    void use() {
+        cmwq::runtime* const rt = used;
+        if (rt == nullptr) return;
+        const std::string wrong = errands::that_do_not_wait(*rt);
+        const std::lock_guard g(lock_);
+        wrong_ += wrong;
+        ++nr_used;
+    }
+    mutable std::mutex lock_;
+    std::string wrong_;
+};
+
+} // namespace
+
+TEST_CASE("callers: a thread source uses the library, without waits") {
+    busy_threads threads;
+    cmwq::runtime rt{{.threads = &threads}};
+    threads.used = &rt;
+    {
+        cmwq::workqueue<> q{rt, with_rescuer<cmwq::bound>()};
+        cmwq::workqueue<cmwq::unbound> u{rt, with_rescuer<cmwq::unbound>()};
+        cmwq::workqueue<cmwq::elastic> e{rt, "e"};
+        const std::string dump = rt.dump();
+        q.async([] {}).get();
+        u.async([] {}).get();
+        e.async([] {}).get();
+        u.apply(cmwq::attrs{}.nice(2));
+        u.async([] {}).get();
+    }
+    CHECK(threads.nr_used >= 10);
+    CHECK(threads.wrong() == "");
+    threads.used = nullptr;
+}
+
+namespace {
+
+/// Runs three items at once, so that the pool has three workers (bound: on each CPU).
+template <class P>
+void make_workers(cmwq::workqueue<P>& q, const cmwq::runtime& rt) {
+    for (const unsigned cpu : rt.cpus()) {
+        gate<P> gates[3];
+        for (gate<P>& g : gates) {
+            if (runs_one_at_a_time<P> && &g != gates) break;
+            g.hold(q, cpu);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("callers: nothing waits for a thread source that stalls but the items that need a new thread") {
+    fake_threads threads;
+    auto rt = std::make_unique<cmwq::runtime>(cmwq::runtime_options{.threads = &threads});
+    std::atomic<bool> ran{false};
+    std::thread aside;
+    {
+        cmwq::workqueue<> bound{*rt, "bound"};
+        cmwq::workqueue<cmwq::unbound> unbound{*rt, "unbound"};
+        cmwq::workqueue<cmwq::elastic> elastic{*rt, "elastic"};
+        cmwq::workqueue<cmwq::ordered> ordered{*rt, "ordered"};
+        // The pools of the attributes that the errands apply.
+        cmwq::options<cmwq::unbound> of_nice_unbound{.name = "nice unbound"};
+        cmwq::options<cmwq::elastic> of_nice_elastic{.name = "nice elastic"};
+        cmwq::options<cmwq::ordered> of_nice_ordered{.name = "nice ordered"};
+        of_nice_unbound.attrs.nice(1);
+        of_nice_elastic.attrs.nice(1);
+        of_nice_ordered.attrs.nice(1);
+        cmwq::workqueue<cmwq::unbound> nice_unbound{*rt, std::move(of_nice_unbound)};
+        cmwq::workqueue<cmwq::elastic> nice_elastic{*rt, std::move(of_nice_elastic)};
+        cmwq::workqueue<cmwq::ordered> nice_ordered{*rt, std::move(of_nice_ordered)};
+        make_workers(bound, *rt);
+        make_workers(unbound, *rt);
+        make_workers(elastic, *rt);
+        make_workers(nice_unbound, *rt);
+        make_workers(nice_elastic, *rt);
+        auto ending = std::make_unique<cmwq::workqueue<cmwq::unbound>>(
+            *rt, cmwq::options<cmwq::unbound>{.attrs = cmwq::attrs{}.nice(4)}); // the only queue of its pool
+        make_workers(*ending, *rt);
+        threads.stall();
+        cmwq::workqueue<cmwq::unbound> stuck{*rt, {.name = "stuck", .attrs = cmwq::attrs{}.nice(5)}};
+        stuck.post([&] { ran = true; });
+        REQUIRE(eventually([&] { return threads.nr_stalled() == 1; }));
+        CHECK(errands::that_do_not_wait(*rt) == "");
+        CHECK(errands::that_wait<threaded_policies>(*rt) == ""); // bottom halves may need the thread of their CPU
+        ending.reset();
+        rt->set_default_scope(cmwq::affinity_scope::system);
+        rt->set_unbound_cpus(rt->cpus());
+        CHECK(rt->dump() != "");
+        { const cmwq::freeze_guard g{*rt}; }
+        CHECK_FALSE(ran);
+        CHECK(threads.nr_stalled() == 1);
+        aside = std::thread{[&] { threads.go_on(); }};
+    } // the destructor of `stuck` waits for the source
+    CHECK(ran);
+    aside.join();
+    threads.stall();
+    {
+        cmwq::workqueue<> q{*rt, "q"};
+        gate<cmwq::bound> gates[8];
+        for (auto& g : gates) q.queue(g.item); // more than there are workers
+        REQUIRE(eventually([&] { return threads.nr_stalled() == 1; }));
+        for (auto& g : gates) g.open();
+    }
+    CHECK(threads.nr_stalled() == 1);
+    aside = std::thread{[&] { threads.go_on(); }};
+    rt.reset(); // waits for the source
+    aside.join();
+}
+
+namespace {
+
+struct in_forks {
+    cmwq::runtime* rt = nullptr;
+    errand_runner before{&errands::that_wait<>}, parent{&errands::that_wait<>};
+} forks;
+
+} // namespace
+
+TEST_CASE("callers: a handler of fork() uses the library") {
+    const outcome o = in_child([] {
+        cmwq::runtime rt;
+        forks.rt = &rt;
+        ::pthread_atfork([] { forks.before(*forks.rt); }, [] { forks.parent(*forks.rt); }, nullptr);
+        cmwq::workqueue<> q{rt, "q"};
+        int status = -1;
+        const auto fork_once = [&] {
+            const pid_t child = ::fork();
+            if (child == 0) ::_exit(0);
+            ::waitpid(child, &status, 0);
+        };
+        fork_once();
+        findings f;
+        f.expect(1, status == 0, "the child");
+        f.expect(2, forks.before.wrong().empty(), ("before: " + forks.before.wrong()).c_str());
+        f.expect(4, forks.parent.wrong().empty(), ("in the parent: " + forks.parent.wrong()).c_str());
+        return f.wrong();
+    });
+    CAPTURE(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
