@@ -31,6 +31,7 @@ template <class F>
                     promise.set_value(f());
                 }
             } catch (...) {
+                if (std::current_exception() == nullptr) throw; // no exception: pthread_exit() unwinds the stack
                 promise.set_exception(std::current_exception());
             }
         }

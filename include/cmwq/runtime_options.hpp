@@ -186,7 +186,8 @@ struct runtime_options {
     /// in their order, without any lock held. It may take long, wait for items, and use the library; but it must not
     /// destroy its runtime. While it runs, no deadlock and no saturated queue is detected, and nothing else waits for
     /// it: if too many events come meanwhile, the later ones are lost, and `runtime_stats::events_lost` counts them.
-    /// The destructor of the runtime returns when all events have been delivered. It must not throw.
+    /// The destructor of the runtime first waits for the events that have happened before, then ends the threads. For an
+    /// event that happens only then, making a queue of this runtime throws std::logic_error. It must not throw.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts. Null: CLOCK_MONOTONIC. It must outlive the runtime.

@@ -17,9 +17,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <semaphore>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -39,6 +42,17 @@ struct noted {
     std::atomic<long> nice{-100};
     cmwq::work<std::function<void()>> item{[this] { nice = nice_of_this_task(); }};
 };
+
+/// The ids of the manager threads of all runtimes.
+std::set<long> manager_threads() {
+    std::set<long> found;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        if (name == "cmwq/manager") found.insert(std::stol(task.path().filename()));
+    }
+    return found;
+}
 
 std::vector<int> numbers(int n) {
     std::vector<int> v;
@@ -107,6 +121,46 @@ TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no 
     producer.leave();
     applier.join();
     q.flush();
+}
+
+TEST_CASE(
+    "apply: while a producer is stopped in queue() the CPUs of the process change and items of other pools start") {
+    const cpuset all = cmwq::runtime::global().cpus();
+    if (all.size() < 2) return;
+    std::set<long> before, now; // threads get their names soon after their start
+    REQUIRE(eventually([&] { return (before = manager_threads()).size() == 1; }));
+    cmwq::runtime rt;
+    REQUIRE(eventually([&] { return (now = manager_threads()).size() == 2; }));
+    const long manager = *std::ranges::find_if(now, [&](long tid) { return !before.contains(tid); });
+    cmwq::workqueue<cmwq::unbound> q{rt, "q"};
+    cmwq::options<cmwq::unbound> o{.name = "other"};
+    o.attrs.nice(5);
+    cmwq::workqueue<cmwq::unbound> other{rt, std::move(o)}; // its pool has no worker
+    q.post([] {});
+    q.flush();
+    cmwq::detail::grace_reader producer;
+    core_of(rt).queues().for_each([&](cmwq::detail::queue_core& c) {
+        if (c.name == "q") producer.enter(*c.grace, 0);
+    });
+    const auto some_missing = [&](bool yes) { // the CPUs of that thread are those that the runtime considers as present
+        REQUIRE(cmwq::detail::bind_thread(manager, yes ? cpuset{*all.begin()} : all) == 0);
+        return eventually([&] {
+            core_of(rt).env().requests.request_cpu_check();
+            return (core_of(rt).env().cpus.binding() % 2 == 1) == yes;
+        });
+    };
+    CHECK(some_missing(true));
+    std::atomic<bool> ran{false};
+    other.post([&] { ran = true; });
+    CHECK(eventually([&] { return ran.load(); }));
+    q.post([] {});
+    q.flush();
+    producer.leave();
+    q.apply(attrs{}.nice(1));
+    CHECK(some_missing(false));
+    q.post([] {});
+    q.flush();
+    CHECK(q.stats().completed == 3);
 }
 
 TEMPLATE_LIST_TEST_CASE(

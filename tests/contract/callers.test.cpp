@@ -89,6 +89,31 @@ TEST_CASE("callers: on_event uses the library") {
     CHECK(waiting.wrong() == "");
 }
 
+TEST_CASE("callers: on_event uses its runtime while the destructor of the runtime waits for it") {
+    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    std::atomic<bool> ends{false}, called{false};
+    std::atomic<cmwq::runtime*> its{nullptr};
+    auto rt = std::make_unique<cmwq::runtime>(cmwq::runtime_options{.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::flush_dependency || called.exchange(true)) return;
+        static_cast<void>(eventually([&] { return ends.load(); }));
+        static_cast<void>(its.load()->stats());
+        quick(*its);
+        waiting(*its);
+    }});
+    its = rt.get();
+    {
+        cmwq::workqueue<> rescued{*rt, with_rescuer<cmwq::bound>()}, other{*rt, "other"};
+        other.post([&] { static_cast<void>(eventually([&] { return called.load(); })); });
+        rescued.async([&] { other.flush(); }).get(); // an event
+    }
+    ends = true;
+    rt.reset();
+    CHECK(quick.done());
+    CHECK(waiting.done());
+    CHECK(quick.wrong() == "");
+    CHECK(waiting.wrong() == "");
+}
+
 TEST_CASE("callers: the destructor of a thread_local object of a worker uses the library") {
     const unsigned max_threads = GENERATE(0u, 1u);
     errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
@@ -394,4 +419,39 @@ TEST_CASE("callers: a handler of fork() uses the library") {
     });
     CAPTURE(o.stderr_text);
     CHECK(o.exited_with(0));
+}
+
+TEST_CASE("callers: a thread that is cancelled in a bottom half ends after it") {
+    cmwq::workqueue<cmwq::bh> q{"q"};
+    std::atomic<bool> queued{false}, went_on{false};
+    std::atomic<int> ended{0};
+    cmwq::work item{[&] {
+        ::pthread_cancel(::pthread_self());
+        ::pthread_testcancel();
+        ++ended;
+    }};
+    struct both {
+        cmwq::workqueue_base& q;
+        cmwq::work_base& item;
+        std::atomic<bool>&queued, &went_on;
+    } data{q, item, queued, went_on};
+    pthread_t thread{};
+    REQUIRE(::pthread_create(
+                &thread, nullptr,
+                [](void* p) -> void* {
+                    auto& d = *static_cast<both*>(p);
+                    d.q.queue(d.item);
+                    d.queued = true;
+                    ::pthread_testcancel();
+                    d.went_on = true;
+                    return nullptr;
+                },
+                &data) == 0);
+    void* result = nullptr;
+    REQUIRE(::pthread_join(thread, &result) == 0);
+    item.flush(); // another thread may have been in the context of that CPU
+    CHECK(ended == 1);
+    CHECK(queued);
+    CHECK_FALSE(went_on);
+    CHECK(result == PTHREAD_CANCELED);
 }

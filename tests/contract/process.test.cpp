@@ -473,3 +473,33 @@ TEST_CASE("process: the program may exit while some items run and others are pen
     INFO(o.stderr_text);
     CHECK(o.exited_with(5));
 }
+
+TEST_CASE("process: a child that on_event forks has the signals of the program") {
+    const outcome o = in_child([] {
+        std::atomic<int> status{-1};
+        {
+            cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
+                if (e.what != cmwq::event::kind::flush_dependency) return;
+                const pid_t child = fork_a_child();
+                if (child == 0) {
+                    sigset_t now;
+                    ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+                    ::_exit(::sigismember(&now, SIGTERM) == 0 ? 0 : 2);
+                }
+                int its = 0;
+                uninterrupted([&] { return ::waitpid(child, &its, 0); });
+                status = its;
+            }}};
+            cmwq::options<> with{.name = "rescued"};
+            with.rescuer = true;
+            cmwq::workqueue<> rescued{rt, std::move(with)}, other{rt, "other"};
+            other.post([&] { static_cast<void>(eventually([&] { return status != -1; })); });
+            cmwq::work waits{[&] { other.flush(); }};
+            rescued.queue(waits);
+            waits.flush();
+        }
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 6;
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}

@@ -302,3 +302,27 @@ TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs aft
     q.flush();
     CHECK(stays.runs == 2);
 }
+
+TEST_CASE("rescue: an item of an elastic queue on the rescuer runs the items that it flushes") {
+    scarce_runtime s;
+    cmwq::workqueue<cmwq::elastic> q{s.rt, with_rescuer<cmwq::elastic>()};
+    s.threads.refuse();
+    int inner_runs = 0;
+    bool rescued = true;
+    cmwq::work inner{[&] {
+        rescued = rescued && cmwq::this_work::on_rescuer();
+        ++inner_runs;
+        q.post([&] { ++inner_runs; }); // not to a list of the rescuer, which runs no local items
+    }};
+    q.async([&] {
+         q.queue(inner);
+         inner.flush();
+         q.queue(inner);
+         inner.flush();
+         if (inner_runs < 2) rescued = false;
+     }).get();
+    q.flush();
+    CHECK(rescued);
+    CHECK(inner_runs == 4);
+    s.threads.allow();
+}

@@ -538,3 +538,31 @@ TEST_CASE("task_group: an item may wait while it holds bottom halves back for ta
     q.flush();
     CHECK(complete);
 }
+
+TEMPLATE_LIST_TEST_CASE("task_group: the exceptions that a wait does not throw are destroyed before it returns", "",
+                        cmwq_test::threaded_policies) {
+    struct slow {
+        explicit slow(std::atomic<int>& n) : alive(&n) { ++*alive; }
+        slow(const slow& other) : alive(other.alive) { ++*alive; }
+        ~slow() {
+            for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+            --*alive;
+        }
+        std::atomic<int>* alive;
+    };
+    std::atomic<int> alive{0};
+    cmwq::workqueue<TestType> q{"q"};
+    const auto wait = [&] {
+        task_group g{q};
+        for (int i = 0; i < 3; ++i) g.run([&] { throw slow(alive); });
+        try {
+            g.wait();
+        } catch (const slow&) {
+            return alive.load(); // one is being handled
+        }
+        return -1;
+    };
+    CHECK(wait() == 1);
+    CHECK(alive == 0);
+    if constexpr (!cmwq_test::runs_one_at_a_time<TestType>) CHECK(q.async(wait).get() == 1);
+}

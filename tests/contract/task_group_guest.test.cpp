@@ -16,12 +16,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore>
 #include <stdexcept>
+#include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <system_error>
@@ -220,6 +222,44 @@ TEST_CASE("task_group: a thread outside runs no task that needs a thread of a po
     q.apply(cmwq::attrs{}.strict(true));
     warm(q);
     CHECK(nr_run_here(q) == 0);
+}
+
+TEST_CASE("task_group: a thread outside runs no task that was queued under other attributes") {
+    cmwq::runtime rt{{.max_threads = 1}};
+    cmwq::options<cmwq::unbound> o{.name = "q"};
+    o.attrs.nice(7);
+    cmwq::workqueue<cmwq::unbound> q{rt, std::move(o)};
+    std::atomic<int> here{0}, runs{0};
+    std::binary_semaphore entered{0}, leave{0};
+    task_group g{q};
+    g.run([&] { // on the only worker
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    const auto me = std::this_thread::get_id();
+    for (int i = 0; i < 40; ++i) {
+        g.run([&] {
+            if (std::this_thread::get_id() == me) ++here;
+            ++runs;
+        });
+    }
+    q.apply(cmwq::attrs{});
+    std::thread opens{[&, waiter = cmwq::detail::os::this_thread_id()] {
+        const std::string stat = "/proc/self/task/" + std::to_string(waiter) + "/stat";
+        int asleep = 0;
+        static_cast<void>(eventually([&] { // the waiter sleeps, or does what it should not
+            std::string text;
+            std::getline(std::ifstream(stat), text);
+            asleep = text.find(") S") != std::string::npos ? asleep + 1 : 0;
+            return asleep == 10 || runs != 0;
+        }));
+        leave.release();
+    }};
+    g.wait();
+    opens.join();
+    CHECK(runs == 40);
+    CHECK(here == 0);
 }
 
 TEST_CASE("task_group: a thread outside of low priority runs no task") {

@@ -15,6 +15,7 @@
 
 #include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/ds/stable_vector.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <array>
@@ -52,19 +53,44 @@ public:
     }
     void replace() {
         const cmwq::detail::scoped_lock g(writers_);
-        model::checked<int>* const old = versions_[at_].get();
-        now_.store(versions_[++at_].get(), seq_cst); // [GRACE-2]
-        grace_.wait();
-        *old = 0;
+        free_old_locked(true);
+        publish_locked();
+        free_old_locked(true);
+    }
+    /// As replace(), but does not wait: a later call, of any thread, frees the old value.
+    void begin_to_replace() {
+        const cmwq::detail::scoped_lock g(writers_);
+        free_old_locked(true);
+        publish_locked();
+        free_old_locked(false);
+    }
+    void go_on() {
+        const cmwq::detail::scoped_lock g(writers_);
+        free_old_locked(false);
     }
 
 private:
+    void publish_locked() {
+        old_ = versions_[at_].get();
+        so_far_ = {};
+        now_.store(versions_[++at_].get(), seq_cst); // [GRACE-2]
+    }
+    void free_old_locked(bool may_wait) {
+        if (old_ == nullptr) return;
+        for (cmwq::detail::backoff b; !grace_.try_wait(so_far_); b.pause()) {
+            if (!may_wait) return;
+        }
+        *std::exchange(old_, nullptr) = 0;
+    }
+
     grace_period grace_{2};
     atomic<model::checked<int>*> now_{nullptr};
     atomic<int> pause_{0};
     cmwq::detail::mutex writers_;
     std::array<std::unique_ptr<model::checked<int>>, 4> versions_;
     std::size_t at_ = 0;
+    model::checked<int>* old_ = nullptr;
+    grace_period::progress so_far_;
 };
 
 struct element {
@@ -106,6 +132,21 @@ TEST_CASE("grace: readers read repeatedly beside two writers") {
         x.read(1);
         a.join();
         b.join();
+    }));
+}
+
+TEST_CASE("grace: a writer goes on with a wait of another one that could not wait") {
+    CHECK(model::explore(search("steps", 2, 3), [] {
+        exchanged x;
+        auto a = model::spawn([&] { x.read(0); });
+        auto b = model::spawn([&] { x.read(1); });
+        x.begin_to_replace();
+        auto c = model::spawn([&] { x.go_on(); });
+        x.go_on();
+        x.replace();
+        a.join();
+        b.join();
+        c.join();
     }));
 }
 

@@ -10,6 +10,8 @@
 
 #include <initializer_list>
 #include <semaphore>
+#include <string>
+#include <thread>
 
 using cmwq::affinity_scope;
 using cmwq::attrs;
@@ -62,6 +64,27 @@ std::string strays() {
         if (mask != cpuset{cpu}) text += name + " on " + mask.to_string() + "; ";
     }
     return text;
+}
+
+/// Five items on the CPU that all block at once, so that every worker and the sentinel have work.
+bool all_block_at_once(cmwq::workqueue<>& q, unsigned cpu) {
+    std::counting_semaphore<> leave{0};
+    std::atomic<int> inside{0};
+    for (int i = 0; i < 5; ++i) {
+        q.post_on(cpu, [&] {
+            ++inside;
+            leave.acquire();
+        });
+    }
+    const bool all_in = eventually([&] { return inside == 5; });
+    leave.release(5);
+    q.flush();
+    return all_in;
+}
+
+bool has_sentinel(unsigned cpu) {
+    const auto all = vm::threads_named("cmwq/" + std::to_string(cpu) + ":S");
+    return all.size() == 1 && all.front().second == cpuset{cpu};
 }
 
 } // namespace
@@ -167,24 +190,42 @@ TEST_CASE("hotplug: after a CPU has come back all threads of its pools and its s
         CHECK(all_run_at_once(q, 3, 4));
         REQUIRE(go_online(3));
         rt.refresh_topology();
-        // These items block, so that every worker and the sentinel have work.
         std::string text;
         CHECK(eventually([&] {
-            std::counting_semaphore<> leave{0};
-            std::atomic<int> inside{0};
-            for (int i = 0; i < 5; ++i) {
-                q.post_on(3, [&] {
-                    ++inside;
-                    leave.acquire();
-                });
-            }
-            const bool all_in = eventually([&] { return inside == 5; });
-            leave.release(5);
-            q.flush();
+            const bool all_in = all_block_at_once(q, 3);
             text = strays();
             return all_in && text.empty();
         }));
         CHECK(text == "");
+    }
+}
+
+TEST_CASE("hotplug: a sentinel that is first needed while its CPU is offline works when the CPU is back") {
+    const vm::cpus_come_back all;
+    cmwq_test::event_log events;
+    cmwq::runtime rt{{.on_event = events.listener()}};
+    cmwq::workqueue<> q{rt, "q"};
+    REQUIRE(go_offline(3));
+    CHECK(all_block_at_once(q, 3)); // nobody may have noticed that the CPU is missing
+    REQUIRE(go_online(3));
+    CHECK(eventually([&] { return all_block_at_once(q, 3) && has_sentinel(3) && runs_at_home(q, 3); }));
+    CHECK(events.count(cmwq::event::kind::binding_refused) == 0);
+    CHECK(rt.dump().find("binding refused") == std::string::npos);
+}
+
+TEST_CASE("hotplug: a CPU is away for so short a time that nobody notices and all threads keep to it again") {
+    const vm::cpus_come_back all;
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    CHECK(all_block_at_once(q, 3));
+    for (int round = 0; round < 5; ++round) {
+        std::thread works{[&] {
+            for (int i = 0; i < 20; ++i) static_cast<void>(all_block_at_once(q, 3));
+        }};
+        CHECK(go_offline(3));
+        CHECK(go_online(3));
+        works.join();
+        CHECK(eventually([&] { return all_block_at_once(q, 3) && has_sentinel(3) && runs_at_home(q, 3); }));
     }
 }
 

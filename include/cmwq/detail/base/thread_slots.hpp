@@ -11,6 +11,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class blocking_observer;
+struct pool_env;
 class worker;
 
 struct stack_bounds {
@@ -30,6 +31,8 @@ struct thread_slots {
     unsigned bh_depth = 0; ///< the number of bh_disable_guards, plus one while the thread runs bottom halves
     unsigned nr_raised = 0;
     std::uint64_t raised[max_raised] = {};
+
+    const pool_env* helper_of = nullptr; ///< of a thread of a runtime that calls code of the program, but runs no items
 
     std::uint32_t held_ranks = 0; ///< of the locks that it holds, a bit each (lock_rank.hpp); in builds with assertions
 };

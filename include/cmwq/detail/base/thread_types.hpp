@@ -6,6 +6,7 @@
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/config.hpp>
 
+#include <cerrno>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -41,6 +42,9 @@ struct thread_refusals {
     int cpus = 0;
     int sched = 0;
     int nice = 0;
+
+    /// False also if none of the CPUs is there now: the library binds the thread when one comes back.
+    [[nodiscard]] bool binding_is_forbidden() const noexcept { return cpus != 0 && cpus != EINVAL; }
 };
 
 using thread_body = void (*)(void*);

@@ -62,14 +62,31 @@ public:
 
     [[nodiscard]] stripe& at(unsigned i) noexcept { return stripes_[i]; }
 
+    /// A wait, as far as it has come.
+    class progress {
+        friend basic_grace_counts;
+        unsigned nr_turns = 0; // begun
+        unsigned stripe = 0;   // of the present turn: those before are empty
+    };
+
     /// Returns when all readers have left that may have read a value older than the caller's last seq_cst store. One
-    /// thread at a time may call it, and that thread must not be inside as a reader.
+    /// thread at a time may call it, and that thread must not be inside as a reader. No other wait is in progress.
     void wait() noexcept {
-        for (int i = 0; i < 2; ++i) {
-            const unsigned turn = turn_.load(relaxed);
-            turn_.store(1 - turn, relaxed);
-            for (unsigned s = 0; s < nr_; ++s) {
-                for (backoff b; stripes_[s].inside[turn].load(seq_cst) != 0;) b.pause(); // [GRACE-2], [GRACE-3]
+        progress p;
+        for (backoff b; !try_wait(p);) b.pause();
+    }
+    /// A step of such a wait, which does not block. True: all of them have left. False: `p` goes on with the next call.
+    [[nodiscard]] bool try_wait(progress& p) noexcept {
+        for (;;) {
+            if (p.nr_turns == 0 || p.stripe == nr_) {
+                if (p.nr_turns == 2) return true;
+                turn_.store(1 - turn_.load(relaxed), relaxed);
+                ++p.nr_turns;
+                p.stripe = 0;
+            }
+            const unsigned before = 1 - turn_.load(relaxed);
+            for (; p.stripe < nr_; ++p.stripe) {
+                if (stripes_[p.stripe].inside[before].load(seq_cst) != 0) return false; // [GRACE-2], [GRACE-3]
             }
         }
     }

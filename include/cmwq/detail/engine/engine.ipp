@@ -62,6 +62,7 @@
 #include <cmwq/detail/engine/queue/timer_service.ipp>
 
 #include <cmwq/detail/engine/queue/queue_core.ipp>
+#include <cmwq/detail/engine/queue/queue_core_pwqs.ipp>
 
 #include <cmwq/detail/engine/pool/pool_registry.ipp>
 

@@ -6,6 +6,7 @@
 #include <cmwq/detail/base/config.hpp>
 
 #include <cerrno>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ public:
     [[nodiscard]] int apply_to(long tid) noexcept {
         return ::sched_setaffinity(static_cast<pid_t>(tid), sizeof words_, set()) == 0 ? 0 : errno;
     }
+    /// For a thread that is made with these attributes.
+    void give_to(pthread_attr_t& a) noexcept { ::pthread_attr_setaffinity_np(&a, sizeof words_, set()); }
 
 private:
     cpu_set_t* set() noexcept { return reinterpret_cast<cpu_set_t*>(words_); }

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <link.h>
 #include <memory>
 #include <new>
@@ -31,22 +30,14 @@ inline std::string demangle(const char* symbol) {
     return name != nullptr ? name.get() : symbol;
 }
 
-/// The loaded file to which a code address belongs.
-struct code_origin {
-    const char* file = "";      ///< its path
-    std::uintptr_t base = 0;    ///< what the dynamic linker has added to the addresses of the file
-    const char* name = nullptr; ///< the mangled name of the function that begins at the address; null: not known
-};
-
-#ifdef DLFO_STRUCT_HAS_EH_DBASE // glibc 2.35 and later
-
-/// The exported symbol of a loaded file at an address, or null. `base`: as in code_origin.
-inline const char* exported_name(const link_map& file, std::uintptr_t base, std::uintptr_t address) noexcept {
+/// The exported symbol of a loaded file at an address, or null. `base`: what the dynamic linker has added to the addresses
+/// of the file. The file stays loaded during the call.
+inline const char* exported_name(const ElfW(Dyn) * section, std::uintptr_t base, std::uintptr_t address) noexcept {
     const auto at = [base](ElfW(Addr) p) { return p < base ? p + base : p; }; // most dynamic linkers have added it
     const ElfW(Sym)* symbols = nullptr;
     const char* names = nullptr;
     const std::uint32_t* hash = nullptr;
-    for (const ElfW(Dyn)* d = file.l_ld; d != nullptr && d->d_tag != DT_NULL; ++d) {
+    for (const ElfW(Dyn)* d = section; d != nullptr && d->d_tag != DT_NULL; ++d) {
         if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(at(d->d_un.d_ptr));
         else if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(at(d->d_un.d_ptr));
         else if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(at(d->d_un.d_ptr));
@@ -68,53 +59,60 @@ inline const char* exported_name(const link_map& file, std::uintptr_t base, std:
     return nullptr;
 }
 
-/// Finds the origin of an address. False: it belongs to no loaded file. Takes no lock: dladdr() waits for a dlopen(), and
-/// that for the constructors of the library that it loads, which may wait for the thread that describes an address. As
-/// after dladdr(), the result is valid until the file is unloaded.
-inline bool find_code(const void* address, code_origin& to) noexcept {
-    dl_find_object found{};
-    if (::_dl_find_object(const_cast<void*>(address), &found) != 0 || found.dlfo_link_map == nullptr) return false;
-    const link_map& file = *found.dlfo_link_map;
-    to.file = file.l_name != nullptr && *file.l_name != 0 ? file.l_name : program_invocation_name;
-    to.base = file.l_addr;
-    to.name = exported_name(file, to.base, reinterpret_cast<std::uintptr_t>(address));
-    return true;
-}
+/// What the dynamic linker knows about a code address.
+class code_origin {
+public:
+    explicit code_origin(std::uintptr_t a) noexcept : address(a) {}
 
-#else
+    /// Looks it up. False: the address belongs to no loaded file. The dynamic linker unloads no file meanwhile. A
+    /// dlopen() only waits while it adds a file: not in the constructors of that file, as dladdr() would, which may wait
+    /// for the thread that describes an address.
+    [[nodiscard]] bool find() noexcept {
+        const auto visit = [](dl_phdr_info* one, std::size_t /*size*/, void* self) {
+            return static_cast<code_origin*>(self)->is_in(*one) ? 1 : 0;
+        };
+        return ::dl_iterate_phdr(visit, this) != 0;
+    }
 
-/// Finds the origin of an address. False: it belongs to no loaded file. The caller holds no lock of the library: the
-/// dynamic linker may wait for a dlopen() that runs constructors.
-inline bool find_code(const void* address, code_origin& to) noexcept {
-    Dl_info where{};
-    if (::dladdr(address, &where) == 0 || where.dli_fbase == nullptr) return false;
-    // In a program that is not position independent, addresses are those of the file. Otherwise they are relative to
-    // the load address.
-    const auto* const head = static_cast<const ElfW(Ehdr)*>(where.dli_fbase);
-    to.file = where.dli_fname != nullptr ? where.dli_fname : "";
-    to.base = head->e_type == ET_EXEC ? 0 : reinterpret_cast<std::uintptr_t>(where.dli_fbase);
-    if (where.dli_saddr == address) to.name = where.dli_sname;
-    return true;
-}
+    const std::uintptr_t address;
+    std::uintptr_t base = 0; ///< what the dynamic linker has added to the addresses of the file
+    char file[256] = "";     ///< the last part of its path
+    char name[4096] = "";    ///< the mangled name of the function that begins at the address; empty: not known
 
-#endif
+private:
+    bool is_in(const dl_phdr_info& f) noexcept {
+        const ElfW(Dyn)* section = nullptr;
+        bool is_here = false;
+        for (int i = 0; i < f.dlpi_phnum; ++i) {
+            const ElfW(Phdr)& part = f.dlpi_phdr[i];
+            const std::uintptr_t begin = f.dlpi_addr + part.p_vaddr;
+            if (part.p_type == PT_LOAD) is_here |= address - begin < part.p_memsz;
+            else if (part.p_type == PT_DYNAMIC) section = reinterpret_cast<const ElfW(Dyn)*>(begin);
+        }
+        if (!is_here) return false;
+        base = f.dlpi_addr;
+        const char* const path = f.dlpi_name != nullptr && *f.dlpi_name != 0 ? f.dlpi_name : program_invocation_name;
+        const char* const slash = std::strrchr(path, '/');
+        std::snprintf(file, sizeof file, "%s", slash != nullptr ? slash + 1 : path);
+        const char* const found = exported_name(section, base, address);
+        if (found != nullptr && std::strlen(found) < sizeof name) std::strcpy(name, found);
+        return true;
+    }
+};
 
 /// A text for a code address: the name of the function, if the file exports it (shared libraries, and programs linked
 /// with -rdynamic); else "program+0x1234", which `addr2line -Cfe program 0x1234` resolves; else only the address. Throws
-/// only std::bad_alloc.
+/// only std::bad_alloc. The file may be unloaded meanwhile.
 inline std::string describe_function(const void* address) {
     const auto in_hex = [](std::uintptr_t n) {
         char text[2 + 2 * sizeof n + 1];
         std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
         return std::string(text);
     };
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    code_origin origin;
-    if (!find_code(address, origin)) return in_hex(a);
-    if (origin.name != nullptr) return demangle(origin.name);
-    const char* file = *origin.file != 0 ? origin.file : "?";
-    if (const char* const slash = std::strrchr(file, '/'); slash != nullptr) file = slash + 1;
-    return file + ("+" + in_hex(a - origin.base));
+    code_origin origin(reinterpret_cast<std::uintptr_t>(address));
+    if (!origin.find()) return in_hex(origin.address);
+    if (origin.name[0] != 0) return demangle(origin.name);
+    return (origin.file[0] != 0 ? origin.file : "?") + ("+" + in_hex(origin.address - origin.base));
 }
 
 /// As above, for a function. The conversion to `const void*` is not standard C++, but POSIX allows it.

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <initializer_list>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -38,7 +39,7 @@ public:
         ::sigfillset(&all);
         for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) ::sigdelset(&all, own);
         ::pthread_sigmask(SIG_SETMASK, &all, &old);
-        const int r = ::pthread_create(&handle_, nullptr, &trampoline, this);
+        const int r = create();
         ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
         joinable_ = r == 0;
         return r;
@@ -68,6 +69,29 @@ public:
     [[nodiscard]] bool joinable() const noexcept { return joinable_; }
 
 private:
+    // A new thread has the class and the CPUs of its creator, and needs a CPU to change them. In the idle class, or beside
+    // a real-time creator that does not sleep, it would get one late. So it begins in the normal class, with the CPUs of
+    // the process, if the system permits that.
+    int create() noexcept {
+        switch (::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) {
+        case SCHED_OTHER:
+        case SCHED_BATCH: return ::pthread_create(&handle_, nullptr, &trampoline, this);
+        default: break;
+        }
+        pthread_attr_t a;
+        if (const int error = ::pthread_attr_init(&a); error != 0) return error;
+        const sched_param p{};
+        ::pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED);
+        ::pthread_attr_setschedpolicy(&a, SCHED_OTHER);
+        ::pthread_attr_setschedparam(&a, &p);
+        kernel_cpus cpus;
+        if (cpus.read_of(main_thread_id()) == 0) cpus.give_to(a);
+        int r = ::pthread_create(&handle_, &a, &trampoline, this);
+        if (r != 0) r = ::pthread_create(&handle_, nullptr, &trampoline, this);
+        ::pthread_attr_destroy(&a);
+        return r;
+    }
+
     static void* trampoline(void* self) {
         auto* t = static_cast<thread*>(self);
         if (t->before_ != nullptr) t->before_(t->context_);

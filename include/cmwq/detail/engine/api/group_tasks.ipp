@@ -23,64 +23,63 @@ CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUI
     g.not_started.remove(t);
 }
 
-/// The result of a task.
-struct task_result {
-    bool has_run = false;
-    std::exception_ptr error;
-};
-
 /// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
 /// the task, and gives its memory back.
-CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, task_result& r) noexcept CMWQ_REQUIRES(g.lock) {
-    if (r.error != nullptr && g.error == nullptr) std::swap(g.error, r.error);
-    if (!r.has_run) g.incomplete = true;
+CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool has_run) noexcept CMWQ_REQUIRES(g.lock) {
+    if (!has_run) g.incomplete = true;
     if (t.beyond_limit) --g.nr_beyond_limit;
     t.ended = true;
     return t.nr_examiners == 0;
 }
 
-CMWQ_INLINE void end_task(group_task& t, task_result& r) noexcept {
+CMWQ_INLINE void end_task(group_task& t, bool has_run) noexcept {
     woken_sleepers woken; // they are woken last: the group may be gone after the lock has been released
     group_core& g = t.group;
     bool mine = false;
     {
         const scoped_lock guard(g.lock);
-        mine = note_end_locked(g, t, r);
+        mine = note_end_locked(g, t, has_run);
         count_down_locked(g, 1, woken);
     }
     if (mine) t.perform(t, group_task::step::give_back_memory);
 }
 
 /// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
-CMWQ_INLINE bool ends_with_lock(const group_core& g, const task_result& r) noexcept {
-    return r.error != nullptr || !r.has_run || g.lists_all.load(relaxed);
+CMWQ_INLINE bool ends_with_lock(const group_core& g, bool has_run) noexcept {
+    return !has_run || g.lists_all.load(relaxed);
 }
 
 /// As end_task(), for an unlisted task that a worker has run.
-CMWQ_INLINE void end_unlisted(worker& self, group_task& t, task_result& r) noexcept {
+CMWQ_INLINE void end_unlisted(worker& self, group_task& t, bool has_run) noexcept {
     group_core& g = t.group;
-    if (ends_with_lock(g, r)) return end_task(t, r);
+    if (ends_with_lock(g, has_run)) return end_task(t, has_run);
     add_to_credit(*self.of_thread, g);
     t.perform(t, group_task::step::give_back_memory);
 }
 
+/// Called by the handler of an exception of a task. The group keeps the first one. The others are destroyed here, as a
+/// part of their tasks.
+CMWQ_INLINE void keep_error(group_core& g) noexcept {
+    refuse_thread_exit_in_handler();
+    const scoped_lock guard(g.lock);
+    if (g.error == nullptr) g.error = std::current_exception();
+}
+
 /// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
-/// calling thread.
-CMWQ_INLINE task_result perform_task(worker* self, group_task& t, bool cancelled) noexcept {
-    task_result r{.has_run = !cancelled, .error = nullptr};
+/// calling thread. False: it was cancelled, and has not run.
+CMWQ_INLINE bool perform_task(worker* self, group_task& t, bool cancelled) noexcept {
     running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
     if (self != nullptr) self->tasks = &here;
     if (!cancelled) {
         try {
             t.perform(t, group_task::step::call);
         } catch (...) {
-            r.error = std::current_exception();
-            if (r.error == nullptr) refuse_thread_exit(); // no exception of C++: pthread_exit() unwinds the stack
+            keep_error(t.group);
         }
     }
     t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
     if (self != nullptr) self->tasks = here.outer;
-    return r;
+    return !cancelled;
 }
 
 CMWQ_API void run_task(work_base& w) {
@@ -96,9 +95,9 @@ CMWQ_API void run_task(work_base& w) {
         cancelled = t.group.cancelled.load(relaxed);
         if (self != nullptr && std::exchange(self->examines_task, false)) --t.nr_examiners;
     }
-    task_result r = perform_task(self, t, cancelled);
-    if (unlisted && self != nullptr && !self->is_rescue_record) end_unlisted(*self, t, r);
-    else end_task(t, r);
+    const bool has_run = perform_task(self, t, cancelled);
+    if (unlisted && self != nullptr && !self->is_on_rescuer()) end_unlisted(*self, t, has_run);
+    else end_task(t, has_run);
 }
 
 CMWQ_API void drop_task(self_owned_work& w) noexcept {
@@ -108,8 +107,7 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         unlist_locked(t.group, t);
     }
     t.perform(t, group_task::step::end);
-    task_result not_run;
-    end_task(t, not_run);
+    end_task(t, false);
 }
 
 /// A task that the owner of the group adds, or a task of the group in another worker, goes to the local list of that
@@ -124,7 +122,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     worker& thread = *self->of_thread;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     if (pwq.queue != &g.queue || !g.queue.keyed() || !g.queue.managed) return false;
-    if (self->is_rescue_record || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
+    if (self->is_on_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
     if (!accepts(g.queue, true, any_cpu)) return false;
     if (own) {
         count_own(g, 1);

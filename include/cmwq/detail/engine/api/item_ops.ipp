@@ -57,7 +57,7 @@ CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept
 /// pool.
 CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     worker* const self = own_run();
-    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_rescue_record) return false;
+    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_on_rescuer()) return false;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     auto& pool = static_cast<managed_pool&>(*pwq.pool);
     // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
@@ -206,7 +206,7 @@ public:
     }
     /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
     [[nodiscard]] bool run(work_base& w) const noexcept {
-        if (self_ == nullptr || self_->is_rescue_record) return false;
+        if (self_ == nullptr) return false;
         auto& pool = static_cast<managed_pool&>(self_->pool);
         return work_access::pool_id(work_access::location_of(w)) == pool.id() && pool.run_for_waiter(*self_, w);
     }
@@ -416,7 +416,7 @@ CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
 
 CMWQ_API bool on_rescuer_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self != nullptr && self->is_rescue_record;
+    return self != nullptr && self->is_on_rescuer();
 }
 
 CMWQ_API void describe_this_run(std::string_view what) noexcept {

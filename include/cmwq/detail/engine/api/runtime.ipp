@@ -30,9 +30,10 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
 
 CMWQ_INLINE runtime::~runtime() {
     detail::check_copy(*core_, detail::a_runtime);
-    // In a forked child there is no thread to join, and threads that do not exist here may hold locks.
-    // NOLINTNEXTLINE(bugprone-unused-return-value): leaked on purpose
-    if (core_->is_dead()) core_.release();
+    // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on purpose.
+    // Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.
+    if (!core_->is_dead()) delete core_.get();
+    static_cast<void>(core_.release());
 }
 
 CMWQ_API detail::runtime_core& detail::runtime_access::core_of(const runtime& rt) noexcept { return *rt.core_; }

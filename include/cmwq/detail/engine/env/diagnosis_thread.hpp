@@ -6,6 +6,7 @@
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/base/thread_slots.hpp>
+#include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <cstdint>
@@ -39,6 +40,8 @@ public:
 
     /// Returns 0, or an errno.
     int start() noexcept;
+    /// Returns when all events that have been posted before have been delivered.
+    void settle() noexcept;
     /// Ends and joins the thread, which delivers all events before. No requests and no events come any more.
     void end() noexcept;
     void forget_thread() noexcept {
@@ -61,6 +64,8 @@ private:
     placement& placement_;                       // I
     thread thread_;                              // I
     atomic<bool> stop_{false};                   // A
+    atomic<bool> settles_{false};                // A: settle() waits for a permit of `settled_`
+    parker settled_;                             // A
     atomic<const thread_slots*> slots_{nullptr}; // A: of the thread; null: it has not begun
     atomic<std::int64_t> waits_due_{0};          // A, written under G
     atomic<std::int64_t> backlog_due_{0}; // A: when to check the queues at their limit; steady clock, 0: there are none

@@ -51,6 +51,12 @@ CMWQ_INLINE int diagnosis_thread::start() noexcept {
     return env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
 }
 
+CMWQ_INLINE void diagnosis_thread::settle() noexcept {
+    settles_.store(true, relaxed); // [PARK-1] the permit publishes it
+    env_.requests.wake_diagnosis();
+    settled_.park();
+}
+
 CMWQ_INLINE void diagnosis_thread::end() noexcept {
     stop_.store(true, release); // [STOP]
     env_.requests.wake_diagnosis();
@@ -68,10 +74,13 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/watch");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    this_thread_slots().helper_of = &env_;
     slots_.store(&this_thread_slots(), relaxed);
     placement_.helper_began(placement::helper::diagnosis);
-    while (!stop_.load(acquire)) { // [STOP]
+    while (!stop_.load(acquire)) {                              // [STOP]
+        const bool settles = settles_.exchange(false, relaxed); // [PARK-1]
         env_.events.deliver_posted();
+        if (settles) settled_.unpark();
         const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
         env_.requests.sleep_as_diagnosis(earlier_of(waits, backlogs));
     }

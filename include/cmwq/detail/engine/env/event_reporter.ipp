@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -80,7 +79,7 @@ CMWQ_INLINE void event_reporter::thread_refusals_of(const thread_refusals& r, co
                              : "runs at normal priority; RLIMIT_NICE or CAP_SYS_NICE permits it"));
         });
     }
-    if (r.cpus != 0 && r.cpus != EINVAL) { // EINVAL: none of the CPUs is there now; the runtime follows their return
+    if (r.binding_is_forbidden()) {
         post_once(event::kind::binding_refused, r.cpus, cpu, [says] { return says("cannot be bound to its CPUs"); });
     }
 }

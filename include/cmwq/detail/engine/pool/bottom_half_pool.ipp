@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <utility>
@@ -31,6 +32,7 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
     // [BH-1] This thread has pushed, then it reads `draining_`; pairs [BH-2], where the draining thread resets
     // `draining_` and then reads the inbox. All are seq_cst: at least one of the two threads sees the other's write.
     if (!draining_.load(seq_cst)) {
+        const no_cancellation whole; // the thread may be cancelled, but not in the middle of an item
         deferred d;
         const scoped_lock g(lock_);
         if (!draining_.load(relaxed)) { // becomes true under the lock only: no other thread can drain now
@@ -90,9 +92,7 @@ CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferr
     lock_.unlock();
     d.perform();
     const wait_watch watch;
-    // This function is noexcept because the frames below it belong to an arbitrary caller, which may have exception
-    // handlers.
-    if (!call_with_handler(self, started)) started.function(started.item);
+    call_above_other_code(self, started);
     if (watch.waited()) env_.events.bottom_half_blocked(q, number());
     lock_.lock();
     end_run_locked(self, d);

@@ -306,6 +306,9 @@ protected:
     /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
     /// function was not called.
     [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);
+    /// Calls the function above frames of other code, which may have exception handlers. Without a handler of the queue an
+    /// exception ends the program here.
+    static void call_above_other_code(worker& self, const started_item& r) noexcept;
     /// Ends the run: wakes its waiters, and gives back what the item held of its limit.
     void end_run_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     /// From here on the record runs items, or is about to.

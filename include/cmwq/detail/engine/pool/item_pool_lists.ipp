@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/report/diagnosis.hpp>
 
 #include <exception>
 #include <utility>
@@ -326,10 +327,21 @@ CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& 
     try {
         r.function(r.item);
     } catch (...) {
+        refuse_thread_exit_in_handler();
         if (r.owns_itself) self.own_item = nullptr;
         r.sink.call(r.sink.context, std::current_exception());
     }
     return true;
+}
+
+CMWQ_INLINE void item_pool::call_above_other_code(worker& self, const started_item& r) noexcept {
+    if (call_with_handler(self, r)) return;
+    try {
+        r.function(r.item);
+    } catch (...) {
+        refuse_thread_exit_in_handler();
+        std::terminate();
+    }
 }
 
 CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {

@@ -99,14 +99,13 @@ CMWQ_INLINE worker* managed_workers::nested_record_locked() noexcept {
     return fresh;
 }
 
-// noexcept: the frames below belong to an item, which may have exception handlers.
 CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const started_item& started) noexcept {
     worker*& current = this_thread_slots().current_worker;
     worker& owner = *self.of_thread;
     record.nr_nested = self.nr_nested + 1;
     record.stack_limit = self.stack_limit;
     current = &record;
-    if (!call_with_handler(record, started)) started.function(started.item);
+    call_above_other_code(record, started);
     current = &self;
     if (owner.credit.n != 0) give_back_credit(owner); // of tasks of the inner item
     deferred d;

@@ -60,6 +60,8 @@ public:
     // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it has
     // drained. Written under L
     atomic<bool> detached{false};
+    // A: threads outside may run its tasks: the attributes of the queue set nothing. Written under WQ
+    atomic<bool> takes_guests{false};
     bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
     timer_ring armed;    // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
 

@@ -90,6 +90,8 @@ private:
     atomic<watched*> watched_{nullptr}; // A: grows under PL, never shrinks
     thread thread_;                     // used by the manager thread and ~runtime()
     unsigned binding_ = 0;              // S: cpu_map::binding() when the thread bound itself last
+    bool bound_ = false;                // S: the thread is bound to its CPU
+    bool in_class_ = true;              // S: it could enter the idle class the last time
     atomic<bool> may_leave_{true};      // A: false after an attempt of the service thread has failed
     atomic<long> tid_{0};               // A: 0: the thread has not entered the idle class
     atomic<bool> lifted_{false};        // A: the service thread has taken the thread out of the idle class

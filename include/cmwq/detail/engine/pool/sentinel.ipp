@@ -75,12 +75,11 @@ CMWQ_INLINE void sentinel::watch_cpu() noexcept {
     const thread_refusals refused = apply_to_this_thread(a);
     if (refused.sched != 0) env_.events.no_sentinel(cpu_, refused.sched);
     else env_.events.thread_refusals_of(refused, a);
+    bound_ = refused.cpus == 0;
+    works_.store(bound_ && refused.sched == 0, relaxed);
     // At normal priority the sentinel would compete with the workers and could not notice an idle CPU. The monitor
     // takes its place.
-    if (refused.sched != 0 || refused.cpus != 0) {
-        works_.store(false, relaxed);
-        return;
-    }
+    if (refused.sched != 0 || refused.binding_is_forbidden()) return;
     tid_.store(this_thread_id(), release); // [TID-1]
     while (!stop_.load(acquire)) {         // [STOP]
         sleep_.park();
@@ -104,12 +103,14 @@ CMWQ_INLINE void sentinel::leave_idle_class() noexcept {
 }
 
 // Binds the thread again if its CPU has gone and come back. While the CPU is missing, the sentinel watches its pools
-// from another CPU.
+// from another CPU, and tries again each time: the CPU may be back before anybody has noticed that it was missing.
 CMWQ_INLINE void sentinel::rebind_if_moved() noexcept {
     const unsigned binding = env_.cpus.binding();
-    if (binding == binding_ && (current_cpu() == cpu_ || !works())) return;
+    if (binding == binding_ && bound_ && current_cpu() == cpu_) return;
     binding_ = binding;
-    works_.store(bind_this_thread(cpus_) == 0, relaxed);
+    const bool was_bound = std::exchange(bound_, bind_this_thread(cpus_) == 0);
+    if (bound_ != was_bound) works_.store(bound_ && in_class_, relaxed);
+    if (was_bound && !bound_) env_.requests.request_cpu_check();
 }
 
 // Checks the pools whenever the CPU runs nothing else, until nothing is pending in them.
@@ -165,7 +166,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         }
         if (!no_progress) nap_length = shortest_nap;
         if (pending && lifted_.load(relaxed)) {
-            if (enter_idle_class() != 0) works_.store(false, relaxed); // it is no longer permitted
+            in_class_ = enter_idle_class() == 0;
+            if (!in_class_) works_.store(false, relaxed); // it is no longer permitted
             lifted_.store(false, relaxed); // after the call, so that the service thread can take it out again
         }
         if (!pending) {

@@ -114,6 +114,7 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
     std::snprintf(a.name, sizeof a.name, form, number, self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
     env_.events.thread_refusals_of(refused, a);
+    if (refused.cpus != 0) self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
     return refused;
 }
 
@@ -222,7 +223,9 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     worker* const self = guest_record_locked();
     drain_locked(d);
     const std::uint64_t at = work_access::location_of(task);
-    if (self == nullptr || (at & location::list_mask) != location::on_worklist) {
+    // Relaxed: the mark does not change while the task is listed, or the queue has the attributes of both states.
+    const auto may_run = [](const work_base& w) { return work_access::pwq(w)->takes_guests.load(relaxed); };
+    if (self == nullptr || (at & location::list_mask) != location::on_worklist || !may_run(task)) {
         if (self != nullptr) free_guest_records_.push_front(*self);
         this->notify_locked(d);
         lock_.unlock();
@@ -242,7 +245,7 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     for (;;) {
         if (worklist_.empty()) drain_locked(d);
         work_base* const next = worklist_.front();
-        if (next == nullptr || !is_task_of(group, *next)) break;
+        if (next == nullptr || !is_task_of(group, *next) || !may_run(*next)) break;
         static_cast<void>(this->unlist_to_run_locked(*next));
         run_locked(*self, *next, d);
     }
@@ -293,6 +296,8 @@ void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
     self.binding = binding;
     self.rebind_at = now + (some_missing ? 100'000'000 : 10'000'000);
     const bool there = bind_this_thread(spec_.cpus) == 0;
+    // Not current: it tries again before each item. The CPU may be back before anybody has noticed that it was missing.
+    if (!there && !some_missing) self.binding = binding + 1;
     if (some_missing || there != this->is_associated() || (outside && !this->is_per_cpu()))
         env_.requests.request_cpu_check();
 }

@@ -90,6 +90,9 @@ public:
         return !end_needs_lock.load(seq_cst); // [FOL-1]
     }
 
+    /// Whether the thread is a rescuer, which runs no local items.
+    [[nodiscard]] bool is_on_rescuer() const noexcept { return of_thread->is_rescue_record; }
+
     item_pool& pool;             // I
     const unsigned id;           // I: numbers the workers of a pool
     const bool is_rescue_record; // I: rescuers run items under this record; it is never counted

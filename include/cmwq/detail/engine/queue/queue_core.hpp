@@ -195,8 +195,11 @@ public:
     /// error. Throws std::invalid_argument or std::bad_alloc, and changes nothing then.
     [[nodiscard]] queue_plan plan(const attrs& wanted, bool lenient) CMWQ_EXCLUDES(lock_);
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
-    /// go to the new pools.
-    void carry_out(queue_plan&& p) noexcept CMWQ_EXCLUDES(lock_);
+    /// go to the new pools. If it may not wait, the last change must be finished, and reap() or the next change finishes
+    /// this one.
+    void carry_out(queue_plan&& p, bool may_wait = true) noexcept CMWQ_EXCLUDES(lock_);
+    /// Finishes a change that could not wait for a producer. False: it still cannot.
+    [[nodiscard]] bool finish_change() noexcept CMWQ_EXCLUDES(lock_);
     /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False:
     /// another thread holds the lock, for as long as a producer is stopped in queue(), perhaps.
     [[nodiscard]] bool reap() noexcept CMWQ_EXCLUDES(lock_);
@@ -261,6 +264,7 @@ private:
     void move_to_slots_locked(bool of_nodes) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool fits_shares_locked() const noexcept CMWQ_REQUIRES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool finish_change_locked(bool may_wait) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
     alignas(cache_line) atomic<std::uint32_t> closed_{0}; // A: read for each item
@@ -277,6 +281,9 @@ private:
     unsigned nr_dropping_ CMWQ_GUARDED_BY(lock_) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock_) = false;
     mutable intrusive_list<pool_workqueue, pwq_tag> pwqs_ CMWQ_GUARDED_BY(lock_);
+    std::unique_ptr<const pwq_map> left_map_
+        CMWQ_GUARDED_BY(lock_); // not null: producers may use it, `left_wait_` waits
+    basic_grace_period<queue_stripe>::progress left_wait_ CMWQ_GUARDED_BY(lock_);
     std::uint64_t nr_pwqs_made_ CMWQ_GUARDED_BY(lock_) = 0;
     queue_stats gone_ CMWQ_GUARDED_BY(lock_); // the counts of the pwqs that were freed
     attrs attrs_ CMWQ_GUARDED_BY(lock_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies of queue_core and queue_plan: the choice of the pool for an item, limits, and changes of the pools of a
-// live queue. Those for dump() are in report/runtime_report.ipp.
+// The bodies of queue_core: the choice of the pool for an item, limits, and the ends of its use. Those for its pwqs are in
+// queue_core_pwqs.ipp, those for dump() in report/runtime_report.ipp.
 #pragma once
 
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -47,13 +47,6 @@ CMWQ_INLINE queue_core::~queue_core() {
     while (pool_workqueue* p = pwqs_.pop_front()) delete p;
     delete map.load(relaxed);
     if (on_exception.destroy != nullptr) on_exception.destroy(on_exception.context);
-}
-
-CMWQ_INLINE queue_plan::~queue_plan() {
-    for (const auto& p : fresh) {
-        if (p->rescued_in != nullptr) p->rescued_in->end_rescuable(*p);
-        queue->env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
-    }
 }
 
 // --- the path of an item ---------------------------------------------------------------------------------------------
@@ -232,131 +225,6 @@ CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
     check_min_active(n, max_active_.load(relaxed));
     min_active_.store(n, relaxed);
     share_out_locked();
-}
-
-// --- pwqs ------------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void queue_core::make_pwqs() {
-    auto m = std::make_unique<pwq_map>();
-    m->of_cpu.reserve(env.cpus.nr_cpus());
-    const scoped_lock g(lock_);
-    for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
-        pool_workqueue* p = nullptr;
-        if (kind == pool_kind::dispatcher) {
-            p = new pool_workqueue(*this, env.pools.bottom_half_at(index, prio), nullptr);
-            p->max_active = ~0u; // no limit: the thread that drains a bottom-half pool runs one item at a time
-        } else {
-            p = new pool_workqueue(*this, env.pools.pool_at(index, prio), nullptr);
-            p->max_active = max_active_.load(relaxed);
-        }
-        p->serial = ++nr_pwqs_made_;
-        pwqs_.push_back(*p);
-        m->of_cpu.push_back(p);
-        if (own_rescuer != nullptr) env.pools.pool_at(index, prio).make_rescuable(*p);
-    }
-    map.store(m.release(), release); // [NEW]
-    if (own_rescuer == nullptr) return;
-    cpuset all = env.cpus.cpus();
-    own_rescuer->follow(all);
-}
-
-CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
-    queue_plan plan(*this, wanted);
-    plan.map->of_cpu.resize(env.cpus.nr_cpus());
-    const pwq_map* const now = map.load(relaxed);
-    for (pool_choice& choice : rt.placing().choose_pools(plan, lenient)) {
-        rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
-        pool_workqueue* pwq = nullptr;
-        if (now != nullptr) { // a pool that is in both maps keeps its pwq
-            for (pool_workqueue* old : now->of_cpu) {
-                if (old->pool == &pool) pwq = old;
-            }
-        }
-        if (pwq != nullptr) {
-            env.pools.shared().put(pool);
-        } else {
-            try {
-                if (pool.spec().node != no_node) make_slots(pool.spec().node);
-                plan.fresh.reserve(plan.fresh.size() + 1);
-                auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots_of_machine_);
-                if (own_rescuer != nullptr) pool.make_rescuable(*fresh);
-                plan.fresh.push_back(std::move(fresh));
-            } catch (...) {
-                env.pools.shared().put(pool);
-                throw;
-            }
-            pwq = plan.fresh.back().get();
-        }
-        for (const unsigned index : choice.indices) plan.map->of_cpu[index] = pwq;
-    }
-    return plan;
-}
-
-CMWQ_INLINE void queue_core::carry_out(queue_plan&& p) noexcept {
-    const scoped_lock g(lock_);
-    const pwq_map* const old = map.load(relaxed);
-    for (auto& fresh : p.fresh) {
-        pool_workqueue& pwq = *fresh.release();
-        pwq.serial = ++nr_pwqs_made_;
-        // In an ordered queue, items that are queued on it wait until all items queued before have ended.
-        pwq.plugged = fifo && !pwqs_.empty();
-        pwq.frozen = frozen_;
-        pwqs_.push_back(pwq);
-    }
-    p.fresh.clear();
-    attrs_ = std::move(p.wanted);
-    takes_guests_.store(!fifo && attrs_ == attrs{}, relaxed);
-    cpus_of_node_.swap(p.cpus_of_node);
-    if (own_rescuer != nullptr) own_rescuer->follow(p.cpus);
-    share_out_locked();
-    const pwq_map* const fresh = p.map.release();
-    map.store(fresh, seq_cst); // [GRACE-2]
-    if (old == nullptr) return;
-    grace->wait(); // an item that was pushed to an old pwq is in the inbox of its pool now
-    bool reapable = false;
-    for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
-        if (!old->contains(*pwq) || fresh->contains(*pwq)) continue;
-        if (pwq->pool->detach(*pwq, fifo ? pwqs_.next(*pwq) : nullptr)) reapable = true;
-    }
-    delete old;
-    if (reapable) request_reaping();
-}
-
-CMWQ_INLINE void queue_core::request_reaping() noexcept {
-    reap_wanted_.store(true, release); // [CLEAN-1]
-    env.requests.request_cleaning();
-}
-
-CMWQ_INLINE bool queue_core::reap() noexcept {
-    if (!lock_.try_lock()) return false;
-    const scoped_lock g(lock_, adopt_lock);
-    for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr;) {
-        pool_workqueue& one = *pwq;
-        pwq = pwqs_.next(one);
-        if (!one.pool->may_be_freed(one)) {
-            if (fifo) break; // the later pwqs wait for it
-            continue;
-        }
-        const queue_stats counted = one.pool->stats_of(one);
-        gone_.started += counted.started;
-        gone_.completed += counted.completed;
-        pwqs_.remove(one);
-        env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
-        delete &one;
-    }
-    if (!is_divided_ && !fifo) share_out_locked();
-    return true;
-}
-
-CMWQ_INLINE void queue_core::give_back_pools() noexcept {
-    if (!keyed()) return;
-    grace->wait(); // producers may have pushed their items, but not notified the pool yet
-    const scoped_lock g(lock_);
-    while (pool_workqueue* p = pwqs_.pop_front()) {
-        if (fifo && p->serial > 1) p->pool->receive_turn(); // from the pwq before, which is gone; and passes it on
-        env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
-        delete p;
-    }
 }
 
 // --- rescue, freezing, shut-down -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -56,6 +57,11 @@ inline std::string describe_own_run() {
     std::fprintf(stderr, "cmwq: %s ends the thread that runs it, by pthread_exit() or a cancellation\n",
                  describe_own_run().c_str());
     std::abort();
+}
+
+/// As above, for a handler of all exceptions, if that has caught none: pthread_exit() unwinds the stack.
+inline void refuse_thread_exit_in_handler() noexcept {
+    if (std::current_exception() == nullptr) refuse_thread_exit();
 }
 
 inline std::string describe_target(const wait_report& w) {

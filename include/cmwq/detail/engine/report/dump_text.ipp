@@ -51,7 +51,7 @@ CMWQ_INLINE void print_pool(std::string& to, const numbered_pool& p) {
     }
     if (now.refused.sched != 0) to += " (scheduling class refused)";
     if (now.refused.nice != 0) to += " (nice value refused)";
-    if (now.refused.cpus != 0) to += " (binding refused)";
+    if (now.refused.binding_is_forbidden()) to += " (binding refused)";
     if (now.short_of_threads) to += " (a worker is needed and could not be made)";
     to += '\n';
 }

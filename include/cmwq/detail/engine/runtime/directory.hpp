@@ -175,10 +175,8 @@ private:
         // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
         const worker* run = slots.current_worker;
         while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;
-        if (run != nullptr && !run->is_guest) {
-            const pool_env& env = run->pool.env();
-            return_to_program(env.cpus.allowed(), env.threads.own(), env.threads.signals());
-        }
+        const pool_env* env = run == nullptr ? slots.helper_of : run->is_guest ? nullptr : &run->pool.env();
+        if (env != nullptr) return_to_program(env->cpus.allowed(), env->threads.own(), env->threads.signals());
         slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end
     }
 

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@ CMWQ_INLINE void manager_thread::set_up_thread() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/manager");
     a.cpus = env_.cpus.mask_of_process();
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
+    this_thread_slots().helper_of = &env_;
     placement_.helper_began(placement::helper::manager);
 }
 

@@ -174,7 +174,7 @@ CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     q.carry_out(q.plan(a, false));
 }
 
-CMWQ_INLINE void placement::remap_locked() {
+CMWQ_INLINE void placement::remap_locked(bool may_wait) {
     struct replaced_cpus {
         std::string queue;
         cpuset wanted, instead;
@@ -188,7 +188,7 @@ CMWQ_INLINE void placement::remap_locked() {
         if (!p.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.instead};
     });
     // No queue is destroyed meanwhile: detach() waits for the configuration lock.
-    for (queue_plan& p : plans) p.queue->carry_out(std::move(p));
+    for (queue_plan& p : plans) p.queue->carry_out(std::move(p), may_wait);
     if (!first) return;
     env_.events.post_once(event::kind::cpus_unavailable, ENODEV, 0, [r = *std::move(first)] {
         return "cmwq: " + describe_queue(r.queue) + ": none of its CPUs " + r.wanted.to_string() +
@@ -206,7 +206,7 @@ CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
         }
         std::swap(unbound_cpus_, wanted);
         try {
-            remap_locked();
+            remap_locked(true);
         } catch (...) {
             std::swap(unbound_cpus_, wanted);
             throw;
@@ -225,7 +225,7 @@ CMWQ_INLINE void placement::set_default_scope(affinity_scope scope) {
     const scoped_lock g(lock_);
     const affinity_scope before = std::exchange(default_scope_, scope);
     try {
-        remap_locked();
+        remap_locked(true);
     } catch (...) {
         default_scope_ = before;
         throw;
@@ -267,23 +267,26 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
 
 CMWQ_INLINE void placement::check_cpus() {
     const scoped_lock g(lock_);
-    check_cpus_locked();
+    check_cpus_locked(true);
 }
 
 CMWQ_INLINE bool placement::try_check_cpus(bool and_helpers) {
     if (!lock_.try_lock()) return false;
     const scoped_lock g(lock_, adopt_lock);
     if (and_helpers) bind_helpers_locked();
-    check_cpus_locked();
+    bool finished = true;
+    queues_.for_each([&](queue_core& q) { finished = (!q.keyed() || q.finish_change()) && finished; });
+    if (!finished) return false;
+    check_cpus_locked(false);
     return true;
 }
 
-CMWQ_INLINE void placement::check_cpus_locked() {
+CMWQ_INLINE void placement::check_cpus_locked(bool may_wait) {
     cpuset now = usable_now_locked();
     if (now == usable_) return;
     std::swap(usable_, now); // from here on `now` has the old set
     try {
-        remap_locked();
+        remap_locked(may_wait);
     } catch (...) {
         std::swap(usable_, now); // so that the next check tries again
         throw;

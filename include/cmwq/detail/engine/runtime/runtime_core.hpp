@@ -99,6 +99,7 @@ private:
 
     const runtime_options options_; // I
     atomic<bool> dead_{false};      // A: this is a forked child, and the runtime belongs to its parent
+    bool ending_ = false;           // CF: on_event makes no more queues
     cpu_map cpus_;
     thread_budget threads_;
     service_requests requests_;
@@ -106,7 +107,7 @@ private:
     queue_list queues_;
     diagnosis_thread diagnosis_;
     closure_memory closures_;
-    const pool_env env_; // I
+    alignas(cache_line) const pool_env env_; // I: read for each item
     pool_table pools_;
     placement placement_;
     freezer freezer_;

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -64,6 +65,13 @@ CMWQ_INLINE runtime_core::~runtime_core() {
         std::fprintf(stderr, "cmwq: a runtime is destroyed by its on_event\n");
         std::terminate();
     }
+    // on_event may use the runtime, with queues of its own: for the events that have happened, but then no more.
+    diagnosis_.settle();
+    {
+        const scoped_lock c(placement_.lock());
+        ending_ = true;
+    }
+    diagnosis_.settle();
     queues_.for_each([](const queue_core& left) {
         std::fprintf(stderr, "cmwq: a runtime is destroyed before its queue \"%s\"\n", left.name.c_str());
         std::terminate();
@@ -111,6 +119,7 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
         q.mark_dead();
         return;
     }
+    if (ending_) throw std::logic_error("cmwq: a queue is made on a runtime that is being destroyed");
     if (a != nullptr) q.carry_out(q.plan(*a, false));
     else q.make_pwqs();
     freezer_.join_locked(q);
