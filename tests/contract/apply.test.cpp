@@ -11,14 +11,13 @@
 #include "scarce_runtime.hpp"
 #include "simulated.hpp"
 #include "this_task.hpp"
+#include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -46,11 +45,9 @@ struct noted {
 /// The ids of the manager threads of all runtimes.
 std::set<long> manager_threads() {
     std::set<long> found;
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::string name;
-        std::getline(std::ifstream(task.path() / "comm"), name);
-        if (name == "cmwq/manager") found.insert(std::stol(task.path().filename()));
-    }
+    for_each_thread([&](long id, const auto& /*folder*/, const std::string& name) {
+        if (name == "cmwq/manager") found.insert(id);
+    });
     return found;
 }
 

@@ -20,7 +20,6 @@
 #include <memory>
 #include <mutex>
 #include <pthread.h>
-#include <stdexcept>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -31,15 +30,15 @@ using cmwq::queue_status;
 
 namespace {
 
-/// Runs errands, at most once, and keeps the result.
-class errand_runner {
+/// Runs all errands, at most once, and keeps the result.
+class all_errands {
 public:
-    explicit errand_runner(std::string (*what)(cmwq::runtime&)) : what_(what) {}
     void operator()(cmwq::runtime& rt) {
         if (begun_.exchange(true)) return;
-        result_ = what_(rt);
+        result_ = errands::that_do_not_wait(rt) + errands::that_wait<>(rt);
         done_ = true;
     }
+    [[nodiscard]] bool begun() const { return begun_; }
     [[nodiscard]] bool done() const { return done_; }
     /// Waits until it has run. Returns what went wrong.
     [[nodiscard]] std::string wrong() const {
@@ -47,7 +46,6 @@ public:
     }
 
 private:
-    std::string (*const what_)(cmwq::runtime&);
     std::atomic<bool> begun_{false}, done_{false};
     std::string result_;
 };
@@ -74,31 +72,28 @@ thread_local at_the_end end_of_thread;
 } // namespace
 
 TEST_CASE("callers: on_event uses the library") {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     cmwq::runtime* its = nullptr;
     cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
         if (e.what != cmwq::event::kind::flush_dependency) return;
-        quick(*its);
-        waiting(*its);
+        run(*its);
     }}};
     its = &rt;
     cmwq::workqueue<> rescued{rt, with_rescuer<cmwq::bound>()}, other{rt, "other"};
-    other.post([&] { static_cast<void>(eventually([&] { return quick.done(); })); });
+    other.post([&] { static_cast<void>(eventually([&] { return run.begun(); })); });
     rescued.async([&] { other.flush(); }).get(); // an event
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 TEST_CASE("callers: on_event uses its runtime while the destructor of the runtime waits for it") {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     std::atomic<bool> ends{false}, called{false};
     std::atomic<cmwq::runtime*> its{nullptr};
     auto rt = std::make_unique<cmwq::runtime>(cmwq::runtime_options{.on_event = [&](const cmwq::event& e) {
         if (e.what != cmwq::event::kind::flush_dependency || called.exchange(true)) return;
         static_cast<void>(eventually([&] { return ends.load(); }));
         static_cast<void>(its.load()->stats());
-        quick(*its);
-        waiting(*its);
+        run(*its);
     }});
     its = rt.get();
     {
@@ -108,56 +103,39 @@ TEST_CASE("callers: on_event uses its runtime while the destructor of the runtim
     }
     ends = true;
     rt.reset();
-    CHECK(quick.done());
-    CHECK(waiting.done());
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.done());
+    CHECK(run.wrong() == "");
 }
 
 TEST_CASE("callers: the destructor of a thread_local object of a worker uses the library") {
     const unsigned max_threads = GENERATE(0u, 1u);
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     cmwq::runtime rt{{.max_threads = max_threads}};
     {
         cmwq::options<cmwq::unbound> o;
         o.attrs.nice(3); // a pool of its own, which ends with the queue
         cmwq::workqueue<cmwq::unbound> q{rt, std::move(o)};
-        q.async([&] {
-             end_of_thread.set([&] {
-                 quick(rt);
-                 waiting(rt);
-             });
-         }).get();
+        q.async([&] { end_of_thread.set([&] { run(rt); }); }).get();
     }
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses the library") {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     scarce_runtime s;
     {
         cmwq::workqueue<cmwq::unbound> q{s.rt, with_rescuer<cmwq::unbound>()};
         s.threads.refuse();
-        q.async([&] {
-             end_of_thread.set([&] {
-                 quick(s.rt);
-                 waiting(s.rt);
-             });
-         }).get();
+        q.async([&] { end_of_thread.set([&] { run(s.rt); }); }).get();
         s.threads.allow();
     }
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library", "", threaded_policies) {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     cmwq::runtime rt;
-    const auto call = [&] {
-        quick(rt);
-        waiting(rt);
-    };
+    const auto call = [&] { run(rt); };
     cmwq::workqueue<TestType> q{rt, at_most<TestType>(1, "q")};
     SECTION("after its run") {
         q.post([last = at_the_end{call}] {});
@@ -188,12 +166,11 @@ TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library",
         q.shutdown(cmwq::cancel_pending);
         CHECK(q.post([last = at_the_end{call}] {}) == queue_status::rejected);
     }
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the library", "", threaded_policies) {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     cmwq::runtime rt;
     struct copied {
         std::function<void()> call;
@@ -201,10 +178,7 @@ TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the lib
         copied(const copied& other) : call(other.call) { call(); }
         void operator()() const {}
     };
-    const copied f{[&] {
-        quick(rt);
-        waiting(rt);
-    }};
+    const copied f{[&] { run(rt); }};
     cmwq::workqueue<TestType> q{rt, "q"};
     SECTION("post()") { q.post(f); }
     SECTION("async()") { q.async(f).get(); }
@@ -218,18 +192,14 @@ TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the lib
         group.run([&] { group.run(f); });
         group.wait();
     }
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler use the library", "",
                         threaded_policies) {
-    errand_runner waiting{&errands::that_wait<>}, quick{&errands::that_do_not_wait};
+    all_errands run;
     cmwq::runtime rt;
-    const auto call = [&] {
-        quick(rt);
-        waiting(rt);
-    };
+    const auto call = [&] { run(rt); };
     bool handler_calls = false;
     cmwq::options<TestType> o;
     o.on_exception = [&](const std::exception_ptr&) {
@@ -259,8 +229,7 @@ TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler
     SECTION("of a future") {
         CHECK_THROWS_AS(q.async([&] { throw at_the_end{call}; }).get(), at_the_end);
     }
-    CHECK(quick.wrong() == "");
-    CHECK(waiting.wrong() == "");
+    CHECK(run.wrong() == "");
 }
 
 namespace {
@@ -328,6 +297,17 @@ void make_workers(cmwq::workqueue<P>& q, const cmwq::runtime& rt) {
     }
 }
 
+/// Keeps the pools of default attributes, and those of the attributes that errands apply, with workers.
+template <class P>
+struct served {
+    explicit served(cmwq::runtime& rt)
+        : normal(rt, "normal"), nice(rt, cmwq::options<P>{.name = "nice", .attrs = cmwq::attrs{}.nice(1)}) {
+        make_workers(normal, rt);
+        make_workers(nice, rt);
+    }
+    cmwq::workqueue<P> normal, nice;
+};
+
 } // namespace
 
 TEST_CASE("callers: nothing waits for a thread source that stalls but the items that need a new thread") {
@@ -337,24 +317,10 @@ TEST_CASE("callers: nothing waits for a thread source that stalls but the items 
     std::thread aside;
     {
         cmwq::workqueue<> bound{*rt, "bound"};
-        cmwq::workqueue<cmwq::unbound> unbound{*rt, "unbound"};
-        cmwq::workqueue<cmwq::elastic> elastic{*rt, "elastic"};
-        cmwq::workqueue<cmwq::ordered> ordered{*rt, "ordered"};
-        // The pools of the attributes that the errands apply.
-        cmwq::options<cmwq::unbound> of_nice_unbound{.name = "nice unbound"};
-        cmwq::options<cmwq::elastic> of_nice_elastic{.name = "nice elastic"};
-        cmwq::options<cmwq::ordered> of_nice_ordered{.name = "nice ordered"};
-        of_nice_unbound.attrs.nice(1);
-        of_nice_elastic.attrs.nice(1);
-        of_nice_ordered.attrs.nice(1);
-        cmwq::workqueue<cmwq::unbound> nice_unbound{*rt, std::move(of_nice_unbound)};
-        cmwq::workqueue<cmwq::elastic> nice_elastic{*rt, std::move(of_nice_elastic)};
-        cmwq::workqueue<cmwq::ordered> nice_ordered{*rt, std::move(of_nice_ordered)};
         make_workers(bound, *rt);
-        make_workers(unbound, *rt);
-        make_workers(elastic, *rt);
-        make_workers(nice_unbound, *rt);
-        make_workers(nice_elastic, *rt);
+        const served<cmwq::unbound> unbound(*rt);
+        const served<cmwq::elastic> elastic(*rt);
+        const served<cmwq::ordered> ordered(*rt);
         auto ending = std::make_unique<cmwq::workqueue<cmwq::unbound>>(
             *rt, cmwq::options<cmwq::unbound>{.attrs = cmwq::attrs{}.nice(4)}); // the only queue of its pool
         make_workers(*ending, *rt);
@@ -393,7 +359,7 @@ namespace {
 
 struct in_forks {
     cmwq::runtime* rt = nullptr;
-    errand_runner before{&errands::that_wait<>}, parent{&errands::that_wait<>};
+    all_errands before, parent;
 } forks;
 
 } // namespace
@@ -405,12 +371,9 @@ TEST_CASE("callers: a handler of fork() uses the library") {
         ::pthread_atfork([] { forks.before(*forks.rt); }, [] { forks.parent(*forks.rt); }, nullptr);
         cmwq::workqueue<> q{rt, "q"};
         int status = -1;
-        const auto fork_once = [&] {
-            const pid_t child = ::fork();
-            if (child == 0) ::_exit(0);
-            ::waitpid(child, &status, 0);
-        };
-        fork_once();
+        const pid_t child = fork_a_child();
+        if (child == 0) ::_exit(0);
+        ::waitpid(child, &status, 0);
         findings f;
         f.expect(1, status == 0, "the child");
         f.expect(2, forks.before.wrong().empty(), ("before: " + forks.before.wrong()).c_str());

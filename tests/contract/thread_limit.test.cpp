@@ -8,6 +8,7 @@
 #include "faults.hpp"
 #include "policy_list.hpp"
 #include "scarce_runtime.hpp"
+#include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -266,13 +267,9 @@ namespace {
 /// The scheduling classes of the sentinels of this process.
 std::vector<int> classes_of_sentinels() {
     std::vector<int> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream comm(entry.path() / "comm");
-        std::string name;
-        std::getline(comm, name);
-        if (!name.ends_with(":S")) continue;
-        found.push_back(::sched_getscheduler(static_cast<pid_t>(std::stol(entry.path().filename().string()))));
-    }
+    for_each_thread([&](long id, const auto& /*folder*/, const std::string& name) {
+        if (name.ends_with(":S")) found.push_back(::sched_getscheduler(static_cast<pid_t>(id)));
+    });
     return found;
 }
 
@@ -361,12 +358,13 @@ public:
 
 private:
     static bool sleeps(const std::string& name) {
-        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        bool yes = false;
+        for_each_thread([&](long /*id*/, const std::filesystem::path& folder, const std::string& its) {
             std::string text;
-            std::getline(std::ifstream(task.path() / "stat"), text);
-            if (text.find("(" + name + ") S") != std::string::npos) return true;
-        }
-        return false;
+            if (its == name) std::getline(std::ifstream(folder / "stat"), text);
+            yes = yes || text.find(") S") != std::string::npos;
+        });
+        return yes;
     }
 };
 

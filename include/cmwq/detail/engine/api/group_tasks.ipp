@@ -25,34 +25,34 @@ CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUI
 
 /// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
 /// the task, and gives its memory back.
-CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool has_run) noexcept CMWQ_REQUIRES(g.lock) {
-    if (!has_run) g.incomplete = true;
+CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept CMWQ_REQUIRES(g.lock) {
+    if (cancelled) g.incomplete = true; // it has not run
     if (t.beyond_limit) --g.nr_beyond_limit;
     t.ended = true;
     return t.nr_examiners == 0;
 }
 
-CMWQ_INLINE void end_task(group_task& t, bool has_run) noexcept {
+CMWQ_INLINE void end_task(group_task& t, bool cancelled) noexcept {
     woken_sleepers woken; // they are woken last: the group may be gone after the lock has been released
     group_core& g = t.group;
     bool mine = false;
     {
         const scoped_lock guard(g.lock);
-        mine = note_end_locked(g, t, has_run);
+        mine = note_end_locked(g, t, cancelled);
         count_down_locked(g, 1, woken);
     }
     if (mine) t.perform(t, group_task::step::give_back_memory);
 }
 
 /// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
-CMWQ_INLINE bool ends_with_lock(const group_core& g, bool has_run) noexcept {
-    return !has_run || g.lists_all.load(relaxed);
+CMWQ_INLINE bool ends_with_lock(const group_core& g, bool cancelled) noexcept {
+    return cancelled || g.lists_all.load(relaxed);
 }
 
 /// As end_task(), for an unlisted task that a worker has run.
-CMWQ_INLINE void end_unlisted(worker& self, group_task& t, bool has_run) noexcept {
+CMWQ_INLINE void end_unlisted(worker& self, group_task& t, bool cancelled) noexcept {
     group_core& g = t.group;
-    if (ends_with_lock(g, has_run)) return end_task(t, has_run);
+    if (ends_with_lock(g, cancelled)) return end_task(t, cancelled);
     add_to_credit(*self.of_thread, g);
     t.perform(t, group_task::step::give_back_memory);
 }
@@ -66,8 +66,8 @@ CMWQ_INLINE void keep_error(group_core& g) noexcept {
 }
 
 /// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
-/// calling thread. False: it was cancelled, and has not run.
-CMWQ_INLINE bool perform_task(worker* self, group_task& t, bool cancelled) noexcept {
+/// calling thread. A cancelled task does not run.
+CMWQ_INLINE void perform_task(worker* self, group_task& t, bool cancelled) noexcept {
     running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
     if (self != nullptr) self->tasks = &here;
     if (!cancelled) {
@@ -79,7 +79,6 @@ CMWQ_INLINE bool perform_task(worker* self, group_task& t, bool cancelled) noexc
     }
     t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
     if (self != nullptr) self->tasks = here.outer;
-    return !cancelled;
 }
 
 CMWQ_API void run_task(work_base& w) {
@@ -95,9 +94,9 @@ CMWQ_API void run_task(work_base& w) {
         cancelled = t.group.cancelled.load(relaxed);
         if (self != nullptr && std::exchange(self->examines_task, false)) --t.nr_examiners;
     }
-    const bool has_run = perform_task(self, t, cancelled);
-    if (unlisted && self != nullptr && !self->is_on_rescuer()) end_unlisted(*self, t, has_run);
-    else end_task(t, has_run);
+    perform_task(self, t, cancelled);
+    if (unlisted && self != nullptr && !self->is_on_rescuer()) end_unlisted(*self, t, cancelled);
+    else end_task(t, cancelled);
 }
 
 CMWQ_API void drop_task(self_owned_work& w) noexcept {
@@ -107,7 +106,7 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         unlist_locked(t.group, t);
     }
     t.perform(t, group_task::step::end);
-    end_task(t, false);
+    end_task(t, true);
 }
 
 /// A task that the owner of the group adds, or a task of the group in another worker, goes to the local list of that

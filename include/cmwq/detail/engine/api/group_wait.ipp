@@ -124,8 +124,7 @@ private:
     [[nodiscard]] bool run_unlisted() noexcept;
     void sleep(group_sleeper& s);
     void give_up(group_sleeper& s) noexcept;
-    /// False: it was cancelled.
-    bool run(group_task& t, bool cancelled) noexcept;
+    void run(group_task& t, bool cancelled) noexcept;
     [[nodiscard]] static bool has_priority_of_workers(const pool_env& env) noexcept;
     [[nodiscard]] static std::uintptr_t own_stack_end() noexcept;
     [[nodiscard]] bool run_as_guest(group_task& t);
@@ -255,9 +254,10 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     });
     if (w == nullptr) return false;
     auto& t = static_cast<group_task&>(*w);
-    const bool has_run = run(t, g_.cancelled.load(relaxed));
-    if (!own || ends_with_lock(g_, has_run)) {
-        end_unlisted(*self_, t, has_run);
+    const bool cancelled = g_.cancelled.load(relaxed);
+    run(t, cancelled);
+    if (!own || ends_with_lock(g_, cancelled)) {
+        end_unlisted(*self_, t, cancelled);
         return true;
     }
     count_own(g_, minus_one);
@@ -267,13 +267,12 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
 
 // Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give way
 // to other items between two tasks.
-CMWQ_INLINE bool group_wait::run(group_task& t, bool cancelled) noexcept {
+CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
-    const bool has_run = perform_task(self_, t, cancelled);
+    perform_task(self_, t, cancelled);
     self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
     --self_->nr_nested;
-    return has_run;
 }
 
 // A guest holds the lock of the pool, and a slot: with less priority it would keep others waiting.
@@ -348,7 +347,7 @@ CMWQ_INLINE void group_wait::give_up(group_sleeper& s) noexcept {
 
 CMWQ_INLINE bool group_wait::wait() {
     group_task* done = nullptr; // a local task that this thread has run
-    bool has_run = false;
+    bool cancelled = false;     // of that task
     for (;;) {
         if (done == nullptr && run_unlisted()) continue;
         group_sleeper s(kind(), self_ != nullptr ? self_->pool.id() : 0);
@@ -362,7 +361,7 @@ CMWQ_INLINE bool group_wait::wait() {
             if (self_ != nullptr && self_->of_thread->credit.belongs_to(g_))
                 ended = std::exchange(self_->of_thread->credit.n, 0);
             if (done != nullptr) {
-                mine = note_end_locked(g_, *done, has_run);
+                mine = note_end_locked(g_, *done, cancelled);
                 ++ended;
             }
             if (ended != 0) count_down_locked(g_, ended, woken);
@@ -393,13 +392,15 @@ CMWQ_INLINE bool group_wait::wait() {
         } else if (next.as_guest) {
             nr_kept_back_ = run_as_guest(*next.task) ? 0 : nr_kept_back_ + 1;
         } else if (next.local) {
-            has_run = run(*next.task, next.cancelled);
             done = next.task;
+            cancelled = next.cancelled;
+            run(*done, cancelled);
         } else if (group_task& t = *next.task;
                    examine(t, [&](item_pool& pool) { return pool.take_for_waiter(t); })) { // otherwise a worker runs it
             pool_workqueue& pwq = *work_access::pwq(t);
             const unsigned color = location::color_of(work_access::location_of(t));
-            end_task(t, run(t, next.cancelled));
+            run(t, next.cancelled);
+            end_task(t, next.cancelled);
             pwq.pool->leave_after_waiter(pwq, color);
         }
     }
