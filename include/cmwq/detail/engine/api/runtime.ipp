@@ -33,7 +33,7 @@ CMWQ_INLINE runtime::~runtime() {
     // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on purpose.
     // Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.
     if (!core_->is_dead()) delete core_.get();
-    static_cast<void>(core_.release());
+    static_cast<void>(core_.release()); // NOLINT(bugprone-unused-return-value): deleted, or leaked
 }
 
 CMWQ_API detail::runtime_core& detail::runtime_access::core_of(const runtime& rt) noexcept { return *rt.core_; }
