@@ -34,8 +34,9 @@ using kind = cmwq::event::kind;
 namespace {
 
 // Queues `depth` items on one CPU. Each item waits for the item behind it.
-int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind kind = cmwq::will_block) {
-    cmwq::workqueue<> q{rt, "chain"};
+int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind kind = cmwq::will_block,
+                     cmwq::priority priority = cmwq::priority::normal) {
+    cmwq::workqueue<> q{rt, {.name = "chain", .priority = priority}};
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> done{0};
     for (int i = 0; i < depth; ++i) {
@@ -71,6 +72,16 @@ TEST_CASE("blocking: an annotated blocking item lets the next item start at once
     cmwq::runtime rt{{.sentinel = false}};
     CHECK(chain_of_waiters(rt, 30, true) == 30);
     CHECK(rt.stats().blocks_by_guard > 0);
+}
+
+TEST_CASE("blocking: the next item starts while one blocks in the pools of high priority and of SCHED_FIFO") {
+    const auto priority = GENERATE(cmwq::priority::high, cmwq::priority::fifo);
+    const bool sentinel = GENERATE(true, false);
+    const bool annotated = GENERATE(true, false);
+    // Nothing but a noticed block starts the next item.
+    cmwq::runtime rt{{.overdue_after = 0ns, .sentinel = sentinel}};
+    CHECK(chain_of_waiters(rt, 30, annotated, cmwq::will_block, priority) == 30);
+    CHECK(rt.stats().overdue == 0);
 }
 
 TEST_CASE("blocking: nested guards count as one; an inner will_block upgrades an outer may_block") {
@@ -122,8 +133,9 @@ TEST_CASE("blocking: a may_block region counts as blocked after the threshold or
 
 TEST_CASE("blocking: one worker is runnable at a time while no item blocks and two threads suffice", "[timing]") {
     const cmwq_test::without_naps here; // a nap counts as a block
+    const auto priority = GENERATE(cmwq::priority::normal, cmwq::priority::high, cmwq::priority::fifo);
     cmwq::runtime rt{{.overdue_after = 0ns}};
-    cmwq::workqueue<> q{rt, "q"};
+    cmwq::workqueue<> q{rt, {.name = "q", .priority = priority}};
     const unsigned cpu = *rt.cpus().begin();
     std::atomic<int> inside{0}, most{0};
 
