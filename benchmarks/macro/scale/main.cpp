@@ -158,10 +158,15 @@ bool queues(const settings& s, cmwq::runtime& rt) {
     return fine;
 }
 
-/// Makes every pool create its threads, also those for bottom halves, and allocates the first pages of all structures.
+/// Makes every pool create its threads, also those for bottom halves and those that find blocked workers, and allocates the
+/// first pages of all structures.
 void warm_up(cmwq::runtime& rt, cmwq::workqueue<cmwq::unbound>& keeps_pool) {
     cmwq::workqueue<> q{rt, "warm-up"};
-    for (const unsigned cpu : rt.cpus()) q.post_on(cpu, [] {});
+    std::counting_semaphore<> next_has_run{0};
+    for (const unsigned cpu : rt.cpus()) {
+        q.post_on(cpu, [&] { next_has_run.acquire(); });
+        q.post_on(cpu, [&] { next_has_run.release(); });
+    }
     keeps_pool.post([] {});
     cmwq::workqueue<cmwq::bh> halves{rt, "warm-up, halves"};
     for (const unsigned cpu : rt.cpus()) halves.post_on(cpu, [] {});
