@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "workload.hpp"
 
+#include "support/json.hpp"
+
 #include <CLI/CLI.hpp>
 #include <boost/version.hpp>
 #if CMWQ_BENCH_TBB
@@ -15,11 +17,10 @@
 namespace suite {
 
 void run::report(const std::string& name_of_case, std::initializer_list<std::pair<const char*, double>> metrics) const {
-    std::printf(R"({"workload": "%s", "contender": "%s", "case": "%s")", workload_.c_str(), contender_.c_str(),
-                name_of_case.c_str());
-    for (const auto& [name, value] : metrics) std::printf(R"(, "%s": %.6g)", name, value);
-    std::puts("}");
-    std::fflush(stdout);
+    bench::json_line line;
+    line.add("workload", workload_).add("contender", contender_).add("case", name_of_case);
+    for (const auto& [name, value] : metrics) line.add(name, value);
+    line.print();
 }
 
 void run::verify(bool right, const std::string& sentence) const {

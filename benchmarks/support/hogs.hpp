@@ -5,7 +5,9 @@
 
 #include "burn.hpp"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 #include <vector>
 
 #include <sys/prctl.h>
@@ -15,14 +17,17 @@
 namespace bench {
 
 /// Child processes that compute for the lifetime of this object. Construct it before any thread is created.
+///
+/// With a `load` below 1 each of them computes for 50 ms of CPU time and then sleeps: so long that it would use that share
+/// of a CPU which it had for itself.
 class hogs {
 public:
-    explicit hogs(unsigned n) {
+    explicit hogs(unsigned n, double load = 1) {
         for (unsigned i = 0; i < n; ++i) {
             const pid_t child = ::fork();
             if (child == 0) {
                 ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;) spin(1'000'000);
+                compute(load);
             }
             if (child > 0) children_.push_back(child);
         }
@@ -40,6 +45,15 @@ public:
     hogs& operator=(const hogs&) = delete;
 
 private:
+    [[noreturn]] static void compute(double load) {
+        constexpr std::chrono::duration<double, std::milli> chunk{50};
+        const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(chunk * ((1 - load) / load));
+        for (;;) {
+            const auto begin = thread_cpu_time();
+            while (thread_cpu_time() - begin < chunk) spin(100'000);
+            if (pause.count() > 0) std::this_thread::sleep_for(pause);
+        }
+    }
     void tell(int signal) const {
         for (const pid_t child : children_) ::kill(child, signal);
     }

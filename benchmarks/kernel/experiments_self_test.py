@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Checks the runner of the experiments, and that docs/experiments.md is what the results make."""
+
+import argparse
+import contextlib
+import io
+import pathlib
+import shutil
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import experiments
+from experiment import Measurement, change, histogram, median, select, with_range
+
+
+class Figures(unittest.TestCase):
+    ROWS = [{"place": "here", "limit": 8, "us": 3, "histogram": [1, 0]},
+            {"place": "here", "limit": 8, "us": 1, "histogram": [2, 5]},
+            {"place": "here", "limit": 8, "us": 2, "histogram": [0, 0]},
+            {"place": "guest", "limit": 8, "us": 9, "histogram": [0, 0]}]
+
+    def test_the_guest_is_left_out_unless_asked_for(self):
+        self.assertEqual(len(select(self.ROWS, limit=8)), 3)
+        self.assertEqual(median(select(self.ROWS, place="guest"), "us"), 9)
+        self.assertEqual(select(self.ROWS, limit=16), [])
+
+    def test_median_range_and_histogram(self):
+        rows = select(self.ROWS)
+        self.assertEqual(median(rows, "us"), 2)
+        self.assertIsNone(median(rows, "unknown"))
+        self.assertEqual(with_range(rows, "us"), "2.00 (1.00 – 3.00)")
+        self.assertEqual(with_range([], "us"), "–")
+        self.assertEqual(histogram(rows), [3, 5])
+        self.assertEqual(change(200, 50), "-75 %")
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.args = argparse.Namespace(size="quick", state=pathlib.Path(folder.name), build=pathlib.Path("build"),
+                                       again=False)
+        self.experiment = types.SimpleNamespace(measurements=lambda size: [
+            Measurement(["program", "--size", size], 2), Measurement(["program", "--other"])])
+
+    def run_with(self, ran, commit="abc"):
+        """Runs the experiment with a program that works so often, and returns the rows and the commands."""
+        commands = []
+
+        def run_one(measurement, _folder):
+            commands.append(str(measurement))
+            if len(commands) > ran:
+                raise experiments.ProgramFailed("cut")
+            return [{"n": len(commands)}]
+
+        with mock.patch.object(experiments, "run_one", run_one), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                rows = experiments.run_all("planted", self.experiment, self.args, {"commit": commit})
+            except experiments.ProgramFailed:
+                rows = None
+        return rows, commands
+
+    def test_interleaved_and_repeated(self):
+        rows, commands = self.run_with(3)
+        self.assertEqual(commands, ["program --size quick", "program --other", "program --size quick"])
+        self.assertEqual([(row["n"], row["repetition"]) for row in rows], [(1, 0), (2, 0), (3, 1)])
+
+    def test_goes_on_where_it_was_cut(self):
+        self.assertIsNone(self.run_with(1)[0])
+        rows, commands = self.run_with(2)
+        self.assertEqual(commands, ["program --other", "program --size quick"])
+        self.assertEqual([(row["n"], row["repetition"]) for row in rows], [(1, 0), (1, 0), (2, 1)])
+        self.assertEqual(self.run_with(0), (rows, []))
+
+    def test_another_commit_or_again_starts_anew(self):
+        self.run_with(3)
+        self.assertEqual(len(self.run_with(3, commit="def")[1]), 3)
+        self.args.again = True
+        self.assertEqual(len(self.run_with(3, commit="def")[1]), 3)
+
+    def test_a_line_cut_in_the_middle_of_a_write_is_run_again(self):
+        self.run_with(3)
+        file = self.args.state / "planted.jsonl"
+        file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+        self.assertEqual(len(self.run_with(3)[1]), 1)
+
+    def test_a_program_that_prints_nothing_is_an_error(self):
+        with mock.patch.object(experiments, "checked_output", lambda command: "no JSON\n"):
+            with self.assertRaisesRegex(experiments.ProgramFailed, "reported nothing"):
+                experiments.run_one(Measurement(["program"]), pathlib.Path("folder"))
+
+    def test_rows_say_where_they_were_measured(self):
+        with mock.patch.object(experiments, "checked_output", lambda command: '{"us": 1}\nnoise\n'):
+            rows = experiments.run_one(Measurement(["program"], labels={"special": 1}), pathlib.Path("folder"))
+        self.assertEqual(rows, [{"us": 1, "place": "here", "special": 1}])
+
+
+class Page(unittest.TestCase):
+    def test_it_is_what_the_results_make(self):
+        docs = experiments.ROOT / "docs"
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "experiments")
+            out.mkdir()
+            for file in (docs / "experiments").glob("*.json"):
+                shutil.copy(file, out)
+            experiments.write_page(out, out.parent / "experiments.md")
+            made = {file.relative_to(folder): file.read_bytes() for file in pathlib.Path(folder).rglob("*.*")}
+        there = {file.relative_to(docs): file.read_bytes()
+                 for file in [docs / "experiments.md", *(docs / "experiments").iterdir()]}
+        self.assertEqual(sorted(made), sorted(there))
+        for name, content in made.items():
+            self.assertEqual(content, there[name], f"docs/{name} differs: ./scripts/experiments writes it")
+
+
+if __name__ == "__main__":
+    unittest.main()
