@@ -18,6 +18,7 @@ import importlib
 import json
 import pathlib
 import sys
+import textwrap
 import time
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
@@ -83,6 +84,13 @@ def facts_line(data):
             f"{run['commit'][:12]}, {run['date']}; load before: {run['load_before']}.")
 
 
+def wrapped(line):
+    """Breaks a paragraph of one line; tables, plots and text of several lines stay."""
+    if line.startswith(("|", "!")) or "\n" in line:
+        return line
+    return textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False)
+
+
 def write_page(out, page):
     """Writes the page from the results in `out`."""
     lines = [INTRODUCTION]
@@ -96,7 +104,7 @@ def write_page(out, page):
                   *experiment.section(data["rows"]), ""]
         for plot, document in experiment.plots(data["rows"]).items():
             (out / f"{plot}.svg").write_text(document, encoding="utf-8")
-    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    page.write_text("\n".join(map(wrapped, lines)).rstrip() + "\n", encoding="utf-8")
 
 
 def main():

@@ -17,6 +17,9 @@ def section(rows):
     lines = [[policy, means, *(with_range(some, name) for name in ("p50_us", "p99_us")), figure(median(some, "max_us")),
               figure(median(some, "flood_items_per_second"))]
              for policy in POLICIES for means in MEANS for some in [select(rows, policy=policy, means=means)] if some]
+    delay = {(policy, means): median(select(rows, policy=policy, means=means), "p50_us")
+             for policy in POLICIES for means in MEANS}
+    rate = median(select(rows, policy="bound", means="none"), "flood_items_per_second")
     return [
         "One queue always has 10,000 items of 10 µs outstanding. Each millisecond an item of another queue with the same "
         "attributes is queued on the same CPU. The kernel promises nothing but the order of queueing: an item waits for what "
@@ -24,7 +27,12 @@ def section(rows):
         *table(["policy", "means against it", "start delay in µs, median", "p99", "maximum", "items/s of the flood"], lines),
         "![delays](experiments/neighbours.svg)", "",
         "`limit`: the flooding queue has a `max_active` of 16. `own pool`: the neighbour has high priority, or other "
-        "attributes (nice -1), and so a pool of its own."]
+        "attributes (nice -1), and so a pool of its own.", "",
+        f"Here the neighbour's item waits {figure(delay['bound', 'none'])} µs on a bound queue, which is the order of "
+        f"queueing: up to 256 active items are before it, {figure(1e6 / rate)} µs each with all costs, and never the 10,000 of "
+        "the backlog. That is bad for a neighbour in a hurry, and a user has two means: a limit of 16 for the flooding queue makes it "
+        f"{figure(delay['bound', 'limit'])} µs, a pool of its own {figure(delay['bound', 'own pool'])} µs. An ordered queue "
+        "floods nobody, because one of its items is active at a time."]
 
 
 def plots(rows):
