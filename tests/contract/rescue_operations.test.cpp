@@ -326,3 +326,17 @@ TEST_CASE("rescue: an item of an elastic queue on the rescuer runs the items tha
     CHECK(inner_runs == 4);
     s.threads.allow();
 }
+
+TEST_CASE("rescue: an item that another one on the rescuer runs is on the rescuer too, whatever its queue") {
+    scarce_runtime s;
+    cmwq::workqueue<cmwq::elastic> q{s.rt, with_rescuer<cmwq::elastic>()}, without{s.rt, "without"};
+    s.threads.refuse();
+    bool rescued = false;
+    cmwq::work inner{[&] { rescued = cmwq::this_work::on_rescuer(); }};
+    q.async([&] {
+         without.queue(inner);
+         inner.flush();
+     }).get();
+    CHECK(rescued);
+    s.threads.allow();
+}

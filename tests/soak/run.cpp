@@ -9,13 +9,21 @@
 
 namespace soak {
 
+namespace {
+thread_local unsigned nr_runs_of_thread = 0;
+}
+
+run_of_thread::run_of_thread() : is_outermost(nr_runs_of_thread++ == 0) {}
+run_of_thread::~run_of_thread() { --nr_runs_of_thread; }
+
 run::run(world& wd, const cmwq::work_base* self, unsigned l, any_queue* q)
     : w(wd), level(l), queue(q != nullptr ? q : wd.running_on()) {
     ++w.entered;
     if (self != nullptr) w.complain.expect(cmwq::this_work::current() == self, "this_work::current() is another item");
     if (queue == nullptr) return;
     ++queue->entered;
-    w.complain.expect(queue->is.rescuer || !cmwq::this_work::on_rescuer(), "rescued without a rescuer", queue->is.kind);
+    w.complain.expect(queue->is.rescuer || !thread_.is_outermost || !cmwq::this_work::on_rescuer(),
+                      "rescued without a rescuer", queue->is.kind);
     const std::uint64_t inside = ++queue->inside;
     const nature& is = queue->is;
     if (is.at_once == 0) return;

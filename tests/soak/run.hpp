@@ -11,6 +11,17 @@ namespace soak {
 
 class world;
 
+/// Whether a run is the first one of its thread: an item that waits may run another one.
+class run_of_thread {
+public:
+    run_of_thread();
+    ~run_of_thread();
+    run_of_thread(const run_of_thread&) = delete;
+    run_of_thread& operator=(const run_of_thread&) = delete;
+
+    const bool is_outermost;
+};
+
 /// One run of an item. Lives as long as the function of the item runs, even after that function has destroyed the item.
 class run {
 public:
@@ -25,6 +36,7 @@ public:
     any_queue* const queue; ///< null: unknown, because it is in no slot
 
 private:
+    const run_of_thread thread_;
     unsigned cpu_ = 0;
     bool counts_cpu_ = false;
 };
@@ -38,6 +50,7 @@ public:
     inner_run& operator=(const inner_run&) = delete;
 
 private:
+    const run_of_thread thread_;
     world& w_;
     any_queue& q_;
 };
