@@ -23,12 +23,12 @@ import time
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 
-import guest
 import journal
 import machine
 from measurement import ProgramFailed, checked_output
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+GUEST_TIMEOUT = 1500  # seconds
 NAMES = ("fifo", "stacking", "limits", "neighbours")  # in the order of the page
 
 INTRODUCTION = """# The experiments of the kernel's documents, in user space
@@ -51,10 +51,10 @@ def run_one(measurement, folder):
     """Returns the rows that the program prints."""
     command = [str(folder / measurement.command[0]), *map(str, measurement.command[1:])]
     if measurement.guest:
-        lines = guest.output_of(ROOT, command)
+        output = checked_output([ROOT / "scripts" / "test-vm", "-v", "--", *command], timeout=GUEST_TIMEOUT)
     else:
-        lines = checked_output([*measurement.prefix, *command]).splitlines()
-    rows = [json.loads(line) for line in lines if line.startswith("{")]
+        output = checked_output([*measurement.prefix, *command])
+    rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if not rows:
         raise ProgramFailed(f"{' '.join(command)}: the program has reported nothing")
     return [{**row, "place": "guest" if measurement.guest else "here", **measurement.labels} for row in rows]

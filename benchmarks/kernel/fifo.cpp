@@ -9,6 +9,7 @@
 #include "support/cpus.hpp"
 #include "support/hogs.hpp"
 #include "support/latencies.hpp"
+#include "support/start_delays.hpp"
 #include "support/stopwatch.hpp"
 
 #include <CLI/CLI.hpp>
@@ -69,25 +70,20 @@ struct bound_queue {
 /// One item after the other, on each CPU in turn.
 void measure_starts(const settings& s) {
     bound_queue q(s.priority);
-    std::vector<double> us;
+    bench::start_delays delays;
     bool privileged = false;
     std::thread interrupt([&] {
         privileged = become_interrupt();
         const std::vector<unsigned> cpus = bench::usable_cpus();
-        std::binary_semaphore started{0};
         const bench::stopwatch all;
         while (all.ms() < s.seconds * 1e3) {
             std::this_thread::sleep_for(3ms);
-            const bench::stopwatch watch;
-            q.queue.post_on(cpus[us.size() % cpus.size()], [&] {
-                us.push_back(watch.us());
-                started.release();
-            });
-            started.acquire();
+            const unsigned cpu = cpus[delays.us().size() % cpus.size()];
+            delays.sample([&](auto item) { q.queue.post_on(cpu, item); });
         }
     });
     interrupt.join();
-    with_latencies(line(s, privileged, q.refused), us).print();
+    with_latencies(line(s, privileged, q.refused), delays.us()).print();
 }
 
 /// A thread reads blocks of 4 KiB: a device answers after 10 µs, an item verifies the block and wakes the reader.

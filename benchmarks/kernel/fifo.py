@@ -46,10 +46,9 @@ def section(rows):
         "are of the start of applications on a telephone, without and with the flag.", "",
         "µs from queueing to the start:", "",
         *start_table(rows, True),
-        "| the document | mean | median | minimum | maximum | deviation |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| workqueue | 15,253 | 14,001 | 3,117 | 30,170 | 7,166 |",
-        "| WQ_SCHED_FIFO | 3,514 | 3,450 | 3,097 | 4,896 | 319 |", "",
+        *table(["the document", "mean", "median", "minimum", "maximum", "deviation"],
+               [["workqueue", "15,253", "14,001", "3,117", "30,170", "7,166"],
+                ["WQ_SCHED_FIFO", "3,514", "3,450", "3,097", "4,896", "319"]]),
         "![delays](experiments/fifo.svg)", "",
         f"The document says that the class lowers the mean by 77 % and the deviation by 96 %. Here it changes the mean by "
         f"{change(mean[0], mean[2])} and the deviation by "
@@ -62,8 +61,8 @@ def section(rows):
         *table(["priority", "MiB/s", "mean completion, µs", "median", "maximum"],
                [[p, with_range(some, "mib_per_second"), with_range(some, "mean_us"), figure(median(some, "p50_us")),
                  figure(median(some, "max_us"))] for p, some in reads.items()]),
-        "| the document | MiB/s | mean completion, µs | maximum |", "| --- | ---: | ---: | ---: |",
-        "| workqueue | 122 | 29.56 | 23,882 |", "| WQ_SCHED_FIFO | 180 | 19.96 | 23,137 |", "",
+        *table(["the document", "MiB/s", "mean completion, µs", "maximum"],
+               [["workqueue", "122", "29.56", "23,882"], ["WQ_SCHED_FIFO", "180", "19.96", "23,137"]]),
         f"The document says 48 % more bandwidth and a mean completion 32 % shorter. Here the bandwidth changes by "
         f"{change(speed['normal'], speed['fifo'])} and the mean by {change(clat['normal'], clat['fifo'])}, because the item no "
         "longer waits for its turn; the reader, which is of the normal class in both cases, still does. High priority changes "

@@ -4,6 +4,7 @@
 // means that a user has against it.
 #include "support/burn.hpp"
 #include "support/latencies.hpp"
+#include "support/start_delays.hpp"
 #include "support/stopwatch.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,6 @@
 #include <semaphore>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace {
 
@@ -63,18 +63,12 @@ void measure(const settings& s) {
     });
     while (ran < s.flood) std::this_thread::sleep_for(1ms);
 
-    std::vector<double> us;
-    std::binary_semaphore started{0};
+    bench::start_delays delays;
     const bench::stopwatch all;
     const std::uint64_t before = ran;
     while (all.ms() < s.seconds * 1e3) {
         std::this_thread::sleep_for(1ms);
-        const bench::stopwatch watch;
-        neighbour.post_on(cpu, [&] {
-            us.push_back(watch.us());
-            started.release();
-        });
-        started.acquire();
+        delays.sample([&](auto item) { neighbour.post_on(cpu, item); });
     }
     const double rate = static_cast<double>(ran - before) / (all.ms() * 1e-3);
     stop = true;
@@ -84,7 +78,7 @@ void measure(const settings& s) {
     bench::json_line line;
     line.add("policy", s.policy).add("means", s.means).add("flood_items_per_second", rate);
     line.add("threads", rt.stats().peak_threads);
-    with_latencies(line, us).print();
+    with_latencies(line, delays.us()).print();
 }
 
 } // namespace

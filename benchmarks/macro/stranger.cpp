@@ -4,15 +4,14 @@
 // items of that queue, one after the other. The other queue has a backlog, or it forks and joins, or thirty of its items
 // wait inside the library.
 #include "support/burn.hpp"
+#include "support/start_delays.hpp"
 #include "support/statistics.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -20,8 +19,6 @@
 #include <vector>
 
 namespace {
-
-using clock_type = std::chrono::steady_clock;
 
 struct settings {
     unsigned items = 20'000, samples = 200;
@@ -47,20 +44,13 @@ struct pair {
 /// Queues samples as long as `goes_on()`, and prints a row.
 template <class Policy, class F>
 void sample(const char* beside, pair<Policy>& p, const settings& s, const F& goes_on) {
-    std::vector<double> us;
-    std::binary_semaphore started{0};
-    clock_type::time_point begin;
+    bench::start_delays delays;
+    const std::vector<double>& us = delays.us();
     while (us.size() < s.samples && goes_on()) {
-        begin = clock_type::now();
-        p.stranger.post_on(p.cpu, [&] {
-            us.push_back(std::chrono::duration<double, std::micro>(clock_type::now() - begin).count());
-            started.release();
-        });
-        started.acquire();
+        delays.sample([&](auto item) { p.stranger.post_on(p.cpu, item); });
     }
-    const double most = us.empty() ? 0 : *std::ranges::max_element(us);
     std::printf("%-28s %-8s %8zu %12.1f %12.1f %12.1f\n", beside, std::string(Policy::name).c_str(), us.size(),
-                bench::median(us), bench::quantile(us, 0.99), most);
+                bench::median(us), bench::quantile(us, 0.99), bench::quantile(us, 1));
     std::fflush(stdout);
 }
 

@@ -33,12 +33,15 @@ class Measurement:
         return rows
 
 
-def checked_output(command):
+def checked_output(command, timeout=None):
+    """Returns what the command has printed. `timeout`: seconds, instead of TIMEOUT."""
+    timeout = timeout or TIMEOUT
     command = [str(word) for word in command]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout,
+                              check=False)
     except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"{' '.join(command)}: has not ended within {TIMEOUT} s") from None
+        raise ProgramFailed(f"{' '.join(command)}: has not ended within {timeout} s") from None
     except OSError as error:
         raise ProgramFailed(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
