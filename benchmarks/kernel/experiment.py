@@ -9,7 +9,8 @@ from report import figure, table  # noqa: F401: the experiments take them from h
 
 @dataclasses.dataclass
 class Measurement:
-    """A program of this folder with its arguments. `prefix` is a command that runs it; `labels` go into its rows."""
+    """A program with its arguments; its name may be a path from the top of the repository. `prefix` is a command that
+    runs it; `labels` go into its rows."""
     command: list
     repetitions: int = 1
     guest: bool = False  # in the virtual machine of scripts/test-vm, with 16 CPUs and two nodes

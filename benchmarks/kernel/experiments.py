@@ -29,7 +29,8 @@ from measurement import ProgramFailed, checked_output
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GUEST_TIMEOUT = 1500  # seconds
-NAMES = ("fifo", "stacking", "limits", "neighbours")  # in the order of the page
+# In the order of the page: as old as the documents, the newest last.
+NAMES = ("perf_wq", "numa", "stacking", "fifo", "affinity", "limits", "queue_latency", "neighbours")
 
 INTRODUCTION = """# The experiments of the kernel's documents, in user space
 
@@ -49,12 +50,13 @@ other machines, in the kernel: compare ratios and shapes, not values.
 
 def run_one(measurement, folder):
     """Returns the rows that the program prints."""
-    command = [str(folder / measurement.command[0]), *map(str, measurement.command[1:])]
+    program = measurement.command[0]
+    command = [str(ROOT / program if "/" in program else folder / program), *map(str, measurement.command[1:])]
     if measurement.guest:
         output = checked_output([ROOT / "scripts" / "test-vm", "-v", "--", *command], timeout=GUEST_TIMEOUT)
     else:
         output = checked_output([*measurement.prefix, *command])
-    rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    rows = [json.loads(line.rstrip(",")) for line in output.splitlines() if line.startswith("{")]
     if not rows:
         raise ProgramFailed(f"{' '.join(command)}: the program has reported nothing")
     return [{**row, "place": "guest" if measurement.guest else "here", **measurement.labels} for row in rows]

@@ -84,10 +84,8 @@ void measure(const settings& s) {
     line.add("policy", s.policy).add("limit", s.limit).add("mib_per_second", static_cast<double>(n) / 16 / seconds);
     line.add("threads", rt.stats().peak_threads).add("most_active", most.load());
     line.add("most_waiting_for_the_mutex", most_waiting.load());
-    line.add("cpu_percent", 100 * (after.cpu_seconds - before.cpu_seconds) / seconds_between(before, after));
-    line.add("switches_per_item", static_cast<double>(after.voluntary_switches - before.voluntary_switches +
-                                                      after.involuntary_switches - before.involuntary_switches) /
-                                      static_cast<double>(n));
+    line.add("cpu_percent", cpu_percent(before, after));
+    line.add("switches_per_item", switches_between(before, after) / static_cast<double>(n));
     line.print();
 }
 

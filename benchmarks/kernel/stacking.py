@@ -6,6 +6,7 @@ TITLE = "A client and the workers that wake it (2020)"
 WAITS = ("flush", "future", "semaphore")
 LOADS = {0: "quiet", 2: "busy"}
 CLIENTS = (1, 2, 4)
+ITEMS = ("unbound", "bound")
 
 
 def measurements(size):
@@ -13,6 +14,8 @@ def measurements(size):
     trips = {0: 20_000 if size == "full" else 1000, 2: 1000 if size == "full" else 100}
     out = [Measurement(["stacking", "--wait", wait, "--clients", clients, "--hogs-per-cpu", load, "--trips", trips[load]],
                        repetitions) for load in LOADS for wait in WAITS for clients in CLIENTS]
+    out += [Measurement(["stacking", "--items", items, "--clients", clients, "--trips", trips[0]], repetitions)
+            for items in ITEMS for clients in (1, 2)]
     if size == "full":
         out += [Measurement(["stacking", "--wait", wait, "--clients", clients, "--trips", 2000], guest=True)
                 for wait in WAITS for clients in (1, 8)]
@@ -23,7 +26,9 @@ def section(rows):
     lines = [[LOADS[load], str(clients), wait, with_range(some, "p50_us"), figure(median(some, "mean_us")),
               figure(median(some, "p99_us")), figure(median(some, "migrations_per_trip"))]
              for load in LOADS for clients in CLIENTS for wait in WAITS
-             for some in [select(rows, wait=wait, clients=clients, hogs_per_cpu=load)]]
+             for some in [select(rows, items="both", wait=wait, clients=clients, hogs_per_cpu=load)]]
+    alone = [[items, str(clients), with_range(some, "p50_us"), figure(median(some, "p99_us"))]
+             for items in ITEMS for clients in (1, 2) for some in [select(rows, items=items, clients=clients)] if some]
     guest = [[str(r["clients"]), r["wait"], figure(r.get("migrations_per_trip")), figure(r["changes_per_trip"])]
              for r in rows if r["place"] == "guest"]
     busy = [r["migrations_per_trip"] for r in select(rows, hogs_per_cpu=2) if "migrations_per_trip" in r]
@@ -32,6 +37,7 @@ def section(rows):
         "A client queues an unbound item and waits, then a bound one and waits: a trip. It waits with `flush()`, "
         "`async().get()`, or a semaphore of its own. \"Busy\": two processes for each CPU compute.", "",
         *table(["", "clients", "waits with", "µs, median", "mean", "p99", "migrations of a client per trip"], lines),
+        *(table(["items, each flushed", "clients", "µs, median", "p99"], alone) if alone else []),
         *(table(["clients (guest, 16 CPUs)", "waits with", "migrations per trip", "changes of the CPU per trip"], guest)
           if guest else []),
         "![trips](experiments/stacking.svg)", "",
@@ -48,6 +54,7 @@ def section(rows):
 def plots(rows):
     groups = [charts.Group(f"{LOADS[load]}, {clients} {'client' if clients == 1 else 'clients'}: µs of a trip, median",
                            [charts.Bar(wait, value, figure(value), True) for wait in WAITS
-                            for value in [median(select(rows, wait=wait, clients=clients, hogs_per_cpu=load), "p50_us")]])
+                            for value in [median(select(rows, items="both", wait=wait, clients=clients,
+                                                        hogs_per_cpu=load), "p50_us")]])
               for load in LOADS for clients in CLIENTS]
     return {"stacking": charts.draw("Round trips between clients and workers", groups)}

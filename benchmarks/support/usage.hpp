@@ -30,4 +30,14 @@ struct usage {
     return std::chrono::duration<double>(b.when - a.when).count();
 }
 
+/// 100 is one CPU.
+[[nodiscard]] inline double cpu_percent(const usage& a, const usage& b) noexcept {
+    return 100 * (b.cpu_seconds - a.cpu_seconds) / seconds_between(a, b);
+}
+
+[[nodiscard]] inline double switches_between(const usage& a, const usage& b) noexcept {
+    return static_cast<double>(b.voluntary_switches - a.voluntary_switches + b.involuntary_switches -
+                               a.involuntary_switches);
+}
+
 } // namespace bench

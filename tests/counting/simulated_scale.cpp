@@ -54,14 +54,17 @@ constexpr metric metrics[] = {
 };
 
 [[noreturn]] void explain(int code) {
-    std::fputs("usage: simulated_scale [--policy NAME]... [--workload NAME]... [--cpus N]... [--items N] [--time NS]\n"
-               "                       [--runs N] [--no-sentinels] [--sites N] [--csv] [--json FILE]\n"
-               "Policies: bound elastic unbound ordered bh. Workloads: independent bursts shared outside inside tree.\n"
-               "--items: how many for each CPU. --time: how long an item runs, in virtual nanoseconds.\n"
-               "--runs: how many runs of each case, with slightly different times of wake-ups.\n"
-               "--sites N lists, for each case, the N places in the code with the most line transfers, and the N with\n"
-               "the most locked operations.\n",
-               code == 0 ? stdout : stderr);
+    std::fputs(
+        "usage: simulated_scale [--policy NAME]... [--workload NAME]... [--cpus N]... [--items N] [--time NS]\n"
+        "                       [--runs N] [--scope NAME] [--shard-size N] [--no-sentinels] [--sites N] [--csv]\n"
+        "                       [--json FILE]\n"
+        "Policies: bound elastic unbound ordered bh. Workloads: independent bursts shared outside inside tree.\n"
+        "--items: how many for each CPU. --time: how long an item runs, in virtual nanoseconds.\n"
+        "--runs: how many runs of each case, with slightly different times of wake-ups.\n"
+        "--scope: the affinity scope of the queues; all CPUs share one cache. --shard-size: CPUs of a cache_shard.\n"
+        "--sites N lists, for each case, the N places in the code with the most line transfers, and the N with\n"
+        "the most locked operations.\n",
+        code == 0 ? stdout : stderr);
     std::exit(code);
 }
 
@@ -72,12 +75,19 @@ unsigned index_of(const std::array<std::string_view, N>& names, const char* name
     return static_cast<unsigned>(at - names.begin());
 }
 
+cmwq::affinity_scope scope_named(std::string_view name) {
+    const auto at = std::ranges::find(cmwq::affinity_scopes, name, [](cmwq::affinity_scope s) { return to_string(s); });
+    if (at == std::ranges::end(cmwq::affinity_scopes)) explain(2);
+    return *at;
+}
+
 settings read_arguments(int argc, char** argv) {
     static const option known[] = {
         {"policy", required_argument, nullptr, 'p'}, {"workload", required_argument, nullptr, 'w'},
         {"cpus", required_argument, nullptr, 'c'},   {"sites", required_argument, nullptr, 's'},
         {"items", required_argument, nullptr, 'i'},  {"time", required_argument, nullptr, 't'},
         {"no-sentinels", no_argument, nullptr, 'n'}, {"runs", required_argument, nullptr, 'r'},
+        {"scope", required_argument, nullptr, 'a'},  {"shard-size", required_argument, nullptr, 'z'},
         {"csv", no_argument, nullptr, 'v'},          {"json", required_argument, nullptr, 'j'},
         {"help", no_argument, nullptr, 'h'},         {}};
     settings s;
@@ -96,6 +106,8 @@ settings read_arguments(int argc, char** argv) {
         case 't': s.each.time_of_item = std::strtol(optarg, nullptr, 10); break;
         case 'n': s.each.sentinels = false; break;
         case 'r': s.each.runs = std::max(1u, static_cast<unsigned>(std::strtoul(optarg, nullptr, 10))); break;
+        case 'a': s.each.scope = scope_named(optarg); break;
+        case 'z': s.each.shard_size = std::max(1u, static_cast<unsigned>(std::strtoul(optarg, nullptr, 10))); break;
         case 'v': s.csv = true; break;
         case 'j': s.json = optarg; break;
         default: explain(o == 'h' ? 0 : 2);

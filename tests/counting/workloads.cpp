@@ -120,6 +120,8 @@ private:
         cmwq::runtime_options o;
         o.machine = cmwq::topology::flat(cmwq::cpuset::range(0, s.cpus));
         o.sentinel = s.sentinels;
+        o.default_scope = s.scope;
+        o.cache_shard_size = s.shard_size;
         return o;
     }
 

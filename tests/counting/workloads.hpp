@@ -3,6 +3,7 @@
 // The workloads whose accesses are counted on the simulated machine.
 #pragma once
 
+#include <cmwq/topology.hpp>
 #include <counting/counts.hpp>
 
 #include <array>
@@ -55,8 +56,10 @@ struct setting {
     unsigned items_of_cpu = 48;      ///< for each CPU, after half as many that are not measured
     std::int64_t time_of_item = 500; ///< virtual nanoseconds
     bool sentinels = true;           ///< runtime_options::sentinel
-    unsigned runs = 3;               ///< with slightly different times of wake-ups, because one run is a matter of luck
-    std::size_t nr_sites = 0;        ///< how many places of the code to list
+    cmwq::affinity_scope scope = cmwq::affinity_scope::cache_shard; ///< of the queues; all CPUs share one cache
+    unsigned shard_size = cmwq::topology::default_cache_shard_size; ///< CPUs of a cache_shard
+    unsigned runs = 3;        ///< with slightly different times of wake-ups, because one run is a matter of luck
+    std::size_t nr_sites = 0; ///< how many places of the code to list
 };
 
 /// Measures one case, and returns the sum of its runs. Each run is in a child process, so that all start with the same
