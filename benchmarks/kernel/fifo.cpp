@@ -86,13 +86,16 @@ void measure_starts(const settings& s) {
     with_latencies(line(s, privileged, q.refused), delays.us()).print();
 }
 
-/// A thread reads blocks of 4 KiB: a device answers after 10 µs, an item verifies the block and wakes the reader.
+/// A thread reads blocks of 4 KiB: a device answers after 10 µs, an item verifies the block and wakes the reader. Apart
+/// from the whole, the time until the item starts, and from its end until the reader goes on.
 void measure_reads(const settings& s) {
     bound_queue q(s.priority);
     const auto rounds = static_cast<std::uint64_t>(s.verify_us * bench::spin_rounds_per_us());
     std::atomic<bool> stop{false};
     std::binary_semaphore submitted{0}, verified{0};
     bool privileged = false;
+    std::vector<double> us, item_us, reader_us;
+    bench::stopwatch answered, ended;
     std::thread device([&] {
         privileged = become_interrupt();
         for (;;) {
@@ -100,18 +103,21 @@ void measure_reads(const settings& s) {
             if (stop) return;
             const bench::stopwatch answer;
             while (answer.us() < 10) {}
+            answered = {};
             q.queue.post([&] {
+                item_us.push_back(answered.us());
                 bench::spin(rounds);
+                ended = {};
                 verified.release();
             });
         }
     });
-    std::vector<double> us;
     const bench::stopwatch all;
     while (all.ms() < s.seconds * 1e3) {
         const bench::stopwatch watch;
         submitted.release();
         verified.acquire();
+        reader_us.push_back(ended.us());
         us.push_back(watch.us());
     }
     const double seconds = all.ms() * 1e-3;
@@ -120,7 +126,10 @@ void measure_reads(const settings& s) {
     device.join();
     q.queue.flush();
     auto l = line(s, privileged, q.refused);
-    with_latencies(l.add("mib_per_second", static_cast<double>(us.size()) / 256 / seconds), us).print();
+    l.add("mib_per_second", static_cast<double>(us.size()) / 256 / seconds);
+    l.add("item_mean_us", bench::mean(item_us)).add("item_p50_us", bench::median(item_us));
+    l.add("reader_mean_us", bench::mean(reader_us)).add("reader_p50_us", bench::median(reader_us));
+    with_latencies(l, us).print();
 }
 
 } // namespace

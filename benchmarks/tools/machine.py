@@ -65,7 +65,8 @@ def describe_run(root, build):
     kind = _first_match(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache, "")
     flags = _first_match(r"^CMAKE_CXX_FLAGS:\w+=(.*)$", cache, "")
     flags += " " + _first_match(rf"^CMAKE_CXX_FLAGS_{kind.upper()}:\w+=(.*)$", cache, "")
-    changed = output("git", "status", "--porcelain", "--untracked-files=no") != ""
+    # Without the results themselves, which a run writes one after the other.
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs") != ""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": (output("git", "rev-parse", "HEAD") or "unknown") + (", with changes" if changed else ""),
