@@ -5,6 +5,7 @@
 import argparse
 import contextlib
 import io
+import json
 import pathlib
 import shutil
 import tempfile
@@ -31,7 +32,7 @@ class Figures(unittest.TestCase):
         rows = select(self.ROWS)
         self.assertEqual(median(rows, "us"), 2)
         self.assertIsNone(median(rows, "unknown"))
-        self.assertEqual(with_range(rows, "us"), "2.00 (1.00 – 3.00)")
+        self.assertEqual(with_range(rows, "us"), "2 (1 – 3)")
         self.assertEqual(with_range([], "us"), "–")
         self.assertEqual(histogram(rows), [3, 5])
         self.assertEqual(change(200, 50), "-75 %")
@@ -91,6 +92,11 @@ class Runs(unittest.TestCase):
         with mock.patch.object(experiments, "checked_output", lambda command: "no JSON\n"):
             with self.assertRaisesRegex(experiments.ProgramFailed, "reported nothing"):
                 experiments.run_one(Measurement(["program"]), pathlib.Path("folder"))
+
+    def test_a_program_with_a_path_is_one_from_the_top(self):
+        with mock.patch.object(experiments, "checked_output", lambda command: json.dumps({"is": command[0]}) + ",\n"):
+            rows = experiments.run_one(Measurement(["build/program"]), pathlib.Path("folder"))
+        self.assertEqual(rows[0]["is"], str(experiments.ROOT / "build" / "program"))
 
     def test_rows_say_where_they_were_measured(self):
         with mock.patch.object(experiments, "checked_output", lambda command: '{"us": 1}\nnoise\n'):
