@@ -4,6 +4,7 @@
 // outstanding; an item of an unbound queue processes the block, and the issuer verifies it. Both compute its SHA-512.
 #include "support/cpus.hpp"
 #include "support/json.hpp"
+#include "support/scopes.hpp"
 #include "support/usage.hpp"
 
 #include <CLI/CLI.hpp>
@@ -20,7 +21,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -172,8 +172,7 @@ void measure(const settings& s, cmwq::affinity_scope scope) {
 
 int main(int argc, char** argv) {
     settings s;
-    std::map<std::string, cmwq::affinity_scope> scopes;
-    for (const cmwq::affinity_scope scope : cmwq::affinity_scopes) scopes[std::string(to_string(scope))] = scope;
+    const auto scopes = bench::scopes_by_name();
     CLI::App app{"Issuers whose blocks items of a queue process, for one affinity scope. Prints one line of JSON.",
                  "affinity"};
     app.add_option("--policy", s.policy, "unbound or elastic")

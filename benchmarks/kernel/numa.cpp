@@ -5,7 +5,9 @@
 // that had started the fan-out, and how much of their memory and of their stacks is there.
 //
 // With a synthetic topology nothing can be bound, so there only the pools count: how many serve CPUs of several nodes.
+#include "support/cpus.hpp"
 #include "support/json.hpp"
+#include "support/scopes.hpp"
 #include "support/stopwatch.hpp"
 
 #include <CLI/CLI.hpp>
@@ -87,13 +89,6 @@ void note_place(counts& c, unsigned home, const pages& memory) {
     c.stack += node_of(&here) == static_cast<int>(home) ? 1 : 0;
 }
 
-void bind_to(const cmwq::cpuset& cpus) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned c : cpus) CPU_SET(c, &set);
-    ::sched_setaffinity(0, sizeof set, &set);
-}
-
 template <class Policy>
 void submit(const settings& s, cmwq::workqueue<Policy>& queue, unsigned home, counts& c) {
     for (unsigned u = 0; u < s.units; ++u) {
@@ -137,7 +132,7 @@ void measure(const settings& s, cmwq::affinity_scope scope) {
         const auto nodes = machine.pods(cmwq::affinity_scope::numa);
         const auto& node = nodes[i % nodes.size()];
         threads.emplace_back([&, cpus = node.cpus, home = node.node] {
-            bind_to(cpus);
+            const bench::pinned here{cpus};
             submit(s, queue, home, c);
         });
     }
@@ -191,8 +186,7 @@ void count_pools(const settings& s, cmwq::affinity_scope scope) {
 
 int main(int argc, char** argv) {
     settings s;
-    std::map<std::string, cmwq::affinity_scope> scopes{{"default", cmwq::affinity_scope::default_}};
-    for (const cmwq::affinity_scope scope : cmwq::affinity_scopes) scopes[std::string(to_string(scope))] = scope;
+    const auto scopes = bench::scopes_by_name();
     CLI::App app{"Node locality of a build-like fan-out. Prints one line of JSON.", "numa"};
     app.add_option("--policy", s.policy, "unbound or elastic")
         ->check(CLI::IsMember({"unbound", "elastic"}))

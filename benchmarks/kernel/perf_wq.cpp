@@ -80,7 +80,7 @@ struct load {
     std::atomic<bool> stop{false};
 };
 
-/// What an item does, and the delays between the time at which it was due and its start. One thread uses it at a time.
+/// The work of an item, and the delays between the time at which it was due and its start. One thread uses it at a time.
 class item_body {
 public:
     item_body(load& l, class_index c, unsigned seed) : load_(l), class_(c), random_(seed) {}
@@ -190,6 +190,7 @@ public:
 private:
     void queue(bench::original_queue& q, item_body& body, unsigned cpu) {
         q.queue_on(cpu, [this, &q, &body, cpu] {
+            if (load_.stop) return;
             const milliseconds away = body.run();
             if (load_.stop) return;
             body.due_at(clock_type::now() + away);
@@ -234,10 +235,7 @@ job run_jobs(const std::string& command) {
             std::_Exit(1);
         }
         sum.seconds += std::chrono::duration<double>(clock_type::now() - begin).count();
-        const auto seconds = [](const timeval& t) {
-            return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-        };
-        sum.cpu_seconds += seconds(used.ru_utime) + seconds(used.ru_stime);
+        sum.cpu_seconds += bench::cpu_seconds_of(used);
     }
     const auto n = static_cast<double>(children.size());
     return {sum.seconds / n, sum.cpu_seconds / n};

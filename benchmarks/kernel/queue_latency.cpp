@@ -5,13 +5,13 @@
 #include "support/cpus.hpp"
 #include "support/json.hpp"
 #include "support/producers.hpp"
+#include "support/scopes.hpp"
 #include "support/statistics.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -44,8 +44,7 @@ void measure(const settings& s, cmwq::affinity_scope scope) {
 
 int main(int argc, char** argv) {
     settings s;
-    std::map<std::string, cmwq::affinity_scope> scopes{{"default", cmwq::affinity_scope::default_}};
-    for (const cmwq::affinity_scope scope : cmwq::affinity_scopes) scopes[std::string(to_string(scope))] = scope;
+    const auto scopes = bench::scopes_by_name();
     CLI::App app{"Producers that queue one item each and wait for it, again and again. Prints one line of JSON.",
                  "queue_latency"};
     const auto cpus = static_cast<unsigned>(bench::usable_cpus().size());

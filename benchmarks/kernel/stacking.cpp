@@ -43,7 +43,7 @@ double migrations() {
     return -1;
 }
 
-/// What an item runs: an item that `flush()` waits for, a future, or a semaphore of the client's own.
+/// One item and the wait for it: by `flush()`, by a future, or by a semaphore of the client's own.
 template <class Policy>
 class trip {
 public:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The usable CPUs, and a guard that binds a thread to one of them.
+// The usable CPUs, and a guard that binds a thread to some of them.
 #pragma once
 
+#include <array>
+#include <ranges>
 #include <vector>
 
 #include <sched.h>
@@ -21,16 +23,18 @@ namespace bench {
     return cpus;
 }
 
-/// Binds the calling thread to one CPU for the lifetime of this object. New threads inherit the binding: construct this
+/// Binds the calling thread to one CPU, or to several, for the lifetime of this object. New threads inherit the binding: construct this
 /// object after the threads that must not have it.
 class pinned {
 public:
-    [[nodiscard]] explicit pinned(unsigned cpu) {
+    [[nodiscard]] explicit pinned(unsigned cpu) : pinned(std::array{cpu}) {}
+    template <std::ranges::range CPUs>
+    [[nodiscard]] explicit pinned(const CPUs& cpus) {
         ::sched_getaffinity(0, sizeof before_, &before_);
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        ::sched_setaffinity(0, sizeof one, &one);
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        for (const unsigned c : cpus) CPU_SET(c, &set);
+        ::sched_setaffinity(0, sizeof set, &set);
     }
     ~pinned() { ::sched_setaffinity(0, sizeof before_, &before_); }
     pinned(const pinned&) = delete;

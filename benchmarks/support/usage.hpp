@@ -10,6 +10,13 @@
 
 namespace bench {
 
+[[nodiscard]] inline double cpu_seconds_of(const rusage& u) noexcept {
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
 struct usage {
     std::chrono::steady_clock::time_point when;
     double cpu_seconds = 0;
@@ -19,10 +26,7 @@ struct usage {
     [[nodiscard]] static usage now() noexcept {
         rusage u{};
         ::getrusage(RUSAGE_SELF, &u);
-        const auto seconds = [](const timeval& t) {
-            return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-        };
-        return {std::chrono::steady_clock::now(), seconds(u.ru_utime) + seconds(u.ru_stime), u.ru_nvcsw, u.ru_nivcsw};
+        return {std::chrono::steady_clock::now(), cpu_seconds_of(u), u.ru_nvcsw, u.ru_nivcsw};
     }
 };
 

@@ -413,6 +413,9 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of a pod of one CPU stays there
         for (leaves_for* i : {&one, &two}) i->leave.release();
         q.flush();
     }
+    // Threads that are bound to their pod are not moved, either.
+    cmwq::workqueue<P> strict{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).strict(true))};
+    for (int i = 0; i < 10; ++i) CHECK(seen_on(strict, home, cmwq::detail::current_cpu) == home);
     CHECK(rt.stats().repatriated == 0);
 }
 #endif
