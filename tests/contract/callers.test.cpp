@@ -241,7 +241,12 @@ public:
         use();
         return r.start([](void* self) { static_cast<busy_threads*>(self)->use(); }, this);
     }
-    std::atomic<cmwq::runtime*> used{nullptr};
+    void begin(cmwq::runtime& rt) { used_ = &rt; }
+    /// Returns when no thread uses the runtime any more. Threads may still start later.
+    void end() {
+        used_ = nullptr;
+        REQUIRE(eventually([this] { return nr_inside_ == 0; }));
+    }
     std::atomic<int> nr_used{0};
     [[nodiscard]] std::string wrong() const {
         const std::lock_guard g(lock_);
@@ -250,13 +255,17 @@ public:
 
 private:
     void use() {
-        cmwq::runtime* const rt = used;
-        if (rt == nullptr) return;
-        const std::string wrong = errands::that_do_not_wait(*rt);
-        const std::lock_guard g(lock_);
-        wrong_ += wrong;
-        ++nr_used;
+        ++nr_inside_; // before it reads `used_`: see end()
+        if (cmwq::runtime* const rt = used_; rt != nullptr) {
+            const std::string wrong = errands::that_do_not_wait(*rt);
+            const std::lock_guard g(lock_);
+            wrong_ += wrong;
+            ++nr_used;
+        }
+        --nr_inside_;
     }
+    std::atomic<cmwq::runtime*> used_{nullptr};
+    std::atomic<int> nr_inside_{0};
     mutable std::mutex lock_;
     std::string wrong_;
 };
@@ -266,7 +275,7 @@ private:
 TEST_CASE("callers: a thread source uses the library, without waits") {
     busy_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
-    threads.used = &rt;
+    threads.begin(rt);
     {
         cmwq::workqueue<> q{rt, with_rescuer<cmwq::bound>()};
         cmwq::workqueue<cmwq::unbound> u{rt, with_rescuer<cmwq::unbound>()};
@@ -278,9 +287,9 @@ TEST_CASE("callers: a thread source uses the library, without waits") {
         u.apply(cmwq::attrs{}.nice(2));
         u.async([] {}).get();
     }
+    threads.end();
     CHECK(threads.nr_used >= 10);
     CHECK(threads.wrong() == "");
-    threads.used = nullptr;
 }
 
 namespace {
