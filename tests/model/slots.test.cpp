@@ -82,10 +82,10 @@ namespace {
 class node {
 public:
     node()
-        : q_(cmwq_test::core_of(rt_), settings()),
-          pwqs_{{q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::normal), &slots},
-                {q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::high), &slots},
-                {q_, cmwq_test::core_of(rt_).pools().pool_at(0, cmwq::priority::fifo), &slots}} {
+        : q_(core_, core_.env(), core_.timers(), settings()),
+          pwqs_{{q_, core_.pools().pool_at(0, cmwq::priority::normal), &slots},
+                {q_, core_.pools().pool_at(0, cmwq::priority::high), &slots},
+                {q_, core_.pools().pool_at(0, cmwq::priority::fifo), &slots}} {
         slots.set_max(1);
         model::require(slots.take(pwqs_[0]), "there is one slot");
         quiet_.end();
@@ -155,6 +155,7 @@ private:
 
     model::unsearched quiet_;
     cmwq::runtime rt_;
+    cmwq::detail::runtime_core& core_ = cmwq_test::core_of(rt_);
 
 public:
     cmwq::detail::node_slots slots;

@@ -15,7 +15,7 @@ class Runtime:
     def __init__(self, value, copy, process):
         self.value = value
         self.address = memory.address_of(value)
-        self.is_of_parent = bool(memory.load(value["dead_"]))
+        self.is_of_parent = bool(memory.load(value["listed_"]["dead_"]))
         self.cpus = memory.cpu_list(value["cpus_"]["cpus_"])
         walks = process.walks
         self.pools = sorted(pools.of_table(value["pools_"], copy, process, walks), key=lambda p: p.number)
@@ -56,7 +56,8 @@ class Process:
         self.runtimes = []
         for copy in copies.find():
             first = memory.load(copy.directory["first_"])
-            for value in self.walks.of_chain(first, "next_listed", "runtimes"):
+            for listed in self.walks.of_chain(first, "next_", "runtimes"):
+                value = listed["core"].referenced_value()
                 try:
                     self.runtimes.append(Runtime(value, copy, self))
                 except gdb.error as e:

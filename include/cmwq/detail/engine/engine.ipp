@@ -15,8 +15,6 @@
 
 #include <cmwq/detail/engine/env/event_reporter.ipp>
 
-#include <cmwq/detail/engine/env/service_requests.ipp>
-
 #include <cmwq/detail/engine/pool/node_slots.ipp>
 
 #include <cmwq/detail/engine/pool/item_pool.ipp>
@@ -29,7 +27,7 @@
 
 #include <cmwq/detail/engine/waits/wait_graph.ipp>
 
-#include <cmwq/detail/engine/waits/wait_look.ipp>
+#include <cmwq/detail/engine/stuck/deadlock_check.ipp>
 
 #include <cmwq/detail/engine/pool/worker_set.ipp>
 
@@ -57,7 +55,7 @@
 
 #include <cmwq/detail/engine/pool/rescuer.ipp>
 
-#include <cmwq/detail/engine/env/diagnosis_thread.ipp>
+#include <cmwq/detail/engine/stuck/diagnosis_thread.ipp>
 
 #include <cmwq/detail/engine/queue/timer_service.ipp>
 
@@ -66,7 +64,7 @@
 
 #include <cmwq/detail/engine/pool/pool_registry.ipp>
 
-#include <cmwq/detail/engine/runtime/pool_table.ipp>
+#include <cmwq/detail/engine/pool/pool_table.ipp>
 
 #include <cmwq/detail/engine/runtime/placement.ipp>
 

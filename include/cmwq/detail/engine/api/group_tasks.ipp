@@ -10,7 +10,7 @@
 #include <cmwq/detail/engine/api/group_counts.ipp>
 #include <cmwq/detail/engine/api/item_ops.ipp>
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
 
 #include <exception>
 #include <utility>

@@ -8,10 +8,9 @@
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
 #include <cmwq/detail/engine/pool/group_sleeper.hpp>
 #include <cmwq/detail/engine/pool/managed_workers_waits.ipp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/refusals.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 
 #include <cstddef>
@@ -315,7 +314,7 @@ CMWQ_INLINE void group_wait::sleep(group_sleeper& s) {
     if (helps_ && !g_.queue.keyed() && g_.queue.freezable) g_.queue.start_awaited_tasks();
     hand_over_bottom_halves();
     try {
-        const registered_wait registered(by_, g_, s);
+        const registered_wait registered(by_, g_.queue, g_, s);
         const announced_wait announced;
         s.sleep.park();
     } catch (...) { // the wait could never end

@@ -8,10 +8,9 @@
 #include <cmwq/detail/engine/env/library_copy.ipp>
 #include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/refusals.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -173,7 +172,9 @@ bool grab_pending(work_base& w, How&& how) noexcept {
                     return true;
                 }
                 check_found(at, id, w);
-                const auto take = [&] { return at.runtime->timers().disarm(static_cast<delayed_work_base&>(w), id); };
+                const auto take = [&] {
+                    return at.runtime->core.timers().disarm(static_cast<delayed_work_base&>(w), id);
+                };
                 if (at.runtime != nullptr && how(at, true, take)) return true;
             }
         }
@@ -201,7 +202,7 @@ class elastic_waiter {
 public:
     elastic_waiter() noexcept : self_(own_run()) {
         if (self_ == nullptr) return;
-        const queue_core& q = *self_->current_pwq->queue;
+        const queue_core& q = self_->current_pwq->queue->core;
         if (!q.keyed() || !q.managed) self_ = nullptr;
     }
     /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
@@ -237,7 +238,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                 if (at.dead) return false;
                 check_found(at, id, w);
                 if (at.runtime != nullptr)
-                    was_armed |= at.runtime->timers().expedite(static_cast<delayed_work_base&>(w), id);
+                    was_armed |= at.runtime->core.timers().expedite(static_cast<delayed_work_base&>(w), id);
             }
         }
         const bool pending = work_access::pending(w);
@@ -411,7 +412,7 @@ CMWQ_API work_base* work_of_this_thread() noexcept {
 
 CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
     const worker* self = this_thread_slots().current_worker;
-    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->front;
+    return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->core.front;
 }
 
 CMWQ_API bool on_rescuer_thread() noexcept {

@@ -5,9 +5,8 @@
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
 #include <cmwq/detail/engine/queue/flush.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
@@ -48,7 +47,7 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
         s.pool = pool_kind::attrs_keyed; // an elastic queue: it is still managed
         s.attributes = &of_priority;
     }
-    auto q = std::make_unique<queue_core>(core, s);
+    auto q = std::make_unique<queue_core>(core, core.env(), core.timers(), s);
     if (s.rescuer && !core.is_dead()) q->make_rescuer(); // in a forked child the parent's runtime runs nothing
     core.attach(*q, s.attributes);
     q->take_exception_sink(settings.on_exception);
@@ -106,8 +105,10 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     do { // a producer that has found the queue open may still push
         // Closes the colors first, then drops: an item that is pushed later may wait for a thaw, and is dropped in the
         // next pass.
-        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
-                        [&] { n += q.drop_pending(give); });
+        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true}, [&] {
+            unsigned shard = 0;
+            n += q.drop_pending([&] { return q.timers.take_one(q, shard); }, give);
+        });
     } while (!is_empty(q));
     if (error != nullptr) std::rethrow_exception(error);
     return n;

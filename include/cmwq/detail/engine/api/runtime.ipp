@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/forks.hpp>
 #include <cmwq/detail/engine/runtime/global.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/runtime/settings.hpp>
@@ -22,11 +22,12 @@
 
 namespace cmwq { inline namespace CMWQ_NS {
 
-CMWQ_INLINE runtime::runtime(runtime_options options)
-    : core_(std::make_unique<detail::runtime_core>(std::move(options))) {}
+CMWQ_INLINE runtime::runtime(runtime_options options) : runtime(std::move(options), detail::made_for::caller) {}
 
-CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom)
-    : core_(std::make_unique<detail::runtime_core>(std::move(options), whom)) {}
+CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
+    detail::watch_forks();
+    core_ = std::make_unique<detail::runtime_core>(std::move(options), whom);
+}
 
 CMWQ_INLINE runtime::~runtime() {
     detail::check_copy(*core_, detail::a_runtime);

@@ -25,8 +25,8 @@ enum class made_for : bool { caller, process };
 class cpu_map {
 public:
     /// Throws std::invalid_argument for CPUs that the process may not use, or that the machine does not have; and
-    /// std::bad_alloc.
-    cpu_map(const runtime_options& o, made_for whom);
+    /// std::bad_alloc. `of_caller`: the CPUs that the calling thread may use; null: those to which it is bound.
+    cpu_map(const runtime_options& o, made_for whom, const cpuset* of_caller);
     cpu_map(const cpu_map&) = delete;
     cpu_map& operator=(const cpu_map&) = delete;
 
@@ -93,7 +93,7 @@ public:
 private:
     static constexpr unsigned no_index = ~0u;
 
-    void find_allowed(made_for whom);
+    void find_allowed(made_for whom, const cpuset* of_caller);
 
     cpuset allowed_;                  // I
     cpuset cpus_;                     // I

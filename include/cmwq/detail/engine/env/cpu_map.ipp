@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/cpu_map.hpp>
-#include <cmwq/detail/engine/pool/item_pool.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>
@@ -13,8 +12,9 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom) : cache_shard_size_(o.cache_shard_size) {
-    find_allowed(whom);
+CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom, const cpuset* of_caller)
+    : cache_shard_size_(o.cache_shard_size) {
+    find_allowed(whom, of_caller);
     if (o.machine.has_value()) {
         topology_ = o.machine;
         topology_known_.store(true, relaxed);
@@ -41,13 +41,13 @@ CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom) : cache_sh
     }
 }
 
-CMWQ_INLINE void cpu_map::find_allowed(made_for whom) {
+CMWQ_INLINE void cpu_map::find_allowed(made_for whom, const cpuset* of_caller) {
     cpuset inherited;
     if (!for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); })) inherited.insert(0);
     if (whom == made_for::process) { // the calling thread may be bound to fewer CPUs than the process
         if (!for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id())) allowed_ = inherited;
-    } else if (const worker* self = this_thread_slots().current_worker; self != nullptr) {
-        allowed_ = self->pool.env().cpus.allowed_; // a worker is bound to fewer CPUs, too
+    } else if (of_caller != nullptr) {
+        allowed_ = *of_caller;
     } else {
         allowed_ = inherited;
     }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace cmwq { inline namespace CMWQ_NS {
@@ -23,7 +24,6 @@ class work_base;
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class queue_core;
 struct event_tag;
 
 /// Any thread may call every member that does not say otherwise, also under a lock of the library: it stores facts in one
@@ -68,11 +68,11 @@ public:
     void no_thread(unsigned cpu, int error) noexcept;
     void thread_limit(unsigned cpu) noexcept;
     void no_sentinel(unsigned cpu, int error) noexcept;
-    void rescued(const queue_core& q) noexcept;
-    void bottom_half_blocked(const queue_core& q, unsigned cpu) noexcept;
+    void rescued(std::string_view queue) noexcept;
+    void bottom_half_blocked(std::string_view queue, unsigned cpu) noexcept;
     /// The service thread calls this when an item has kept its CPU for too long. Counts it, and reports the function
     /// after `cpu_hog_warning_threshold` such items, then after twice as many, and so on.
-    void cpu_hog(void (*function)(work_base&), const queue_core& q, unsigned cpu) noexcept;
+    void cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu) noexcept;
     [[nodiscard]] std::uint64_t nr_cpu_hogs() const noexcept { return nr_hogs_.load(relaxed); }
     [[nodiscard]] std::uint64_t nr_lost() const noexcept { return nr_lost_.load(relaxed); }
 

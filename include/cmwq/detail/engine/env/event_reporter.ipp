@@ -5,8 +5,7 @@
 
 #include <cmwq/detail/base/short_name.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>
@@ -104,19 +103,19 @@ CMWQ_INLINE void event_reporter::thread_limit(unsigned cpu) noexcept {
     });
 }
 
-CMWQ_INLINE void event_reporter::rescued(const queue_core& q) noexcept {
-    post(event::kind::rescued, 0, 0, [queue = short_name(q.name)] {
+CMWQ_INLINE void event_reporter::rescued(std::string_view queue) noexcept {
+    post(event::kind::rescued, 0, 0, [queue = short_name(queue)] {
         return "cmwq: no worker can be made for " + describe_queue(queue.text) + ": its rescuer runs its items";
     });
 }
 
-CMWQ_INLINE void event_reporter::bottom_half_blocked(const queue_core& q, unsigned cpu) noexcept {
-    post_once(event::kind::bh_blocked, 0, cpu, [queue = short_name(q.name)] {
+CMWQ_INLINE void event_reporter::bottom_half_blocked(std::string_view queue, unsigned cpu) noexcept {
+    post_once(event::kind::bh_blocked, 0, cpu, [queue = short_name(queue)] {
         return "cmwq: an item of the bottom-half " + describe_queue(queue.text) + " has blocked";
     });
 }
 
-CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), const queue_core& q, unsigned cpu) noexcept {
+CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu) noexcept {
     nr_hogs_.fetch_add(1, relaxed);
     auto known = std::ranges::find(hogs_, function, &hog::function);
     if (known == hogs_.end()) {
@@ -125,7 +124,7 @@ CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), const que
     }
     const std::uint64_t hits = ++known->hits, first = options_.cpu_hog_warning_threshold;
     if (first == 0 || hits % first != 0 || !std::has_single_bit(hits / first)) return;
-    post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(q.name), cpu, hits] {
+    post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(queue), cpu, hits] {
         return "cmwq: " + describe_function(function) + " of " + describe_queue(queue.text) + " has kept CPU " +
                std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +
                " times: it belongs on a queue that is unbound, or cpu_intensive";

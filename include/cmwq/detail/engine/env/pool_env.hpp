@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/cpu_map.hpp>
-#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/env/diagnosis_requests.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/engine/env/thread_budget.hpp>
@@ -25,7 +25,7 @@ struct pool_env {
     thread_budget& threads;
     service_requests& requests;
     event_reporter& events;
-    diagnosis_thread& diagnosis;
+    diagnosis_requests& diagnosis;
     pool_table& pools;
     closure_memory& closures;
 

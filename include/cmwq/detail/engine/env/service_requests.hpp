@@ -6,15 +6,11 @@
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/ds/arming.hpp>
-#include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-class worker;
-struct idle_tag;
 
 /// Any thread may make a request, also under locks, and also an idle-class thread. No request is lost: the serving
 /// thread takes the flag back before it serves the request, and a wake-up leaves a permit.
@@ -57,9 +53,6 @@ public:
         freeze_check_.store(true, release); // [LOCK]
         wake_service();
     }
-    /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
-    /// objects may follow.
-    void thread_leaves(worker& w) noexcept;
 
     // --- the service thread ------------------------------------------------------------------------------------------
 
@@ -75,7 +68,6 @@ public:
     [[nodiscard]] bool take_routine_cpu_check() noexcept {
         return routine_cpu_check_.exchange(false, acq_rel); // [ALONE]
     }
-    [[nodiscard]] inbox<worker, idle_tag>& leaving() noexcept { return leaving_; }
     /// As `sleep_as_service()`.
     void sleep_as_manager(std::int64_t deadline) noexcept { sleep(manager_sleep_, deadline); }
 
@@ -94,7 +86,6 @@ private:
     parker service_sleep_;
     parker manager_sleep_;
     parker diagnosis_sleep_;
-    inbox<worker, idle_tag> leaving_; // workers whose threads are about to end
     atomic<bool> cleaning_{false};
     atomic<bool> cpu_check_{false};
     atomic<bool> routine_cpu_check_{false};

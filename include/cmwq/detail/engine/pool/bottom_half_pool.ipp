@@ -88,12 +88,12 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
 
 CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
     const started_item started = begin_run_locked(self, w);
-    const queue_core& q = *self.current_pwq->queue;
+    const queue_face& q = *self.current_pwq->queue;
     lock_.unlock();
     d.perform();
     const wait_watch watch;
     call_above_other_code(self, started);
-    if (watch.waited()) env_.events.bottom_half_blocked(q, number());
+    if (watch.waited()) env_.events.bottom_half_blocked(q.name, number());
     lock_.lock();
     end_run_locked(self, d);
 }

@@ -14,7 +14,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class bottom_half_pool;
-class queue_core;
+class queue_face;
 
 // Drains a bottom-half pool, unless another thread drains it, and then the other pools that its items have raised. The
 // calling thread must not be inside a bottom half or a guard.
@@ -28,7 +28,7 @@ void raise_bottom_half(bottom_half_pool& pool) noexcept;
 void hand_over_bottom_halves() noexcept;
 
 // Reports that an item of this queue announces to block, and ends the program.
-[[noreturn]] void bottom_half_blocks(const queue_core& q) noexcept;
+[[noreturn]] void bottom_half_blocks(const queue_face& q) noexcept;
 
 // Removes the pool from those that the calling thread has raised.
 void forget_raised(thread_slots& slots, std::uint64_t pool_id) noexcept;

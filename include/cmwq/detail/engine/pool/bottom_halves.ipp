@@ -5,8 +5,8 @@
 
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>
@@ -65,7 +65,7 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     }
 }
 
-[[noreturn]] CMWQ_INLINE void bottom_half_blocks(const queue_core& q) noexcept {
+[[noreturn]] CMWQ_INLINE void bottom_half_blocks(const queue_face& q) noexcept {
     std::fprintf(stderr,
                  "cmwq: an item of the bottom-half queue \"%s\" blocks: it announces that by a blocking_region\n",
                  q.name.c_str());

@@ -60,7 +60,7 @@ public:
     virtual void notify() noexcept = 0;
     /// The caller owns PENDING of `w`. If a worker of this pool runs `w` for that queue, queues `w` behind that run,
     /// even if another pool serves its CPU now. False: no worker does, and nothing has changed.
-    [[nodiscard]] bool push_behind_own_run(work_base& w, const queue_core& q) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool push_behind_own_run(work_base& w, const queue_face& q) noexcept CMWQ_EXCLUDES(lock_);
     /// [RUN-1][RUN-2] Whether a worker of this pool runs that item. The caller owns PENDING.
     [[nodiscard]] bool runs(const work_base& w) const noexcept;
     /// As `runs()`, for callers that hold no pool lock. Its time does not grow with the number of records.
@@ -169,9 +169,15 @@ public:
         worker* run = nullptr;                 ///< the record of the worker that runs the item
         worker* before = nullptr;              ///< the item is pending behind the run of this record
         pool_workqueue* inactive_on = nullptr; ///< the item is inactive on this pwq
-        const queue_core* queue = nullptr;     ///< the queue of the item; null: the wait is over
+        const queue_face* queue = nullptr;     ///< the queue of the item; null: the wait is over
     };
     [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
+    /// Calls f(const queue_face&), under the pool lock, for the queue of an awaited item, unless the wait is over.
+    template <class F>
+    void with_queue_of(const item_waiter& iw, F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (iw.waits) f(*(iw.runner != nullptr ? iw.runner->current_pwq : work_access::pwq(*iw.item))->queue);
+    }
     /// The items of one pwq for which a flush still waits.
     struct remaining_items {
         const pool_workqueue* pwq = nullptr; ///< the pwq of the awaited items; null: the wait is over
@@ -273,7 +279,7 @@ protected:
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     /// Whether the item that waits under `waiter`, or one below it on the stack of its thread, has a slot of `q`.
-    [[nodiscard]] static bool has_slot_on_stack(const worker& waiter, const queue_core& q) noexcept;
+    [[nodiscard]] static bool has_slot_on_stack(const worker& waiter, const queue_face& q) noexcept;
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -67,7 +67,7 @@ CMWQ_INLINE bool item_pool::may_run(const work_base& w) const noexcept {
     return false;
 }
 
-CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_core& q) noexcept {
+CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_face& q) noexcept {
     deferred d;
     const scoped_lock g(lock_);
     const worker* runner = running_.find(w);
@@ -129,7 +129,7 @@ CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned col
     leave_locked(pwq, color, d);
 }
 
-CMWQ_INLINE bool item_pool::has_slot_on_stack(const worker& waiter, const queue_core& q) noexcept {
+CMWQ_INLINE bool item_pool::has_slot_on_stack(const worker& waiter, const queue_face& q) noexcept {
     for (const worker* k = &waiter; k != nullptr; k = k->interrupted) {
         if (k->current_pwq->queue == &q) return true;
     }

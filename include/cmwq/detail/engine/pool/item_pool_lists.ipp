@@ -5,8 +5,8 @@
 
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 
 #include <exception>
 #include <utility>

@@ -4,9 +4,9 @@
 // stay at their limit.
 #pragma once
 
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
@@ -20,7 +20,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_groups::add(const work_base& w) noexcept {
     const work_access::function f = work_access::run(w);
-    const queue_core* const queue = work_access::pwq(w)->queue;
+    const queue_face* const queue = work_access::pwq(w)->queue;
     const auto same = [&](const item_group& g) { return g.function == f && g.of == queue; };
     if (groups_.empty() || !same(groups_.back())) {
         if (groups_.size() == max_groups) return false;

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/engine/pool/sentinel.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <bit>

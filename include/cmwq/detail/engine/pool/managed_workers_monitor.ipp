@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
         w.cpu_burst.run = 0;
         void (*const function)(work_base&) = w.function.load(relaxed);
         if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
-        env_.events.cpu_hog(function, *w.current_pwq->queue, spec_.pod.next(0));
+        env_.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
         return true;
     });
     return computing;

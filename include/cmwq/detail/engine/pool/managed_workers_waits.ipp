@@ -7,7 +7,7 @@
 
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pool/managed_workers.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/pool_registry.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
 
 #include <memory>

@@ -15,7 +15,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 class rescuable_pool;
-class queue_core;
+class queue_face;
 class worker;
 
 using item_list = intrusive_list<work_base, item_tag>;
@@ -36,13 +36,13 @@ class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<rescue_tag>,
                                                  public list_node<mayday_tag> {
 public:
-    pool_workqueue(queue_core& q, item_pool& p, node_slots* first_slots) noexcept
+    pool_workqueue(queue_face& q, item_pool& p, node_slots* first_slots) noexcept
         : queue(&q), pool(&p), slots(first_slots) {}
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
     // Read by producers, and written only rarely.
-    queue_core* const queue; // I
+    queue_face* const queue; // I
     item_pool* const pool;   // I
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too

@@ -3,9 +3,9 @@
 // Bodies of rescuable_pool: calling the rescuers, and running items on their threads.
 #pragma once
 
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
 #include <cmwq/detail/engine/pool/rescuer.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <memory>
@@ -124,7 +124,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
             }
-            if (pwq.queue->first_report(event::kind::rescued)) env_.events.rescued(*pwq.queue);
+            if (pwq.queue->first_report(event::kind::rescued)) env_.events.rescued(pwq.queue->name);
             work_base* const w = take_for_rescue_locked(self, pwq);
             if (w == nullptr) break;
             nr_rescued_.fetch_add(1, relaxed);

@@ -13,7 +13,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class queue_core;
+class queue_face;
 
 /// The rescuer of a queue: the thread, the pwqs that have called it, and the CPUs on which it waits. Any thread may
 /// call follow() and is_awaited(); call() is called under a pool lock.
@@ -22,7 +22,7 @@ class queue_core;
 class rescuer {
 public:
     /// Creates the thread. Throws std::system_error if that fails.
-    explicit rescuer(queue_core& q);
+    explicit rescuer(queue_face& q);
     ~rescuer() { stop(); }
     rescuer(const rescuer&) = delete;
     rescuer& operator=(const rescuer&) = delete;
@@ -51,7 +51,7 @@ private:
     /// Moves the thread back to the CPUs on which it waits.
     void return_to_wait_cpus() noexcept CMWQ_EXCLUDES(lock_);
 
-    queue_core& queue_; // I
+    queue_face& queue_; // I
     thread thread_;     // I
     parker sleep_;      // A
     atomic<bool> stop_{false};

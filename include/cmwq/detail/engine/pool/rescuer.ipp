@@ -3,10 +3,10 @@
 // Bodies of rescuer: its calls, and the loop of its thread.
 #pragma once
 
+#include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/engine/pool/rescuable_pool.hpp>
 #include <cmwq/detail/engine/pool/rescuer.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -18,7 +18,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- the thread ------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE rescuer::rescuer(queue_core& q) : queue_(q) {
+CMWQ_INLINE rescuer::rescuer(queue_face& q) : queue_(q) {
     if (const int error = q.env.threads.start(thread_, &rescuer::thread_main, this); error != 0) {
         throw std::system_error(error, std::generic_category(),
                                 "cmwq: " + describe_queue(q.name) + ": cannot make its rescuer");

@@ -6,8 +6,8 @@
 #include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -77,7 +77,7 @@ void thread_pool<Workers>::serve(worker& self) {
     self.probe.close_own();
     if (keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
-    env_.requests.thread_leaves(self); // destructors of thread_local objects may still run code of the program
+    env_.pools.thread_leaves(self); // destructors of thread_local objects may still run code of the program
 }
 
 // Sleeps until the next wake-up. The worker of a CPU does not poll: the producer needs that CPU.

@@ -7,10 +7,9 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
-#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/pool_workqueue.hpp>
-#include <cmwq/detail/engine/pool/rescuer.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/engine/pool/thread_pool.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
 #include <cmwq/detail/engine/queue/queue_report.hpp>
@@ -21,7 +20,7 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -51,11 +50,25 @@ struct alignas(cache_line) queue_stripe {
     timer_ring armed;             // T: the armed timers in the shard of this CPU
 };
 
+/// One pool of those that serve a queue, and the CPUs whose callers it serves.
+struct pool_choice {
+    pool_spec spec;
+    std::vector<unsigned> indices; ///< of those CPUs
+};
+
+/// The pools that are to serve a queue.
+struct chosen_pools {
+    std::vector<pool_choice> pools;
+    std::vector<unsigned> cpus_of_node; ///< how many CPUs the queue may use, by node
+    cpuset cpus;                        ///< the CPUs that the queue may use
+    cpuset instead;                     ///< the same, if none of the CPUs that it names is present
+};
+
 /// A prepared change of the attributes of a queue: the map, and the new pwqs. All operations that can fail have
 /// succeeded when the plan is complete. Made and carried out under the configuration lock.
 class queue_plan {
 public:
-    queue_plan(queue_core& q, const attrs& a) : queue(&q), wanted(a) {}
+    queue_plan(queue_core& q, const attrs& a, chosen_pools&& c) : queue(&q), wanted(a), chosen(std::move(c)) {}
     queue_plan(queue_plan&&) = default;
     queue_plan& operator=(queue_plan&&) = delete;
     ~queue_plan(); // gives back the pools of a plan that was not carried out
@@ -64,18 +77,16 @@ public:
     attrs wanted;
     std::unique_ptr<pwq_map> map = std::make_unique<pwq_map>();
     std::vector<std::unique_ptr<pool_workqueue>> fresh; ///< the new pwqs; each keeps its pool
-    std::vector<unsigned> cpus_of_node;                 ///< how many CPUs the queue may use, by node
-    cpuset cpus;                                        ///< the CPUs that the queue may use
-    cpuset instead;                                     ///< the same, if none of the CPUs that it names is present
+    chosen_pools chosen;
 };
 
 /// Any thread may call every member that does not say otherwise.
 ///
 /// Letters: I set before publication · WQ the mutex below · T the lock of a shard of the timers · D the diagnosis thread
 /// · A atomic
-class queue_core final : public made_by, public list_node<queue_tag> { // made_by first: check_copy() reads it first
+class queue_core final : public queue_face, public list_node<queue_tag> {
 public:
-    queue_core(runtime_core& runtime, const queue_settings& s);
+    queue_core(runtime_core& runtime, const pool_env& e, timer_service& t, const queue_settings& s);
     ~queue_core();
     queue_core(const queue_core&) = delete;
     queue_core& operator=(const queue_core&) = delete;
@@ -163,14 +174,11 @@ public:
     /// Several callers at once share the items.
     void begin_dropping() noexcept CMWQ_EXCLUDES(lock_);
     void end_dropping() noexcept CMWQ_EXCLUDES(lock_);
-    /// Takes away all items that have not started, one by one. Destroys items that own themselves. Clears PENDING of
-    /// the others, and calls `to(work_base&)` for each, while it holds no lock. Returns how many items there were. `to`
-    /// must not throw.
-    template <class F>
-    std::size_t drop_pending(F&& to) CMWQ_EXCLUDES(lock_);
-    /// Called when an item has to wait because the limit of the queue is reached. From here on the diagnosis thread
-    /// checks whether the active items make progress.
-    void note_backlog() noexcept;
+    /// Takes away all items that have not started, one by one: those that `take_armed()` returns with their PENDING, until
+    /// that is null, and then those of the pwqs. Destroys items that own themselves. Clears PENDING of the others, and
+    /// calls `to(work_base&)` for each, while it holds no lock. Returns how many items there were. `to` must not throw.
+    template <class T, class F>
+    std::size_t drop_pending(T&& take_armed, F&& to) CMWQ_EXCLUDES(lock_);
     /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
     [[nodiscard]] bool watch_backlog(std::vector<seen_run>& runs) CMWQ_EXCLUDES(lock_);
@@ -180,20 +188,14 @@ public:
         stuck_for_ = stands_still ? stuck_for_ + passed : 0;
         return stuck_for_ >= limit;
     }
-    /// Whether this is the first call for events of this kind, so that each queue reports a kind at most once.
-    [[nodiscard]] bool first_report(event::kind what) noexcept {
-        const unsigned bit = 1u << static_cast<unsigned>(what);
-        return (reported_.fetch_or(bit, relaxed) & bit) == 0;
-    }
 
     // --- pwqs --------------------------------------------------------------------------------------------------------
 
     /// per_cpu and dispatcher: makes one pwq for each CPU; they never change. Throws std::bad_alloc.
     void make_pwqs();
-    /// attrs_keyed: prepares a change, under the runtime's configuration lock, which keeps the pools of the queue the
-    /// same. `lenient`: if none of the named CPUs can be used, all usable CPUs replace them; otherwise that is an
-    /// error. Throws std::invalid_argument or std::bad_alloc, and changes nothing then.
-    [[nodiscard]] queue_plan plan(const attrs& wanted, bool lenient) CMWQ_EXCLUDES(lock_);
+    /// attrs_keyed: prepares a change to these pools, under the runtime's configuration lock, which keeps the pools of
+    /// the queue the same. Throws std::bad_alloc, and changes nothing then.
+    [[nodiscard]] queue_plan plan(const attrs& wanted, chosen_pools&& chosen) CMWQ_EXCLUDES(lock_);
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
     /// go to the new pools. If it may not wait, the last change must be finished, and reap() or the next change finishes
     /// this one.
@@ -207,12 +209,6 @@ public:
     /// gives back all pools.
     void give_back_pools() noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] attrs attributes() const CMWQ_EXCLUDES(lock_);
-
-    /// Notes that a replaced pwq has drained, or that the limit may be divided, for reap().
-    void request_reaping() noexcept;
-    [[nodiscard]] bool take_reaping() noexcept { return reap_wanted_.exchange(false, acq_rel); } // [CLEAN-1]
-    /// The manager thread calls this if it could not reap.
-    void defer_reaping() noexcept { reap_wanted_.store(true, relaxed); }
 
     /// Calls `f(pool_workqueue&)` for each pwq, in the order in which they were made, also for replaced ones.
     template <class F>
@@ -233,22 +229,15 @@ public:
     /// locks are free before `deadline`, steady clock. Throws std::bad_alloc.
     [[nodiscard]] queue_report report(std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
 
-    runtime_core& rt;                     // I
-    const pool_env& env;                  // I
-    timer_service& timers;                // I
-    const std::string name;               // I
-    const pool_kind kind;                 // I
-    const bool managed;                   // I
-    const bool fifo;                      // I
-    const priority prio;                  // I
-    const bool cpu_intensive;             // I
-    const bool freezable;                 // I
-    bool limit_is_fixed = false;          // I: true for a system queue
-    std::unique_ptr<rescuer> own_rescuer; // I: null: the queue has none
-    workqueue_base* const front;          // I
-    exception_sink on_exception;          // I
-    /// A: attrs_keyed: the readers of `map`, and the armed timers
-    const std::unique_ptr<basic_grace_period<queue_stripe>> grace;
+    runtime_core& rt;            // I
+    timer_service& timers;       // I
+    const bool managed;          // I
+    const priority prio;         // I
+    const bool freezable;        // I
+    bool limit_is_fixed = false; // I: true for a system queue
+    workqueue_base* const front; // I
+    /// A: attrs_keyed: the readers of `map`, and the armed timers. On the line of all that is read for each queued item.
+    alignas(cache_line) const std::unique_ptr<basic_grace_period<queue_stripe>> grace;
     atomic<const pwq_map*> map{nullptr}; // A: [GRACE-1] [GRACE-2]
 
 private:
@@ -267,15 +256,12 @@ private:
     [[nodiscard]] bool finish_change_locked(bool may_wait) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
-    alignas(cache_line) atomic<std::uint32_t> closed_{0}; // A: read for each item
-    atomic<bool> reap_wanted_{false};                     // A
-    atomic<bool> takes_guests_{false};                    // A
-    atomic<unsigned> reported_{0};                        // A: a bit for each kind of event
-    atomic<bool> backlog_{false};                         // A: an item has waited for the limit since the last check
-    std::uint64_t completed_seen_ = 0;                    // D: items completed at the last check of the backlog
-    std::int64_t stuck_for_ = 0;                          // D: nanoseconds
-    atomic<unsigned> max_active_;                         // A, written under WQ
-    atomic<unsigned> min_active_;                         // A, written under WQ
+    atomic<std::uint32_t> closed_{0};  // A
+    atomic<bool> takes_guests_{false}; // A
+    std::uint64_t completed_seen_ = 0; // D: items completed at the last check of the backlog
+    std::int64_t stuck_for_ = 0;       // D: nanoseconds
+    atomic<unsigned> max_active_;      // A, written under WQ
+    atomic<unsigned> min_active_;      // A, written under WQ
     alignas(cache_line) mutable ranked_mutex<lock_rank::queue> lock_; // WQ; before the pool locks
     unsigned nr_drainers_ CMWQ_GUARDED_BY(lock_) = 0;
     unsigned nr_dropping_ CMWQ_GUARDED_BY(lock_) = 0;

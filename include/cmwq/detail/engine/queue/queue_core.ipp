@@ -4,9 +4,8 @@
 // queue_core_pwqs.ipp, those for dump() in report/runtime_report.ipp.
 #pragma once
 
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -29,9 +28,9 @@ CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
                                 std::to_string(max_active));
 }
 
-CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const queue_settings& s)
-    : rt(runtime), env(runtime.env()), timers(runtime.timers()), name(s.name), kind(s.pool), managed(s.managed),
-      fifo(s.fifo), prio(s.prio), cpu_intensive(s.cpu_intensive), freezable(s.freezable), front(s.front),
+CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const pool_env& e, timer_service& t, const queue_settings& s)
+    : queue_face(*this, e, s), rt(runtime), timers(t), managed(s.managed), prio(s.prio), freezable(s.freezable),
+      front(s.front),
       grace(s.pool == pool_kind::attrs_keyed ? std::make_unique<basic_grace_period<queue_stripe>>(env.cpus.nr_cpus())
                                              : nullptr),
       max_active_(s.max_active), min_active_(std::min(default_min_active, s.max_active)) {
@@ -283,8 +282,8 @@ CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept
 }
 
 // One by one: `to` may cancel or destroy other items, which must still be on the lists, where a cancel finds them.
-template <class F>
-std::size_t queue_core::drop_pending(F&& to) {
+template <class T, class F>
+std::size_t queue_core::drop_pending(T&& take_armed, F&& to) {
     for_each_pwq([](pool_workqueue& p) { p.pool->hold_back(p); });
     std::size_t n = 0;
     const auto drop = [&](work_base& w) {
@@ -296,7 +295,7 @@ std::size_t queue_core::drop_pending(F&& to) {
             to(w);
         }
     };
-    for (unsigned shard = 0; work_base* w = timers.take_one(*this, shard);) drop(*w);
+    while (work_base* w = take_armed()) drop(*w);
     for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
     return n;
 }
@@ -319,13 +318,8 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
 
 // --- the check of a queue at its limit -------------------------------------------------------------------------------
 
-CMWQ_INLINE void queue_core::note_backlog() noexcept {
-    if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-2]
-}
-
 CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
-    // [WATCH-2] Taken back before the check: an item that has to wait after the check sets the flag again.
-    if (!backlog_.exchange(false, seq_cst)) return false;
+    if (!take_backlog()) return false;
     const std::uint64_t completed = stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;
     const std::size_t before = runs.size();
@@ -345,11 +339,11 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     try {
         for_each_pwq(look_at);
     } catch (...) { // no memory: the next check tries again
-        backlog_.store(true, relaxed);
+        keep_backlog();
         throw;
     }
     if (!waiting || !all_run) runs.resize(before);
-    if (waiting) backlog_.store(true, relaxed);
+    if (waiting) keep_backlog();
     return waiting;
 }
 

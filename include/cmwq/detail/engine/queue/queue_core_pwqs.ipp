@@ -4,9 +4,8 @@
 // is in use.
 #pragma once
 
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 #include <memory>
@@ -45,11 +44,11 @@ CMWQ_INLINE void queue_core::make_pwqs() {
     own_rescuer->follow(all);
 }
 
-CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, bool lenient) {
-    queue_plan plan(*this, wanted);
+CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, chosen_pools&& chosen) {
+    queue_plan plan(*this, wanted, std::move(chosen));
     plan.map->of_cpu.resize(env.cpus.nr_cpus());
     const pwq_map* const now = map.load(relaxed);
-    for (pool_choice& choice : rt.placing().choose_pools(plan, lenient)) {
+    for (pool_choice& choice : plan.chosen.pools) {
         rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that is in both maps keeps its pwq
@@ -94,8 +93,8 @@ CMWQ_INLINE void queue_core::carry_out(queue_plan&& p, bool may_wait) noexcept {
     attrs_ = std::move(p.wanted);
     const bool takes_guests = !fifo && attrs_ == attrs{};
     takes_guests_.store(takes_guests, relaxed);
-    cpus_of_node_.swap(p.cpus_of_node);
-    if (own_rescuer != nullptr) own_rescuer->follow(p.cpus);
+    cpus_of_node_.swap(p.chosen.cpus_of_node);
+    if (own_rescuer != nullptr) own_rescuer->follow(p.chosen.cpus);
     share_out_locked();
     const pwq_map* const fresh = p.map.release();
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
@@ -128,11 +127,6 @@ CMWQ_INLINE bool queue_core::finish_change_locked(bool may_wait) noexcept {
     left_map_.reset();
     if (reapable) request_reaping();
     return true;
-}
-
-CMWQ_INLINE void queue_core::request_reaping() noexcept {
-    reap_wanted_.store(true, release); // [CLEAN-1]
-    env.requests.request_cleaning();
 }
 
 CMWQ_INLINE bool queue_core::reap() noexcept {

@@ -3,9 +3,10 @@
 // The report of a runtime as JSON. docs/observability.md describes the members.
 #pragma once
 
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/json_writer.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
+#include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/version.hpp>
 

@@ -3,8 +3,9 @@
 // The report of a runtime as text for people, modeled on the kernel's wq_dump and its list of busy workqueues.
 #pragma once
 
-#include <cmwq/detail/engine/report/diagnosis.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
+#include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdarg>

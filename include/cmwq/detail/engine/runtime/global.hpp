@@ -3,7 +3,7 @@
 // Per-process objects: made on first use, never destroyed, made again in a forked child.
 #pragma once
 
-#include <cmwq/detail/engine/runtime/directory.hpp>
+#include <cmwq/detail/engine/runtime/forks.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <memory>

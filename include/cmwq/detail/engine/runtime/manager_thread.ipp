@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -80,8 +80,8 @@ CMWQ_INLINE bool manager_thread::make_room_for(const worker_set& pool) noexcept 
 CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
     constexpr std::int64_t shortest = 1'000'000, longest = 100'000'000;
     bool more = false, gone = false;
-    for (worker* w = env_.requests.leaving().take_all(); w != nullptr;) {
-        worker* const next = env_.requests.leaving().unlink_next(*w);
+    for (worker* w = env_.pools.leaving().take_all(); w != nullptr;) {
+        worker* const next = env_.pools.leaving().unlink_next(*w);
         unjoined_.push_back(*w);
         w = next;
         more = true;

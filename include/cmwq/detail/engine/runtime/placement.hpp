@@ -18,11 +18,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// One pool of those that serve a queue, and the CPUs whose callers it serves.
-struct pool_choice {
-    pool_spec spec;
-    std::vector<unsigned> indices; ///< of those CPUs
-};
+/// What to do if none of the CPUs that a queue names can be used.
+enum class without_cpus : bool { refuse, use_all };
 
 /// Owns the configuration lock, the unbound CPUs and the default scope of a runtime. Any thread may call every member
 /// that does not say otherwise.
@@ -40,10 +37,11 @@ public:
         return lock_;
     }
 
-    /// Returns the pools for `plan.wanted`, and sets the CPUs in `plan`. The configuration lock is held. If none of the
-    /// wanted CPUs can be used, throws std::invalid_argument, or takes all usable unbound CPUs if `lenient`. Throws
-    /// std::bad_alloc.
-    [[nodiscard]] std::vector<pool_choice> choose_pools(queue_plan& plan, bool lenient) const CMWQ_NO_TSA;
+    /// Prepares a change of the queue to these attributes. The configuration lock is held. Throws std::invalid_argument
+    /// or std::bad_alloc, and changes nothing then.
+    [[nodiscard]] queue_plan plan(queue_core& q, const attrs& wanted, without_cpus what) const {
+        return q.plan(wanted, choose_pools(q, wanted, what));
+    }
     /// Gives `q` the pools for new attributes. Throws std::invalid_argument or std::bad_alloc, and changes nothing
     /// then.
     void apply(queue_core& q, const attrs& a) CMWQ_EXCLUDES(lock_);
@@ -70,6 +68,7 @@ public:
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
 
 private:
+    [[nodiscard]] chosen_pools choose_pools(const queue_core& q, const attrs& a, without_cpus what) const CMWQ_NO_TSA;
     void check_cpus_locked(bool may_wait) CMWQ_REQUIRES(lock_);
     void bind_helpers_locked() noexcept CMWQ_REQUIRES(lock_);
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;

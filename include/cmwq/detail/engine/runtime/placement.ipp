@@ -3,11 +3,11 @@
 // The bodies of placement.
 #pragma once
 
+#include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
 
@@ -79,21 +79,20 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
 
 // --- attributes to pools ---------------------------------------------------------------------------------------------
 
-CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, bool lenient) const {
-    const queue_core& q = *plan.queue;
-    const attrs& a = plan.wanted;
+CMWQ_INLINE chosen_pools placement::choose_pools(const queue_core& q, const attrs& a, without_cpus what) const {
     check_attrs(a);
+    chosen_pools chosen;
     cpuset base = unbound_cpus_ & usable_;
     if (base.empty()) base = usable_; // none of the unbound CPUs is present: use all that are
     cpuset cpus = a.on_all_cpus() ? base : a.cpus() & base;
     if (cpus.empty()) {
-        if (!lenient) {
+        if (what == without_cpus::refuse) {
             throw std::invalid_argument("cmwq: " + describe_queue(q.name) + ": of the CPUs '" + a.cpus().to_string() +
                                         "' unbound items may use none; they may use " + base.to_string());
         }
-        plan.instead = cpus = base;
+        chosen.instead = cpus = base;
     }
-    plan.cpus = cpus;
+    chosen.cpus = cpus;
     pool_spec common;
     common.nice = a.nice();
     common.managed = q.managed;
@@ -107,13 +106,13 @@ CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, b
     for (const unsigned cpu : cpus) {
         const unsigned found = machine.node_of(cpu);
         const std::size_t node = found == topology::no_node ? 0 : found;
-        if (plan.cpus_of_node.size() <= node) plan.cpus_of_node.resize(node + 1);
-        ++plan.cpus_of_node[node];
+        if (chosen.cpus_of_node.size() <= node) chosen.cpus_of_node.resize(node + 1);
+        ++chosen.cpus_of_node[node];
     }
     const affinity_scope scope = q.fifo                                     ? affinity_scope::system
                                  : a.affinity() == affinity_scope::default_ ? default_scope_
                                                                             : a.affinity();
-    std::vector<pool_choice> choices;
+    std::vector<pool_choice>& choices = chosen.pools;
     for (const topology::pod& pod : machine.pods(scope)) {
         pool_choice c{common, {}};
         c.spec.pod = pod.cpus & cpus;
@@ -128,7 +127,7 @@ CMWQ_INLINE std::vector<pool_choice> placement::choose_pools(queue_plan& plan, b
     }
     if (q.managed) share_quota(choices, a.strict());
     serve_other_cpus(choices);
-    return choices;
+    return chosen;
 }
 
 // A caller on a CPU that the queue does not use is served by the nearest pod: that of a CPU of the same core, cache
@@ -171,7 +170,7 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
 CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
     const scoped_lock g(lock_);
-    q.carry_out(q.plan(a, false));
+    q.carry_out(plan(q, a, without_cpus::refuse));
 }
 
 CMWQ_INLINE void placement::remap_locked(bool may_wait) {
@@ -183,9 +182,9 @@ CMWQ_INLINE void placement::remap_locked(bool may_wait) {
     std::optional<replaced_cpus> first; // the runtime reports only one
     queues_.for_each([&](queue_core& q) {
         if (!q.keyed() || q.is_dead()) return;
-        plans.push_back(q.plan(q.attributes(), true));
+        plans.push_back(plan(q, q.attributes(), without_cpus::use_all));
         const queue_plan& p = plans.back();
-        if (!p.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.instead};
+        if (!p.chosen.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.chosen.instead};
     });
     // No queue is destroyed meanwhile: detach() waits for the configuration lock.
     for (queue_plan& p : plans) p.queue->carry_out(std::move(p), may_wait);

@@ -6,13 +6,15 @@
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
+#include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
 #include <cmwq/fwd.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
@@ -83,12 +85,9 @@ public:
     void unlock_after_fork() noexcept CMWQ_NO_TSA {
         for (mutex* m : locks_for_fork()) m->unlock();
     }
-    [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
+    [[nodiscard]] bool is_dead() const noexcept { return listed_.is_dead(); }
     /// The child calls this between the two. From then on nothing in this runtime runs, and nothing waits for it.
     void mark_dead() noexcept;
-
-    atomic<unsigned> pins{0}; ///< callers that use the pools now, without a queue that keeps the pools (directory.hpp)
-    atomic<runtime_core*> next_listed{nullptr}; ///< the directory's list
 
 private:
     [[nodiscard]] std::array<mutex*, 3> locks_for_fork() noexcept {
@@ -98,17 +97,18 @@ private:
     void end() noexcept;
 
     const runtime_options options_; // I
-    atomic<bool> dead_{false};      // A: this is a forked child, and the runtime belongs to its parent
     bool ending_ = false;           // CF: on_event makes no more queues
     cpu_map cpus_;
     thread_budget threads_;
     service_requests requests_;
     event_reporter events_;
     queue_list queues_;
+    diagnosis_requests diagnosis_requests_;
     diagnosis_thread diagnosis_;
     closure_memory closures_;
     alignas(cache_line) const pool_env env_; // I: read for each item
     pool_table pools_;
+    listed_runtime listed_;
     placement placement_;
     freezer freezer_;
     timer_service timers_;

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cmwq/detail/engine/pool/bottom_halves.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/report/refusals.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -34,17 +33,28 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
     return o;
 }
 
+// If that is a worker, it is bound to fewer CPUs.
+[[nodiscard]] CMWQ_INLINE const cpuset* cpus_of_calling_worker() noexcept {
+    const worker* const self = this_thread_slots().current_worker;
+    return self == nullptr ? nullptr : &self->pool.env().cpus.allowed();
+}
+
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
-    : options_(checked(std::move(o))), cpus_(options_, whom), threads_(options_.threads, options_.max_threads),
-      events_(options_, requests_), diagnosis_(env_, queues_, placement_), closures_(cpus_.nr_cpus()),
-      env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
-      pools_(env_, directory::get().reserve_ids()), placement_(env_, queues_), freezer_(placement_, queues_, requests_),
-      timers_(pools_.id(), cpus_), service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
-    directory::get().add(*this);
+    : options_(checked(std::move(o))), cpus_(options_, whom, cpus_of_calling_worker()),
+      threads_(options_.threads, options_.max_threads), events_(options_, requests_),
+      diagnosis_requests_(options_, requests_),
+      diagnosis_(
+          env_, queues_, [](placement& p) { p.helper_began(placement::helper::diagnosis); }, placement_),
+      closures_(cpus_.nr_cpus()),
+      env_{options_, cpus_, threads_, requests_, events_, diagnosis_requests_, pools_, closures_},
+      pools_(env_, directory::get().reserve_ids()), listed_(*this, pools_, queues_), placement_(env_, queues_),
+      freezer_(placement_, queues_, requests_), timers_(pools_.id(), cpus_),
+      service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
+    directory::get().add(listed_);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);
     } catch (...) {
-        directory::get().remove(*this);
+        directory::get().remove(listed_);
         throw;
     }
     int error = diagnosis_.start();
@@ -88,7 +98,7 @@ CMWQ_INLINE void runtime_core::end() noexcept {
     service_.join();
     manager_.join();
     pools_.end_threads();
-    directory::get().remove(*this);
+    directory::get().remove(listed_);
     diagnosis_.end();
 }
 
@@ -120,7 +130,7 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
         return;
     }
     if (ending_) throw std::logic_error("cmwq: a queue is made on a runtime that is being destroyed");
-    if (a != nullptr) q.carry_out(q.plan(*a, false));
+    if (a != nullptr) q.carry_out(placement_.plan(q, *a, without_cpus::refuse));
     else q.make_pwqs();
     freezer_.join_locked(q);
     queues_.add(q);
@@ -152,7 +162,7 @@ CMWQ_INLINE bool runtime_core::is_frozen() const noexcept {
 CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
     if (is_dead()) return true; // threads that do not exist here may hold its locks
     if (const worker* const self = own_run();
-        self != nullptr && self->current_pwq->queue->freezable && owns(self->pool.id())) {
+        self != nullptr && self->current_pwq->queue->core.freezable && owns(self->pool.id())) {
         throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
     }
     refuse_in_bottom_half("a freeze is awaited");
@@ -184,7 +194,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
 // --- fork() ----------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::mark_dead() noexcept {
-    dead_.store(true, relaxed);
+    listed_.mark_dead();
     queues_.mark_dead();
     service_.forget_thread();
     manager_.forget_thread();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 

@@ -5,8 +5,9 @@
 // describes how deadlocks are detected.
 #pragma once
 
-#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstddef>
@@ -20,8 +21,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct group_sleeper;
 struct pool_env;
 class group_core;
-class queue_core;
-class wait_look;
+class queue_face;
+class deadlock_check;
 struct seen_wait;
 struct wait_tag;
 
@@ -32,35 +33,9 @@ struct wait_call {
     bool of_pending;  ///< it also waits for pending items, which need a thread; false: only for running ones
 };
 
-/// Identifies an item in messages, by its address (null: the item is gone) and its function. The address is never
-/// dereferenced.
-struct item_name {
-    const void* item = nullptr;
-    work_access::function function = nullptr;
-};
-
-/// Of `w`, which exists.
-inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
-
-/// The description of a wait, for a report. The names of functions are looked up later, when no lock is held.
-struct wait_report {
-    item_name who;             ///< the item that waits
-    std::string queue;         ///< the queue of that item
-    const char* call = "";     ///< the function that waits
-    item_name item;            ///< the awaited item, unless it waits for a queue or a group
-    std::string awaited_queue; ///< the awaited queue, or that of the awaited group; empty: it waits for an item
-    bool for_group = false;    ///< it waits for a task group
-    std::string full_queue;    ///< the awaited items are pending behind the limit of this queue; empty: they are not
-    unsigned max_active = 0;   ///< that limit
-    std::int64_t since = 0;    ///< steady clock
-    std::size_t nr_more = 0;   ///< in the first report of a knot: the number of waits that are left out
-
-    [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
-};
-
-/// One wait of an item for an item, for the items of a queue, or for the tasks of a group. Lives on the stack of the waiting thread. Made after
-/// the waiter has been registered in the pools of everything that it waits for, and before the thread sleeps. Only that
-/// thread makes and destroys it.
+/// One wait of an item for an item, for the items of a queue, or for the tasks of a group. Lives on the stack of the
+/// waiting thread. Made after the waiter has been registered in the pools of everything that it waits for, and before the
+/// thread sleeps. Only that thread makes and destroys it.
 ///
 /// Letters: I set before the wait is registered · G the lock of the graph
 class registered_wait : public list_node<wait_tag> {
@@ -70,16 +45,16 @@ public:
     /// the cycle as an event. `pool_id`: the pool in which `iw` is registered.
     registered_wait(wait_call by, const item_name& item, item_waiter& iw, std::uint64_t pool_id);
     /// As above, for a queue. `nodes`: `n` of them, one in each pwq that has awaited items.
-    registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n);
-    /// As above, for a group. The caller takes `s` off the group after an exception.
-    registered_wait(wait_call by, group_core& g, const group_sleeper& s);
+    registered_wait(wait_call by, const queue_face& q, color_waiter* nodes, unsigned n);
+    /// As above, for a group whose queue is `q`. The caller takes `s` off the group after an exception.
+    registered_wait(wait_call by, const queue_face& q, group_core& g, const group_sleeper& s);
     ~registered_wait();
     registered_wait(const registered_wait&) = delete;
     registered_wait& operator=(const registered_wait&) = delete;
 
 private:
     friend class wait_graph;
-    friend class wait_look;
+    friend class deadlock_check;
 
     void enter();
     void check_rescue() noexcept;
@@ -91,7 +66,7 @@ private:
     const item_name item_;            // I
     item_waiter* const iw_ = nullptr; // I: null: for a queue
     const std::uint64_t pool_id_ = 0; // I: the pool in which `iw_` is registered
-    const queue_core* const queue_ = nullptr;      // I
+    const queue_face* const queue_ = nullptr;      // I
     color_waiter* const nodes_ = nullptr;          // I
     const unsigned nr_nodes_ = 0;                  // I
     group_core* const group_ = nullptr;            // I: `queue_` is its queue
@@ -105,6 +80,14 @@ private:
     std::uint64_t mark_ = 0;           // G: the last search that has visited it
     std::uint64_t seen_by_ = 0;        // G: the last check that has visited it
     seen_wait* seen_ = nullptr;        // G: the record of that check; valid while the check lasts
+};
+
+/// The record of a wait that a check has visited. Under the lock of the graph.
+struct seen_wait {
+    registered_wait* wait;  ///< valid until it is `gone`
+    std::uint32_t number;   ///< the number of its node, among the records of this check
+    bool looked_at = false; ///< its edges have been read
+    bool gone = false;      ///< it has ended since
 };
 
 /// All registered waits of the process. Any thread may call every member that does not say otherwise. While the lock of
@@ -126,17 +109,13 @@ public:
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
     }
 
-    /// The diagnosis thread of the runtime of `env` calls this. If a check is due, finds the waits that are stuck, and
-    /// reports those of this runtime that two checks have found stuck. Returns when the next check is due, steady
-    /// clock; 0: none before the next wait is registered.
-    static std::int64_t look(const pool_env& env) noexcept;
     /// For dump(): appends the waits of the items of this runtime to `to`, the oldest first. False: the graph was locked
     /// until `deadline`, steady clock. Throws std::bad_alloc.
     [[nodiscard]] static bool waits_of(const pool_env& env, std::vector<wait_report>& to, std::int64_t deadline);
 
 private:
     friend class registered_wait;
-    friend class wait_look;
+    friend class deadlock_check;
 
     /// From the registration of a wait to its first check, and at least from the first check that finds it stuck to the
     /// one that reports it; nanoseconds. Most waits are shorter, and a transient state ends meanwhile.

@@ -5,18 +5,17 @@
 // While the lock of the graph is held, no registered thread continues: it sleeps, or waits for the lock to leave the
 // graph. So a run whose thread is registered does not end, and an edge to such a run, read under the lock of its pool,
 // exists as long as both stay registered. A search for a cycle holds the lock all the time. A check holds it for less:
-// see wait_look.ipp.
+// see deadlock_check.ipp.
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/pool/own_run.hpp>
+#include <cmwq/detail/engine/pool/queue_face.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
-#include <cmwq/detail/engine/waits/wait_look.hpp>
+#include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>
@@ -34,13 +33,13 @@ CMWQ_INLINE registered_wait::registered_wait(wait_call by, const item_name& item
     enter();
 }
 
-CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_core& q, color_waiter* nodes, unsigned n)
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_face& q, color_waiter* nodes, unsigned n)
     : by_(by), self_(n == 0 ? nullptr : own_run()), who_(name_of_run(self_)), queue_(&q), nodes_(nodes), nr_nodes_(n) {
     enter();
 }
 
-CMWQ_INLINE registered_wait::registered_wait(wait_call by, group_core& g, const group_sleeper& s)
-    : by_(by), self_(own_run()), who_(name_of_run(self_)), queue_(&g.queue), group_(&g), sleeper_(&s) {
+CMWQ_INLINE registered_wait::registered_wait(wait_call by, const queue_face& q, group_core& g, const group_sleeper& s)
+    : by_(by), self_(own_run()), who_(name_of_run(self_)), queue_(&q), group_(&g), sleeper_(&s) {
     enter();
 }
 
@@ -80,23 +79,17 @@ CMWQ_INLINE void registered_wait::enter() {
 // An item with a rescuer is to make progress without memory, so it must not wait for items that need a new thread.
 // Reports such a wait as an event.
 CMWQ_INLINE void registered_wait::check_rescue() noexcept {
-    queue_core& mine = *self_->current_pwq->queue;
+    queue_face& mine = *self_->current_pwq->queue;
     if (mine.own_rescuer == nullptr || !by_.of_pending) return;
-    const auto depends_on = [](const queue_core* q) {
-        return q != nullptr && q->own_rescuer == nullptr && q->kind != pool_kind::dispatcher; // that needs no thread
-    };
     bool depends = false;
     short_name other;
-    if (queue_ != nullptr) {
-        depends = depends_on(queue_);
-        if (depends) other.copy(queue_->name);
-    } else if (const directory::pin at(pool_id_); at.runtime != nullptr) {
-        at.runtime->queues().with_all_kept([&] {
-            const queue_core* const q = at.runtime->pool(pool_id_).look_at(*iw_).queue;
-            depends = depends_on(q);
-            if (depends) other.copy(q->name);
-        });
-    }
+    const auto look_at = [&](const queue_face& q) {
+        depends = q.own_rescuer == nullptr && q.kind != pool_kind::dispatcher; // that needs no thread
+        if (depends) other.copy(q.name);
+    };
+    if (queue_ != nullptr) look_at(*queue_);
+    else if (const directory::pin at(pool_id_); at.runtime != nullptr)
+        at.runtime->pool(pool_id_).with_queue_of(*iw_, look_at);
     if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
     mine.env.events.post(
         event::kind::flush_dependency, 0, current_cpu(),
@@ -150,8 +143,8 @@ CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
 }
 
 CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
-    diagnosis_thread& looks = r.self_->pool.env().diagnosis;
-    looks.look_at_waits_by(std::max(r.since_ + patience, looks.no_look_before));
+    diagnosis_requests& requests = r.self_->pool.env().diagnosis;
+    requests.look_at_waits_by(std::max(r.since_ + patience, requests.no_look_before));
 }
 
 template <class F>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Compares stuck_set on random graphs with an oracle, which visits all nodes again until nothing changes any more.
-#include <cmwq/detail/engine/waits/stuck_set.hpp>
+#include <cmwq/detail/engine/stuck/stuck_set.hpp>
 
-#include <cmwq/detail/engine/waits/stuck_set.hpp> // a second time: tests the include guard
+#include <cmwq/detail/engine/stuck/stuck_set.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
 #include "seed.hpp"

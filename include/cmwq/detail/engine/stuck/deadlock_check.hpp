@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// wait_look: one check of all registered waits, which finds those that never end.
+// deadlock_check: one check of all registered waits, which finds those that never end.
 #pragma once
 
 #include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/waits/stuck_set.hpp>
+#include <cmwq/detail/engine/stuck/stuck_set.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 
 #include <cstddef>
@@ -17,22 +17,20 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The record of a wait that a check has visited. Under the lock of the graph.
-struct seen_wait {
-    registered_wait* wait;  ///< valid until it is `gone`
-    std::uint32_t number;   ///< the number of its node, among the records of this check
-    bool looked_at = false; ///< its edges have been read
-    bool gone = false;      ///< it has ended since
-};
-
 /// One check: collect(), solve(), publish(), in this order. Made and used by one thread that holds the lock of checks.
 /// All members that are not noexcept throw std::bad_alloc; the check has no result then.
-class wait_look {
+class deadlock_check {
 public:
-    explicit wait_look(wait_graph& g) noexcept CMWQ_EXCLUDES(g.lock_);
-    ~wait_look();
-    wait_look(const wait_look&) = delete;
-    wait_look& operator=(const wait_look&) = delete;
+    /// The diagnosis thread of the runtime of `env` calls this. If a check is due, finds the waits that are stuck, and
+    /// reports those of this runtime that two checks have found stuck. Returns when the next check is due, steady
+    /// clock; 0: none before the next wait is registered.
+    static std::int64_t check_if_due(const pool_env& env) noexcept;
+
+private:
+    explicit deadlock_check(wait_graph& g) noexcept CMWQ_EXCLUDES(g.lock_);
+    ~deadlock_check();
+    deadlock_check(const deadlock_check&) = delete;
+    deadlock_check& operator=(const deadlock_check&) = delete;
 
     /// Reads what each wait depends on. Takes the lock of the graph for a few waits at a time.
     void collect() CMWQ_NO_TSA;
@@ -46,7 +44,6 @@ public:
     /// How many waits, pwqs and items have been read: a measure of the cost.
     [[nodiscard]] std::size_t nr_steps() const noexcept { return nr_steps_; }
 
-private:
     using node = stuck_set::node;
 
     /// A limit of a queue (its slots, or one pwq) behind which an awaited item is pending.

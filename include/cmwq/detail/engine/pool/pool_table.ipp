@@ -3,7 +3,7 @@
 // The bodies of cpu_record and pool_table.
 #pragma once
 
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 
 #include <utility>
 
@@ -28,7 +28,7 @@ CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool
 
 CMWQ_INLINE pool_table::pool_table(const pool_env& env, std::uint64_t first_pool_id)
     : first_pool_id_(first_pool_id),
-      registry_(env, first_pool_id + std::uint64_t{env.cpus.nr_cpus()} * nr_pools_of_cpu) {
+      registry_(env, first_pool_id + std::uint64_t{env.cpus.nr_cpus()} * nr_pools_of_cpu), requests_(env.requests) {
     for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
         cpus_.push_back(std::make_unique<cpu_record>(env, first_pool_id_ + std::uint64_t{index} * nr_pools_of_cpu,
                                                      env.cpus.number_of(index), index));

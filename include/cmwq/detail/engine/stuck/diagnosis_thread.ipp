@@ -4,12 +4,11 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
-#include <cmwq/detail/engine/report/diagnosis.hpp>
-#include <cmwq/detail/engine/runtime/placement.hpp>
-#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/stuck/deadlock_check.hpp>
+#include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -23,29 +22,6 @@
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-CMWQ_INLINE void diagnosis_thread::look_at_waits_by(std::int64_t when) noexcept {
-    const std::int64_t due = waits_due_.load(relaxed);
-    if (due != 0 && due <= when) return;
-    waits_due_.store(when, relaxed); // [PARK-1] the permit publishes it
-    env_.requests.wake_diagnosis();
-}
-
-CMWQ_INLINE void diagnosis_thread::watch_backlogs() noexcept {
-    const std::int64_t interval = backlog_interval();
-    if (interval == 0 || backlog_due_.load(seq_cst) != 0) return; // [WATCH-2]
-    std::int64_t none = 0;
-    if (!backlog_due_.compare_exchange_strong(none, steady_now() + interval, seq_cst, relaxed)) return; // [WATCH-2]
-    env_.requests.wake_diagnosis();
-}
-
-// How long a queue at its limit may stand still, nanoseconds; 0: for ever.
-CMWQ_INLINE std::int64_t diagnosis_thread::backlog_limit() const noexcept { return env_.options.watchdog.count() / 3; }
-
-CMWQ_INLINE std::int64_t diagnosis_thread::backlog_interval() const noexcept {
-    const std::int64_t limit = backlog_limit();
-    return limit == 0 ? 0 : std::max(limit / 4, std::int64_t{1'000'000});
-}
 
 CMWQ_INLINE int diagnosis_thread::start() noexcept {
     return env_.threads.start(thread_, &diagnosis_thread::thread_main, this);
@@ -76,26 +52,25 @@ CMWQ_INLINE void diagnosis_thread::serve() noexcept {
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
     this_thread_slots().helper_of = &env_;
     slots_.store(&this_thread_slots(), relaxed);
-    placement_.helper_began(placement::helper::diagnosis);
+    began_(placement_);
     while (!stop_.load(acquire)) {                              // [STOP]
         const bool settles = settles_.exchange(false, relaxed); // [PARK-1]
         env_.events.deliver_posted();
         if (settles) settled_.unpark();
-        const std::int64_t waits = wait_graph::look(env_), backlogs = serve_backlogs();
+        const std::int64_t waits = deadlock_check::check_if_due(env_), backlogs = serve_backlogs();
         env_.requests.sleep_as_diagnosis(earlier_of(waits, backlogs));
     }
     env_.events.deliver_posted();
 }
 
 CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
-    const std::int64_t due = backlog_due_.load(relaxed), now = steady_now(); // [PARK-1]
+    diagnosis_requests& requests = env_.diagnosis;
+    const std::int64_t due = requests.backlogs_due(), now = steady_now();
     if (due == 0 || now < due) return due;
-    backlog_due_.store(0, seq_cst); // [WATCH-2] first: a queue that reaches its limit during the check sets it again
-    const std::int64_t interval = backlog_interval();
-    if (!look_at_backlogs(interval)) return backlog_due_.load(relaxed);
-    std::int64_t none = 0;
-    backlog_due_.compare_exchange_strong(none, now + interval, relaxed, relaxed);
-    return backlog_due_.load(relaxed);
+    requests.begin_backlog_check();
+    const std::int64_t interval = requests.backlog_interval();
+    if (look_at_backlogs(interval)) requests.repeat_backlog_check(now + interval);
+    return requests.backlogs_due();
 }
 
 // Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
@@ -107,7 +82,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
         std::size_t first, last; // its runs
         bool blocked = true;
     };
-    const std::int64_t limit = backlog_limit();
+    const std::int64_t limit = env_.diagnosis.backlog_limit();
     bool any = false;
     std::string saturated;
     try {

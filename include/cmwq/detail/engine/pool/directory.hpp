@@ -5,22 +5,43 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
-#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
-#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
-#include <cmwq/detail/topo/hwloc_call.hpp>
 
 #include <cstdint>
-#include <new>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Held while a per-process object (global.hpp) is made. All objects of the same rank share one lock.
-template <lock_rank Rank>
-inline constinit ranked_mutex<Rank> creation_lock;
+class queue_list;
+class runtime_core;
+
+/// What the directory knows of a runtime. Any thread may call every member that does not say otherwise.
+///
+/// Letters: I set by the constructor · A atomic
+class listed_runtime {
+public:
+    listed_runtime(runtime_core& rt, pool_table& p, const queue_list& q) noexcept : core(rt), pools(p), queues(q) {}
+    listed_runtime(const listed_runtime&) = delete;
+    listed_runtime& operator=(const listed_runtime&) = delete;
+
+    [[nodiscard]] item_pool& pool(std::uint64_t pool_id) const noexcept { return pools.pool(pool_id); }
+    [[nodiscard]] bool is_dead() const noexcept { return dead_.load(relaxed); }
+    /// The child of a fork() calls this, with the runtime locked.
+    void mark_dead() noexcept { dead_.store(true, relaxed); }
+
+    runtime_core& core;       // I: the whole runtime, for those that know it
+    pool_table& pools;        // I
+    const queue_list& queues; // I
+
+private:
+    friend class directory;
+
+    atomic<bool> dead_{false};              // A: this is a forked child, and the runtime belongs to its parent
+    atomic<unsigned> pins_{0};              // A: callers that use the pools now, without a queue that keeps the pools
+    atomic<listed_runtime*> next_{nullptr}; // A: in the list of the directory
+};
 
 /// One object for each copy of the library. It is constant-initialized and never destroyed, because items may be
 /// destroyed after everything else. No part of it is made on first use, so a fork() cannot find a half-made part. Any
@@ -47,23 +68,22 @@ public:
         return pool_id / pool_table::nr_pool_ids - first_number() < nr_runtimes_made_.fetch_add(0, acq_rel);
     }
 
-    void add(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
-        watch_forks();
+    void add(listed_runtime& rt) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
-        rt.next_listed.store(first_.load(relaxed), relaxed);
+        rt.next_.store(first_.load(relaxed), relaxed);
         first_.store(&rt, seq_cst); // [DIR-1] a thread that finds the runtime sees its contents
     }
 
     /// Returns when no `look` and no `pin` uses the runtime any more.
-    void remove(runtime_core& rt) noexcept CMWQ_EXCLUDES(lock_) {
+    void remove(listed_runtime& rt) noexcept CMWQ_EXCLUDES(lock_) {
         {
             const scoped_lock g(lock_);
-            atomic<runtime_core*>* link = &first_;
-            while (link->load(relaxed) != &rt) link = &link->load(relaxed)->next_listed;
-            link->store(rt.next_listed.load(relaxed), seq_cst); // [GRACE-2]; a reader at `rt` can go on from it
+            atomic<listed_runtime*>* link = &first_;
+            while (link->load(relaxed) != &rt) link = &link->load(relaxed)->next_;
+            link->store(rt.next_.load(relaxed), seq_cst); // [GRACE-2]; a reader at `rt` can go on from it
             readers_.wait();
         }
-        for (backoff b; rt.pins.load(acquire) != 0;) b.pause(); // [PIN-1] pairs the release in ~pin
+        for (backoff b; rt.pins_.load(acquire) != 0;) b.pause(); // [PIN-1] pairs the release in ~pin
     }
 
     /// A lookup of the runtime that a pool id belongs to. Keeps the runtime alive while this object lives; its thread
@@ -75,8 +95,8 @@ public:
             directory& d = get();
             reader_.enter(d.readers_, current_cpu() % nr_stripes);
             // [GRACE-1], [DIR-1]
-            for (runtime_core* r = d.first_.load(seq_cst); r != nullptr; r = r->next_listed.load(seq_cst)) {
-                if (!r->owns(pool_id)) continue;
+            for (listed_runtime* r = d.first_.load(seq_cst); r != nullptr; r = r->next_.load(seq_cst)) {
+                if (!r->pools.owns(pool_id)) continue;
                 dead = r->is_dead();
                 if (!dead) runtime = r;
                 return;
@@ -86,7 +106,7 @@ public:
         look(const look&) = delete;
         look& operator=(const look&) = delete;
 
-        runtime_core* runtime = nullptr;
+        listed_runtime* runtime = nullptr;
         bool dead = false;
 
     private:
@@ -101,29 +121,35 @@ public:
             dead = at.dead;
             runtime = at.runtime;
             // Relaxed: remove() waits for the current look (GRACE-3), which ends later, and therefore sees the increment.
-            if (runtime != nullptr) runtime->pins.fetch_add(1, relaxed);
+            if (runtime != nullptr) runtime->pins_.fetch_add(1, relaxed);
         }
         ~pin() {
-            if (runtime != nullptr) runtime->pins.fetch_sub(1, release); // [PIN-1]
+            if (runtime != nullptr) runtime->pins_.fetch_sub(1, release); // [PIN-1]
         }
         pin(const pin&) = delete;
         pin& operator=(const pin&) = delete;
 
-        runtime_core* runtime = nullptr;
+        listed_runtime* runtime = nullptr;
         bool dead = false;
     };
 
     /// Incremented in each forked child. Objects of an earlier generation belong to the parent.
     [[nodiscard]] unsigned generation() const noexcept { return generation_.load(acquire); } // [FORK]
 
-    /// Installs the handlers of fork(). Called before main(), or when a plugin is loaded, and again by each runtime,
-    /// because a static object may make one still earlier. Called without any lock: until the handlers are installed, a
-    /// fork() would leave a locked mutex in the child that no thread unlocks. Returns true, for the initializer below.
-    bool watch_forks() noexcept {
-        if (!watched_.load(relaxed) && !watched_.exchange(true, relaxed)) {
-            at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+    // --- fork(): under the lock --------------------------------------------------------------------------------------
+
+    [[nodiscard]] mutex& lock_for_fork() noexcept { return lock_; }
+    /// Calls f(listed_runtime&) for every runtime that belongs to this process.
+    template <class F>
+    void for_each_locked(F&& f) noexcept {
+        for (listed_runtime* r = first_.load(relaxed); r != nullptr; r = r->next_.load(relaxed)) {
+            if (!r->is_dead()) f(*r);
         }
-        return true;
+    }
+    /// The child calls this: the readers of the parent do not exist here.
+    void begin_generation_locked() noexcept {
+        readers_.forget_readers();
+        generation_.fetch_add(1, release); // [FORK]
     }
 
 private:
@@ -134,68 +160,18 @@ private:
         return reinterpret_cast<std::uintptr_t>(this) * 0x9e37'79b9'7f4a'7c15u >> 33 | 1;
     }
 
-    template <class F>
-    void for_each(F&& f) noexcept {
-        for (runtime_core* r = first_.load(relaxed); r != nullptr; r = r->next_listed.load(relaxed)) f(*r);
-    }
-
-    static void before_fork() noexcept CMWQ_NO_TSA {
-        hwloc_call::before_fork(); // before any lock is taken that a thread in hwloc might wait for
-        directory& d = get();
-        d.lock_.lock();
-        d.for_each([](runtime_core& r) {
-            if (!r.is_dead()) r.lock_for_fork();
-        });
-    }
-
-    static void after_fork_in_parent() noexcept CMWQ_NO_TSA {
-        directory& d = get();
-        d.for_each([](runtime_core& r) {
-            if (!r.is_dead()) r.unlock_after_fork();
-        });
-        d.lock_.unlock();
-        hwloc_call::after_fork_in_parent();
-    }
-
-    static void after_fork_in_child() noexcept CMWQ_NO_TSA {
-        directory& d = get();
-        d.for_each([](runtime_core& r) {
-            if (r.is_dead()) return;
-            r.mark_dead();
-            r.unlock_after_fork();
-        });
-        d.readers_.forget_readers();
-        wait_graph::get().forget_all();
-        new (&creation_lock<lock_rank::once>) ranked_mutex<lock_rank::once>;
-        new (&creation_lock<lock_rank::system_queue>) ranked_mutex<lock_rank::system_queue>;
-        d.generation_.fetch_add(1, release); // [FORK]
-        d.lock_.unlock();
-        hwloc_call::after_fork_in_child();
-        thread_slots& slots = this_thread_slots();
-        // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
-        const worker* run = slots.current_worker;
-        while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;
-        const pool_env* env = run == nullptr ? slots.helper_of : run->is_guest ? nullptr : &run->pool.env();
-        if (env != nullptr) return_to_program(env->cpus.allowed(), env->threads.own(), env->threads.signals());
-        slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end
-    }
-
     static directory the_one_;
 
-    // add() and remove() take no lock behind it. The fork handlers take the locks of the runtimes behind it.
+    // add() and remove() take no lock behind it. The handlers of fork() take the locks of the runtimes behind it.
     ranked_mutex<lock_rank::directory> lock_;
-    atomic<runtime_core*> first_{nullptr}; // head of the list by `next_listed`; written under the lock
+    atomic<listed_runtime*> first_{nullptr}; // head of the list by `next_`; written under the lock
     mutable atomic<std::uint64_t> nr_runtimes_made_{0};
     atomic<unsigned> generation_{0};
-    atomic<bool> watched_{false};
     static grace_counts::stripe stripes_[nr_stripes];
     grace_counts readers_{stripes_, nr_stripes};
 };
 
 inline constinit grace_counts::stripe directory::stripes_[nr_stripes];
 inline constinit directory directory::the_one_;
-
-/// Initialized before main(), or when a shared object with this code is loaded.
-inline const bool forks_are_watched = directory::get().watch_forks();
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,68 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The texts of diagnoses: how they name items, queues and waits.
+// wait_report: the description of a wait, and the messages about waits that never end. The functions throw std::bad_alloc,
+// and are called without a lock of the library: see describe_function().
 #pragma once
 
-#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
-#include <cmwq/detail/engine/pool/worker.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/waits/wait_graph.hpp>
-#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Throws std::bad_alloc, as all functions below do.
-inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
+/// The description of a wait, for a report. The names of functions are looked up later, when no lock is held.
+struct wait_report {
+    item_name who;             ///< the item that waits
+    std::string queue;         ///< the queue of that item
+    const char* call = "";     ///< the function that waits
+    item_name item;            ///< the awaited item, unless it waits for a queue or a group
+    std::string awaited_queue; ///< the awaited queue, or that of the awaited group; empty: it waits for an item
+    bool for_group = false;    ///< it waits for a task group
+    std::string full_queue;    ///< the awaited items are pending behind the limit of this queue; empty: they are not
+    unsigned max_active = 0;   ///< that limit
+    std::int64_t since = 0;    ///< steady clock
+    std::size_t nr_more = 0;   ///< in the first report of a knot: the number of waits that are left out
 
-// The following functions are called without a lock of the library: see describe_function().
-
-inline std::string describe_address(const void* p) {
-    char address[2 + 2 * sizeof p + 2];
-    std::snprintf(address, sizeof address, "%p", p);
-    return address;
-}
-
-inline std::string describe(const item_name& i) {
-    const std::string function = " (" + describe_function(i.function) + ")";
-    if (i.item == nullptr) return "an item that has destroyed itself" + function;
-    return "item " + describe_address(i.item) + function;
-}
-
-/// The item that the calling thread runs under the record `k`, which may be null.
-inline item_name name_of_run(const worker* k) noexcept {
-    return k == nullptr ? item_name{} : item_name{k->own_item, k->function.load(relaxed)};
-}
-
-/// The item that the calling thread runs, and its queue.
-inline std::string describe_own_run() {
-    const worker* const self = own_run();
-    if (self == nullptr) return "a thread that runs no item";
-    return describe(name_of_run(self)) + " of " + describe_queue(self->current_pwq->queue->name);
-}
-
-[[noreturn]] inline void throw_deadlock(const std::string& what) {
-    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), what);
-}
-
-/// An item ends its thread by pthread_exit(). Ends the program.
-[[noreturn]] inline void refuse_thread_exit() noexcept {
-    std::fprintf(stderr, "cmwq: %s ends the thread that runs it, by pthread_exit() or a cancellation\n",
-                 describe_own_run().c_str());
-    std::abort();
-}
-
-/// As above, for a handler of all exceptions, if that has caught none: pthread_exit() unwinds the stack.
-inline void refuse_thread_exit_in_handler() noexcept {
-    if (std::current_exception() == nullptr) refuse_thread_exit();
-}
+    [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }
+};
 
 inline std::string describe_target(const wait_report& w) {
     std::string text = w.for_item() ? describe(w.item) : describe_queue(w.awaited_queue);

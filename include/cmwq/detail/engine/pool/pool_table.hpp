@@ -3,6 +3,7 @@
 // pool_table: all pools and sentinels of a runtime, by their ids and by CPU.
 #pragma once
 
+#include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/engine/pool/bh_thread.hpp>
 #include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/pool/pool_registry.hpp>
@@ -87,6 +88,15 @@ public:
     }
     [[nodiscard]] bool anything_pending() const noexcept;
 
+    /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
+    /// objects may follow.
+    void thread_leaves(worker& w) noexcept {
+        static_cast<void>(leaving_.push(w));
+        requests_.wake_manager();
+    }
+    /// For the manager thread.
+    [[nodiscard]] inbox<worker, idle_tag>& leaving() noexcept { return leaving_; }
+
     /// ~runtime() calls this: ends and joins all threads of the pools and CPUs.
     void end_threads() noexcept;
     /// Called in a forked child, where the threads do not exist.
@@ -98,6 +108,8 @@ private:
     const std::uint64_t first_pool_id_;             // I
     std::vector<std::unique_ptr<cpu_record>> cpus_; // I: by index
     pool_registry registry_;
+    service_requests& requests_;      // I
+    inbox<worker, idle_tag> leaving_; // workers whose threads are about to end
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies of wait_look, and wait_graph::look().
+// The bodies of deadlock_check.
 //
 // Every thread that begins or ends a wait needs the lock of the graph. A check therefore holds it for a few waits at a
 // time, and not while it computes the result. So the edges are read at different moments. The result is still sound: if
@@ -11,15 +11,13 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/env/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/pool/directory.hpp>
 #include <cmwq/detail/engine/pool/group_sleeper.hpp>
 #include <cmwq/detail/engine/pool/group_tasks.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
-#include <cmwq/detail/engine/runtime/directory.hpp>
-#include <cmwq/detail/engine/runtime/pool_table.hpp>
-#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/queue/queue_list.hpp>
+#include <cmwq/detail/engine/stuck/deadlock_check.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
-#include <cmwq/detail/engine/waits/wait_look.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -30,14 +28,14 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE wait_look::wait_look(wait_graph& g) noexcept : graph_(g) {
+CMWQ_INLINE deadlock_check::deadlock_check(wait_graph& g) noexcept : graph_(g) {
     const scoped_lock l(graph_.lock_);
     graph_.look_ = ++graph_.nr_looks_;
     graph_.next_to_see_ = graph_.waits_.back();
     nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
 }
 
-CMWQ_INLINE wait_look::~wait_look() {
+CMWQ_INLINE deadlock_check::~deadlock_check() {
     const scoped_lock l(graph_.lock_);
     graph_.look_ = 0;
     graph_.next_to_see_ = nullptr;
@@ -45,7 +43,7 @@ CMWQ_INLINE wait_look::~wait_look() {
 
 // --- collecting ------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void wait_look::collect() {
+CMWQ_INLINE void deadlock_check::collect() {
     constexpr std::size_t batch = 64;
     bool more = true;
     while (more) {
@@ -68,7 +66,7 @@ CMWQ_INLINE void wait_look::collect() {
     }
 }
 
-CMWQ_INLINE stuck_set::node wait_look::number_of_locked(registered_wait& r) {
+CMWQ_INLINE stuck_set::node deadlock_check::number_of_locked(registered_wait& r) {
     if (r.seen_by_ != graph_.look_) {
         seen_.push_back({&r, static_cast<node>(seen_.size())});
         r.seen_ = &seen_.back();
@@ -77,7 +75,7 @@ CMWQ_INLINE stuck_set::node wait_look::number_of_locked(registered_wait& r) {
     return r.seen_->number;
 }
 
-CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
+CMWQ_INLINE void deadlock_check::look_at_locked(registered_wait& r) {
     const node who = number_of_locked(r);
     r.seen_->looked_at = true;
     for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
@@ -88,7 +86,7 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
         const item_pool::remaining_items rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
         for_items_.push_back({who, rest.pwq, rest.generation});
-        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(*r.queue_, rest.pwq));
+        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(r.queue_->core, rest.pwq));
     }
     if (r.group_ != nullptr) look_at_group_locked(r, who);
     if (r.iw_ == nullptr) return;
@@ -99,16 +97,16 @@ CMWQ_INLINE void wait_look::look_at_locked(registered_wait& r) {
     await_run_locked(who, a.run != nullptr ? a.run : a.before);
     if (a.inactive_on == nullptr) return;
     // While with_all_kept() holds the list of queues, the queue of a pending item cannot be destroyed.
-    at.runtime->queues().with_all_kept([&] {
+    at.runtime->queues.with_all_kept([&] {
         const item_pool::awaited_item now = pool.look_at(*r.iw_);
         if (now.inactive_on == nullptr) return; // it is not behind a limit any more
-        for_limit_.emplace_back(who, limit_of_locked(*now.queue, now.inactive_on));
+        for_limit_.emplace_back(who, limit_of_locked(now.queue->core, now.inactive_on));
     });
 }
 
 // A wait for a group depends on the runs of its tasks, as far as these are in waits, and on the limits behind which tasks
 // are pending that the waiter does not take itself. All waits for a group share what is read of the group.
-CMWQ_INLINE void wait_look::look_at_group_locked(const registered_wait& r, node who) {
+CMWQ_INLINE void deadlock_check::look_at_group_locked(const registered_wait& r, node who) {
     {
         const scoped_lock guard(r.group_->lock);
         if (!r.sleeper_->asleep) return; // it goes on, and may take a task
@@ -129,7 +127,7 @@ CMWQ_INLINE void wait_look::look_at_group_locked(const registered_wait& r, node 
 
 // Looks at the first tasks that have not started. If they start, a later check looks at others; if they never do, the
 // others do not matter.
-CMWQ_INLINE void wait_look::read_group_locked(group_core& g, std::size_t index) {
+CMWQ_INLINE void deadlock_check::read_group_locked(group_core& g, std::size_t index) {
     constexpr std::size_t most = 64;
     for (const running_task* t = g.waiting; t != nullptr; t = t->next, ++nr_steps_)
         runs_tasks_.emplace_back(index, number_of_locked(*t->by->waits));
@@ -156,7 +154,7 @@ CMWQ_INLINE void wait_look::read_group_locked(group_core& g, std::size_t index) 
     for (const place& p : places) groups_[index].limits.push_back({limit_of_locked(g.queue, p.pwq), p.pool});
 }
 
-CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
+CMWQ_INLINE void deadlock_check::hold_locked(worker& k, node wait) {
     if (room_.empty()) room_.resize(1);
     for (std::size_t n = 0;; room_.resize(n)) { // allocates without the lock of the pool
         n = k.pool.held_by(k, room_.data(), room_.size());
@@ -170,12 +168,12 @@ CMWQ_INLINE void wait_look::hold_locked(worker& k, node wait) {
     }
 }
 
-CMWQ_INLINE void wait_look::await_run_locked(node who, const worker* k) {
+CMWQ_INLINE void deadlock_check::await_run_locked(node who, const worker* k) {
     if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
 }
 
 // All pwqs with the same slots share a limit. The pwq may be gone; then the limit has no active item.
-CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const pool_workqueue* pwq) {
+CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, const pool_workqueue* pwq) {
     if (const auto known = limit_by_pwq_.find(pwq); known != limit_by_pwq_.end()) return known->second;
     const std::size_t index = limits_.size();
     limited l{.queue = q.name, .max_active = q.max_active()};
@@ -200,7 +198,7 @@ CMWQ_INLINE std::size_t wait_look::limit_of_locked(const queue_core& q, const po
 
 // --- the result ------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void wait_look::solve() {
+CMWQ_INLINE void deadlock_check::solve() {
     for (std::size_t i = 0; i < seen_.size(); ++i)
         static_cast<void>(stuck_.add_ends_after_first()); // node i is seen_[i]
     add_limits();
@@ -223,7 +221,7 @@ CMWQ_INLINE void wait_look::solve() {
 // An item behind a limit becomes active when one of the active items ends. One of them ends, unless all are runs that
 // wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts
 // as ending.
-CMWQ_INLINE void wait_look::add_limits() {
+CMWQ_INLINE void deadlock_check::add_limits() {
     for (limited& l : limits_) l.id = stuck_.add_ends_after_all();
     for (const item_pool::held_item& h : held_) {
         const auto p = parts_.find(h.pwq);
@@ -245,7 +243,7 @@ CMWQ_INLINE void wait_look::add_limits() {
 // Makes a node for each generation of a pwq that has held items. It depends on the waits that hold items of that
 // generation, and on the node of the generation before. A wait for the items up to a generation depends on one such
 // node. So a thousand flushes of one queue add only a thousand edges.
-CMWQ_INLINE void wait_look::add_generations() {
+CMWQ_INLINE void deadlock_check::add_generations() {
     struct generation {
         const pool_workqueue* pwq;
         std::uint64_t number;
@@ -274,7 +272,7 @@ CMWQ_INLINE void wait_look::add_generations() {
     }
 }
 
-CMWQ_INLINE void wait_look::add_groups() {
+CMWQ_INLINE void deadlock_check::add_groups() {
     for (awaited_group& g : groups_) g.id = stuck_.add_ends_after_first();
     for (const auto& [group, run] : runs_tasks_) stuck_.add_edge(groups_[group].id, run);
     for (const auto& [who, group] : for_group_) stuck_.add_edge(who, groups_[group].id);
@@ -282,14 +280,14 @@ CMWQ_INLINE void wait_look::add_groups() {
 
 // --- notes and reports -----------------------------------------------------------------------------------------------
 
-CMWQ_INLINE bool wait_look::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
+CMWQ_INLINE bool deadlock_check::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
     return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
 }
 
 // Returns the reports of a knot, and marks its waits as reported. Empty if two checks have not found all of its waits
 // (then `confirmed` is false), or if all have been reported.
-CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vector<node>& members, std::int64_t now,
-                                                                 bool& confirmed) {
+CMWQ_INLINE std::vector<wait_report> deadlock_check::report_of_locked(const std::vector<node>& members,
+                                                                      std::int64_t now, bool& confirmed) {
     constexpr std::size_t enough = 64;
     bool reported = true;
     for (const node n : members) {
@@ -321,7 +319,7 @@ CMWQ_INLINE std::vector<wait_report> wait_look::report_of_locked(const std::vect
 
 // A wait is checked often while it is young, and later whenever it has lasted twice as long, because not only a new
 // wait can make it stuck, but also a lowered limit, for instance. A wait that was found stuck is checked again soon.
-CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_env& env, std::int64_t now) {
+CMWQ_INLINE std::vector<std::vector<wait_report>> deadlock_check::publish(const pool_env& env, std::int64_t now) {
     constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
     constexpr std::size_t none = ~std::size_t{0};
     std::vector<std::size_t> knots(seen_.size(), none); // the knot that each wait leads to
@@ -365,27 +363,27 @@ CMWQ_INLINE std::vector<std::vector<wait_report>> wait_look::publish(const pool_
 
 // --- scheduling of checks --------------------------------------------------------------------------------------------
 
-CMWQ_INLINE std::int64_t wait_graph::look(const pool_env& env) noexcept {
+CMWQ_INLINE std::int64_t deadlock_check::check_if_due(const pool_env& env) noexcept {
     constexpr std::int64_t pause_for_a_step = 20'000; // nanoseconds; over fifty times the cost of a step
-    diagnosis_thread& d = env.diagnosis;
+    diagnosis_requests& d = env.diagnosis;
     const std::int64_t due = d.waits_due();
     const std::int64_t now = steady_now();
     if (due == 0 || now < due) return due;
     std::vector<std::vector<wait_report>> knots;
-    std::int64_t next = now + patience;
+    std::int64_t next = now + wait_graph::patience;
     std::size_t nr_steps = 0;
-    wait_graph& g = get();
+    wait_graph& g = wait_graph::get();
     g.lock_.lock();
     d.set_waits_due(0); // a wait that is registered from here on requests a check
     g.lock_.unlock();
     try {
         const scoped_lock one(g.looks_);
-        wait_look looking(g);
-        looking.collect();
-        looking.solve();
-        knots = looking.publish(env, now);
-        next = looking.next();
-        nr_steps = looking.nr_steps();
+        deadlock_check check(g);
+        check.collect();
+        check.solve();
+        knots = check.publish(env, now);
+        next = check.next();
+        nr_steps = check.nr_steps();
         // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
     } catch (const std::bad_alloc&) {}
     g.lock_.lock();

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How messages name items and queues. The functions throw std::bad_alloc. Those that name an item are called without a
+// lock of the library: see describe_function().
+#pragma once
+
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/sync/system.hpp>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Identifies an item in messages, by its address (null: the item is gone) and its function. The address is never
+/// dereferenced.
+struct item_name {
+    const void* item = nullptr;
+    work_access::function function = nullptr;
+};
+
+/// Of `w`, which exists.
+inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
+
+inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
+
+inline std::string describe_address(const void* p) {
+    char address[2 + 2 * sizeof p + 2];
+    std::snprintf(address, sizeof address, "%p", p);
+    return address;
+}
+
+inline std::string describe(const item_name& i) {
+    const std::string function = " (" + describe_function(i.function) + ")";
+    if (i.item == nullptr) return "an item that has destroyed itself" + function;
+    return "item " + describe_address(i.item) + function;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
