@@ -5,6 +5,7 @@
 #include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
+#include "pinned.hpp"
 #include "policy_list.hpp"
 #include "simulated.hpp"
 #include "stress.hpp"
@@ -15,8 +16,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <memory>
+#include <sched.h>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -316,6 +319,35 @@ TEST_CASE("elastic: an item that computes for a long time is detected even if no
     q.post_on(first, [&] {
         while (!stop) stress::burn(10'000);
     });
+    CHECK(eventually([&] { return rt.stats().cpu_hogs == 2; }));
+    stop = true;
+    q.flush();
+}
+
+TEST_CASE("elastic: an item that computes is detected also if other threads keep the CPU from it for a while") {
+    cmwq::runtime rt{{.cpu_hog_threshold = 100ms}};
+    const unsigned first = *rt.cpus().begin();
+    cmwq::workqueue<> q{rt, "q"};
+    std::atomic<bool> stop{false};
+    std::binary_semaphore computing{0};
+    q.post_on(first, [&] {
+        q.post_on(first, [] {}); // wakes the monitor
+        while (!stop) stress::burn(10'000);
+    });
+    CHECK(eventually([&] { return rt.stats().cpu_hogs == 1; }));
+    q.post_on(first, [&] {
+        computing.release();
+        while (!stop) stress::burn(10'000);
+    });
+    computing.acquire();
+    std::thread([first] {
+        const pinned here(first);
+        const sched_param p{.sched_priority = ::sched_get_priority_min(SCHED_FIFO)};
+        if (::sched_setscheduler(0, SCHED_FIFO, &p) != 0) std::puts("not checked: SCHED_FIFO is not permitted here");
+        const auto until =
+            std::chrono::steady_clock::now() + 500ms; // the monitor looks a few times, and sees no progress
+        while (std::chrono::steady_clock::now() < until) {}
+    }).join();
     CHECK(eventually([&] { return rt.stats().cpu_hogs == 2; }));
     stop = true;
     q.flush();

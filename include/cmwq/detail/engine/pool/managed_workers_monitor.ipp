@@ -58,7 +58,8 @@ CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexc
 
 // Reports runs that use the CPU for too long without waiting. The monitor must see a run in at least two checks before
 // it counts the run's CPU time; if the run waits for something, the count starts again. The check does not depend on
-// pending items, as long as the monitor is awake; the monitor stays awake while a run computes that may become a hog.
+// pending items, as long as the monitor is awake. It stays awake while a run that may become a hog computes, or waits for
+// the CPU.
 CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !is_associated()) return false;
     bool computing = false;
@@ -75,7 +76,7 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             return true;
         }
         if (!w.probe.cpu_time(cpu)) return true;
-        computing |= std::exchange(w.cpu_burst.seen, cpu) != cpu;
+        computing |= std::exchange(w.cpu_burst.seen, cpu) != cpu || !w.probe.blocked(); // it may wait for the CPU
         if (w.cpu_burst.cpu >= 0 && cpu - w.cpu_burst.cpu < threshold) return true;
         const long nr_waits = w.probe.nr_waits();
         if (w.cpu_burst.cpu < 0 || nr_waits < 0 || nr_waits != w.cpu_burst.nr_waits) { // it may have waited
