@@ -344,8 +344,8 @@ TEST_CASE("elastic: an item that computes is detected also if other threads keep
         const pinned here(first);
         const sched_param p{.sched_priority = ::sched_get_priority_min(SCHED_FIFO)};
         if (::sched_setscheduler(0, SCHED_FIFO, &p) != 0) std::puts("not checked: SCHED_FIFO is not permitted here");
-        const auto until =
-            std::chrono::steady_clock::now() + 500ms; // the monitor looks a few times, and sees no progress
+        // Meanwhile the monitor looks a few times, and sees no progress.
+        const auto until = std::chrono::steady_clock::now() + 500ms;
         while (std::chrono::steady_clock::now() < until) {}
     }).join();
     CHECK(eventually([&] { return rt.stats().cpu_hogs == 2; }));

@@ -164,12 +164,12 @@ public:
     void stop_waiting(item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     void stop_waiting(color_waiter& cw) noexcept CMWQ_EXCLUDES(lock_);
     /// What the end of an awaited instance depends on; at most one of `run`, `before` and `inactive_on` is set. If none
-    /// is set and `queue` is not null, the instance ends without further conditions as soon as a worker is free.
+    /// is set, the wait is over, or the instance ends without further conditions as soon as a worker is free.
     struct awaited_item {
         worker* run = nullptr;                 ///< the record of the worker that runs the item
         worker* before = nullptr;              ///< the item is pending behind the run of this record
         pool_workqueue* inactive_on = nullptr; ///< the item is inactive on this pwq
-        const queue_face* queue = nullptr;     ///< the queue of the item; null: the wait is over
+        const queue_face* queue = nullptr;     ///< that of `inactive_on`, which may be freed before its queue
     };
     [[nodiscard]] awaited_item look_at(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls f(const queue_face&), under the pool lock, for the queue of an awaited item, unless the wait is over.

@@ -27,13 +27,12 @@ CMWQ_INLINE void item_pool::stop_waiting(color_waiter& cw) noexcept {
 CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     if (!iw.waits) return {};
-    if (iw.runner != nullptr) return {.run = iw.runner, .queue = iw.runner->current_pwq->queue};
+    if (iw.runner != nullptr) return {.run = iw.runner};
     const work_base& w = *iw.item; // pending, and on a list of this pool
-    pool_workqueue& pwq = *work_access::pwq(w);
     switch (work_access::location_of(w) & location::list_mask) {
-    case location::on_worker: return {.before = &running_.run_before(w), .queue = pwq.queue};
-    case location::on_inactive: return {.inactive_on = &pwq, .queue = pwq.queue};
-    default: return {.before = run_before_worklist_locked(), .queue = pwq.queue};
+    case location::on_worker: return {.before = &running_.run_before(w)};
+    case location::on_inactive: return {.inactive_on = work_access::pwq(w), .queue = work_access::pwq(w)->queue};
+    default: return {.before = run_before_worklist_locked()};
     }
 }
 

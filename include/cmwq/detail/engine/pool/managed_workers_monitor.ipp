@@ -76,7 +76,8 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             return true;
         }
         if (!w.probe.cpu_time(cpu)) return true;
-        computing |= std::exchange(w.cpu_burst.seen, cpu) != cpu || !w.probe.blocked(); // it may wait for the CPU
+        const bool used_cpu = std::exchange(w.cpu_burst.seen, cpu) != cpu;
+        computing = computing || used_cpu || !w.probe.blocked(); // a run that is not blocked waits for the CPU
         if (w.cpu_burst.cpu >= 0 && cpu - w.cpu_burst.cpu < threshold) return true;
         const long nr_waits = w.probe.nr_waits();
         if (w.cpu_burst.cpu < 0 || nr_waits < 0 || nr_waits != w.cpu_burst.nr_waits) { // it may have waited
