@@ -47,7 +47,8 @@ private:
 
     [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;
     void sleep(worker& self) noexcept;
-    [[nodiscard]] bool return_to_pod(worker& self) noexcept;
+    [[nodiscard]] bool one_item_is_pending() noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool return_to_pod(worker& self) noexcept CMWQ_EXCLUDES(lock_);
     void rebind_if_moved(worker& self) noexcept;
 
     bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod

@@ -266,17 +266,30 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
 
 // --- where the thread is ---------------------------------------------------------------------------------------------
 
-// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It
-// moves back before its first item if the pod has a CPU for it, judged by the number of workers at work, and one more for
-// the thread that has queued the item, which is in the pod. Beside that thread the worker would have to wait, while the
-// CPU on which it has woken up stays idle: docs/experiments.md, affinity scopes. For the move its
-// mask is narrowed to the pod, which moves the thread, and widened again, so that the scheduler may move it elsewhere
-// later. No lock is held, so another worker may take the pending items meanwhile. True: it has moved back.
+// A thread that has queued one item often waits for it. If there are more, it probably goes on and needs its CPU.
+template <class Workers>
+bool thread_pool<Workers>::one_item_is_pending() noexcept {
+    deferred d;
+    lock_.lock();
+    drain_locked(d);
+    const bool one = this->snapshot_locked().pending == 1;
+    lock_.unlock();
+    d.perform();
+    return one;
+}
+
+// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It moves
+// back before its first item if the pod has a CPU for it, judged by the number of workers at work. In a pod of one CPU the
+// thread that queues may need that CPU; beside it the worker would have to wait, while the CPU on which it has woken up
+// stays idle: docs/experiments.md, affinity scopes. For the move its mask is narrowed to the pod, which moves the thread,
+// and widened again, so that the scheduler may move it elsewhere later. No lock is held, so another worker may take the
+// pending items meanwhile. True: it has moved back.
 template <class Workers>
 bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
     if (!roams_ || spec_.pod.contains(current_cpu()) || !this->pending()) return false;
-    if (this->nr_at_work() + 1 >= pod_size_) return false; // only a hint, so the load is relaxed
-    if (bind_this_thread(spec_.pod) != 0) return false;    // the CPUs of the pod have just gone
+    if (this->nr_at_work() >= pod_size_) return false; // only a hint, so the load is relaxed
+    if (pod_size_ == 1 && !one_item_is_pending()) return false;
+    if (bind_this_thread(spec_.pod) != 0) return false; // the CPUs of the pod have just gone
     if (bind_this_thread(spec_.cpus) != 0) {
         self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
         self.rebind_at = 0;
