@@ -58,10 +58,11 @@ def section(rows):
         f"{change(speed[most, 'system'], speed[most, 'cache'])} and `cache strict` by "
         f"{change(speed[most, 'system'], speed[most, 'cache strict'])}; with few issuers by "
         f"{change(speed[few, 'system'], speed[few, 'cache'])} and {change(speed[few, 'system'], speed[few, 'cache strict'])} "
-        f"({name_of(*few)}), because a strict worker shares the CPU of the issuer while the other CPU is idle. A worker that "
-        "is not strict stays where it has woken up if its pod has no CPU beside that of the issuer. Before this experiment it "
-        "came back in that case, too, and the issuer got a sixth less than with `system`; the engine was changed for it. "
-        "With one issuer and two requests a strict scope does not lose: there the issuer waits for its answer anyway.", "",
+        f"({name_of(*few)}), because a strict worker shares the CPU of the issuer while the other CPU is idle. "
+        "With one issuer and two requests a strict scope does not lose: there the issuer waits for its answer anyway. These "
+        "figures are of an engine whose workers never returned to a pod of one CPU. They return again if a single item is "
+        "pending, because its issuer probably waits for it; with that, `cache` loses about a tenth against `system` (1 issuer "
+        "× 64). The experiment has to be repeated.", "",
         *(["In the guest with 16 CPUs and four caches, whose times mean nothing, because two CPUs emulate all of them. A pod of four CPUs keeps most items, a pod of one CPU only those that the scheduler starts there:", "",
            *table(["issuers", "scope", "% in the pod of the issuer", "repatriated"], guest)] if guest else [])]
 
