@@ -2,12 +2,12 @@
 //
 // Affinity scopes, as the kernel measured them with an encrypting block device: issuers keep requests of 32 KiB
 // outstanding; an item of an unbound queue processes the block, and the issuer verifies it. Both compute its SHA-512.
+#include "support/cli.hpp"
 #include "support/cpus.hpp"
 #include "support/json.hpp"
 #include "support/scopes.hpp"
 #include "support/usage.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 #include <openssl/sha.h>
 
@@ -65,12 +65,14 @@ public:
             r.verify();
             ++verified_;
             in_pod_ += r.ran_in_pod() ? 1 : 0;
+            on_cpu_ += r.ran_on_cpu_of_issuer() ? 1 : 0;
             if (stop || (limit != 0 && verified_ + outstanding > limit)) --outstanding;
             else r.submit();
         }
     }
     [[nodiscard]] std::uint64_t verified() const noexcept { return verified_; }
     [[nodiscard]] std::uint64_t in_pod() const noexcept { return in_pod_; }
+    [[nodiscard]] std::uint64_t on_cpu() const noexcept { return on_cpu_; }
 
 private:
     class request {
@@ -92,6 +94,7 @@ private:
             };
             return pod_of(from_) == pod_of(ran_on_);
         }
+        [[nodiscard]] bool ran_on_cpu_of_issuer() const noexcept { return from_ == ran_on_; }
 
     private:
         void process() {
@@ -130,7 +133,7 @@ private:
     std::mutex lock_;
     std::condition_variable more_;
     std::deque<request*> answers_;
-    std::uint64_t verified_ = 0, in_pod_ = 0;
+    std::uint64_t verified_ = 0, in_pod_ = 0, on_cpu_ = 0;
 };
 
 template <class Policy>
@@ -152,10 +155,11 @@ void measure(const settings& s, cmwq::affinity_scope scope) {
     for (std::thread& t : threads) t.join();
     const auto after = bench::usage::now();
 
-    std::uint64_t verified = 0, in_pod = 0;
+    std::uint64_t verified = 0, in_pod = 0, on_cpu = 0;
     for (const auto& i : issuers) {
         verified += i.verified();
         in_pod += i.in_pod();
+        on_cpu += i.on_cpu();
     }
     const auto requests = static_cast<double>(verified);
     bench::json_line line;
@@ -164,6 +168,7 @@ void measure(const settings& s, cmwq::affinity_scope scope) {
     line.add("mib_per_second", requests * block_size / 0x1p20 / seconds_between(before, after));
     line.add("cpu_percent", cpu_percent(before, after) / static_cast<double>(bench::usable_cpus().size()));
     line.add("in_pod_percent", 100 * static_cast<double>(in_pod) / requests);
+    line.add("on_cpu_percent", 100 * static_cast<double>(on_cpu) / requests);
     line.add("repatriated", rt.stats().repatriated).add("threads", rt.stats().peak_threads);
     line.print();
 }
@@ -181,20 +186,21 @@ int main(int argc, char** argv) {
     app.add_option("--scope", s.scope, "affinity scope")->check(CLI::IsMember(scopes))->capture_default_str();
     app.add_flag("--strict", s.strict, "workers may not leave their pod");
     app.add_option("--issuers", s.issuers, "threads that issue requests")
-        ->check(CLI::PositiveNumber)
+        ->check(bench::between(1, 1000))
         ->capture_default_str();
     app.add_option("--outstanding", s.outstanding, "requests outstanding of each issuer")
-        ->check(CLI::PositiveNumber)
+        ->check(bench::between(1, 4096))
         ->capture_default_str();
     app.add_option("--shard-size", s.shard_size, "cores of a cache_shard: with 1 each core has a cache of its own")
-        ->check(CLI::PositiveNumber)
+        ->check(bench::between(1, 1024))
         ->capture_default_str();
-    app.add_option("--seconds", s.seconds, "duration")->capture_default_str();
+    app.add_option("--seconds", s.seconds, "duration, seconds")->check(bench::duration())->capture_default_str();
     app.add_option("--requests", s.requests, "end after this many requests of each issuer instead; 0: by time")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
-    if (s.policy == "elastic") measure<cmwq::elastic>(s, scopes.at(s.scope));
-    else measure<cmwq::unbound>(s, scopes.at(s.scope));
-    return 0;
+    return bench::run_and_report("affinity", [&] {
+        if (s.policy == "elastic") measure<cmwq::elastic>(s, scopes.at(s.scope));
+        else measure<cmwq::unbound>(s, scopes.at(s.scope));
+    });
 }

@@ -2,6 +2,7 @@
 """What the experiments share: a measurement, and figures and tables from rows."""
 
 import dataclasses
+import shlex
 import statistics
 
 import report
@@ -19,7 +20,7 @@ class Measurement:
     labels: dict = dataclasses.field(default_factory=dict)
 
     def __str__(self):
-        return " ".join(map(str, self.command)) + (", in the guest" if self.guest else "") + (
+        return shlex.join(map(str, self.command)) + (", in the guest" if self.guest else "") + (
             f", {', '.join(self.labels)}" if self.labels else "")
 
     def identity(self):
@@ -49,6 +50,11 @@ def with_range(rows, name):
     if not values:
         return "–"
     return f"{figure(statistics.median(values))} ({figure(min(values))} – {figure(max(values))})"
+
+
+def extreme(rows, name, which):
+    """The least or the most of all runs; `which` is min or max."""
+    return which((row[name] for row in rows if name in row), default=None)
 
 
 def histogram(rows):

@@ -5,8 +5,11 @@
 An experiment is a module in this folder, with its program beside it:
 
     TITLE                 heading of its section
+    SOURCE                where the document is
     measurements(size)    list of Measurement; size is "quick" or "full"
-    section(rows)         lines of Markdown: what the document says, the tables, what came out and why
+    section(rows)         lines of Markdown: what is measured, and the tables
+    findings(rows)        lines of Markdown: what the document says, what came out here and why, what it means for users
+    FINDINGS_OF           the date of the runs for which findings() was written
     plots(rows)           {name: SVG document}; section() refers to them as experiments/NAME.svg
 
 A row is what a program has printed, a JSON object, with "place" added: "here" or "guest".
@@ -14,9 +17,12 @@ A row is what a program has printed, a JSON object, with "place" added: "here" o
 
 import argparse
 import fcntl
+import hashlib
 import importlib
 import json
 import pathlib
+import shlex
+import signal
 import sys
 import textwrap
 import time
@@ -35,55 +41,93 @@ NAMES = ("perf_wq", "numa", "stacking", "fifo", "affinity", "limits", "queue_lat
 INTRODUCTION = """# The experiments of the kernel's documents, in user space
 
 The design of the kernel's workqueues was argued with measurements. This page repeats those that mean something in a
-process, with cmwq in the place of the kernel's pools: what the document says, what came out here, and why.
+process, with cmwq in the place of the kernel's pools: what the document says, what came out here, why, and what that
+means for a program.
 
-    ./scripts/experiments                  # all of them; goes on where it was cut; writes this page
+    ./scripts/experiments                  # all of them, more than an hour; goes on where it was cut; writes this page
     ./scripts/experiments fifo limits      # these
-    ./scripts/experiments --quick          # a few minutes; writes to build/experiments/quick/
+    ./scripts/experiments --quick          # some minutes; writes to build/experiments/quick/
 
-Each experiment is a program in `benchmarks/kernel/`; `--help` describes its parameters, and it prints JSON. The samples
-of all runs are in `docs/experiments/NAME.json`. Runs are interleaved: all variants in turn, then all of them again, every
-second time backwards. A figure is the median of the runs unless the table says otherwise. The original figures are of
-other machines, in the kernel: compare ratios and shapes, not values.
+On Debian and Ubuntu the script installs what it needs, LAME, OpenSSL, qemu and a kernel for the guest included.
+
+Each experiment is a program, `build/bench/benchmarks/kernel/NAME`; `--help` describes its parameters, and it prints JSON.
+The results of all runs are in `docs/experiments/NAME.json`. Runs are interleaved: all variants in turn, then all of them
+again, every second time backwards. A figure is the median of the runs unless the table says otherwise; *(a – b)* are the
+least and the most of the runs. Where these ranges overlap, the runs do not show which variant is better. The original
+figures are of other machines, in the kernel: compare ratios and shapes, not values. In the plots, blue bars are of cmwq, and
+each group of bars has its own scale.
+
+*The guest* is a virtual machine with 16 CPUs, four caches and two NUMA nodes (`./scripts/test-vm`). Two CPUs emulate all
+of them, so places count there, and times mean nothing.
 """
 
 
-def run_one(measurement, folder):
+def path_of(program, build):
+    """Where the program of a measurement is."""
+    return ROOT / program if "/" in program else build / "benchmarks" / "kernel" / program
+
+
+def run_one(measurement, build):
     """Returns the rows that the program prints."""
-    program = measurement.command[0]
-    command = [str(ROOT / program if "/" in program else folder / program), *map(str, measurement.command[1:])]
+    command = [str(path_of(measurement.command[0], build)), *map(str, measurement.command[1:])]
     if measurement.guest:
         output = checked_output([ROOT / "scripts" / "test-vm", "-v", "--", *command], timeout=GUEST_TIMEOUT)
     else:
         output = checked_output([*measurement.prefix, *command])
     rows = [json.loads(line.rstrip(",")) for line in output.splitlines() if line.startswith("{")]
     if not rows:
-        raise ProgramFailed(f"{' '.join(command)}: the program has reported nothing")
+        raise ProgramFailed(f"{shlex.join(command)}: the program has reported nothing")
     return [{**row, "place": "guest" if measurement.guest else "here", **measurement.labels} for row in rows]
 
 
-def run_all(name, experiment, args, facts):
-    """Runs what the journal does not have yet. Returns all rows."""
+def key_of(facts, measurements, build):
+    """Runs belong together if all of this is the same. The engine is compiled into the programs."""
+    digest = hashlib.sha256()
+    for program in sorted({str(path_of(m.command[0], build)) for m in measurements}):
+        digest.update(pathlib.Path(program).read_bytes())
+    return {"programs": digest.hexdigest(), "machine": facts["machine"], "compiler": facts["run"]["compiler"],
+            "flags": facts["run"]["flags"], "measurements": [m.identity() for m in measurements]}
+
+
+def run_all(name, experiment, args):
+    """Runs what the journal does not have yet. Returns the facts about the first run, and all rows."""
     measurements = experiment.measurements(args.size)
-    log = journal.open_journal(args.state / f"{name}.jsonl", facts["commit"], args.size,
-                               [m.identity() for m in measurements], args.again)
+    facts = {"machine": machine.describe(), "run": {**machine.describe_run(ROOT, args.build), "size": args.size}}
+    if facts["run"]["load_before"] > facts["machine"]["cpus"] / 4:
+        print(f"warning: the machine is not idle (load {facts['run']['load_before']}); that disturbs the figures",
+              file=sys.stderr)
+    log = journal.open_journal(args.state / f"{name}.jsonl", key_of(facts, measurements, args.build), facts, args.again)
+    if log.entries:
+        print(f"{name}: goes on with {len(log.entries)} runs of {log.facts['run']['date']}; --again forgets them",
+              flush=True)
     begin = time.monotonic()
     for repetition in range(max(m.repetitions for m in measurements)):
         # Every second time backwards, so that no variant always comes after the same one.
         for m in measurements if repetition % 2 == 0 else reversed(measurements):
             if repetition < m.repetitions and not log.has(m.identity(), repetition):
                 print(f"{name}: run {repetition + 1}: {m}", flush=True)
-                rows = run_one(m, args.build / "benchmarks" / "kernel")
+                rows = run_one(m, args.build)
                 log.add(m.identity(), repetition, [{**row, "repetition": repetition} for row in rows])
     print(f"{name}: {time.monotonic() - begin:.0f} s", flush=True)
-    return log.rows()
+    return log.facts, log.rows()
 
 
 def facts_line(data):
     m, run = data["machine"], data["run"]
     virtual = ", virtual machine" if m["virtual"] else ""
+    commit, comma, changes = run["commit"].partition(",")
     return (f"{m['cpu']}, {m['cpus']} CPUs{virtual}, Linux {m['kernel']}; {run['compiler']}, {run['flags']}; commit "
-            f"{run['commit'][:12]}, {run['date']}; load before: {run['load_before']}.")
+            f"{commit[:12]}{comma}{changes}, {run['date']}; load before: {run['load_before']}.")
+
+
+def findings(experiment, data):
+    """They were written by somebody who has read the results: other runs may say something else."""
+    if data["run"]["size"] == "quick":
+        return ["Quick runs are too short for conclusions, and leave out the guest."]
+    if not data["run"]["date"].startswith(experiment.FINDINGS_OF):
+        return [f"Nobody has interpreted these runs yet: the text in `benchmarks/kernel` is about those of "
+                f"{experiment.FINDINGS_OF}."]
+    return experiment.findings(data["rows"])
 
 
 def wrapped(line):
@@ -102,15 +146,17 @@ def write_page(out, page):
             continue
         data = json.loads(file.read_text(encoding="utf-8"))
         experiment = importlib.import_module(name)
-        lines += [f"## {experiment.TITLE}", "", f"`benchmarks/kernel/{name}`. {facts_line(data)}", "",
-                  *experiment.section(data["rows"]), ""]
+        lines += [f"## {experiment.TITLE}", "", f"Source: {experiment.SOURCE}. Program: `{name}`. {facts_line(data)}", "",
+                  *experiment.section(data["rows"]), "", *findings(experiment, data), ""]
         for plot, document in experiment.plots(data["rows"]).items():
             (out / f"{plot}.svg").write_text(document, encoding="utf-8")
     page.write_text("\n".join(map(wrapped, lines)).rstrip() + "\n", encoding="utf-8")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments():
+    parser = argparse.ArgumentParser(prog="./scripts/experiments", description=__doc__,
+                                     usage="./scripts/experiments [--quick] [--again] [NAME...]",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; all by default: " + ", ".join(NAMES))
     parser.add_argument("--size", choices=["quick", "full"], default="full")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "bench")
@@ -121,33 +167,45 @@ def main():
     unknown = set(args.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no experiment {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    if args.list:
-        print("\n".join(NAMES))
-    if args.list or args.check:
-        return 0
+    args.names = list(dict.fromkeys(args.names)) or NAMES  # each of them once
     args.state = ROOT / "build" / "experiments" / args.size
+    return args
+
+
+def measure(args):
     out = args.state / "experiments" if args.size == "quick" else ROOT / "docs" / "experiments"
     page = out.parent / "experiments.md"
     for folder in (args.state, out):
         folder.mkdir(parents=True, exist_ok=True)
-    try:
-        running_alone = (args.state.parent / "lock").open("w")
-        fcntl.flock(running_alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("error: ./scripts/experiments runs already in this tree; two at once would disturb each other",
-              file=sys.stderr)
-        return 1
-    try:
-        for name in args.names or NAMES:
-            facts = machine.describe_run(ROOT, args.build)
-            rows = run_all(name, importlib.import_module(name), args, facts)
-            data = {"machine": machine.describe(), "run": facts, "rows": rows}
-            (out / f"{name}.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with (args.state.parent / "lock").open("w") as running_alone:
+        try:
+            fcntl.flock(running_alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ProgramFailed("./scripts/experiments runs already in this tree; two at once would disturb each other"
+                                ) from None
+        for name in args.names:
+            facts, rows = run_all(name, importlib.import_module(name), args)
+            (out / f"{name}.json").write_text(json.dumps({**facts, "rows": rows}, indent=1, ensure_ascii=False) + "\n",
+                                              encoding="utf-8")
             write_page(out, page)
-    except (ProgramFailed, OSError) as error:
+    print(f"results: {page.relative_to(ROOT)}")
+
+
+def main():
+    args = arguments()
+    if args.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        print("\n".join(NAMES))
+    if args.list or args.check:
+        return 0
+    try:
+        measure(args)
+    except (ProgramFailed, journal.Damaged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"results: {page.relative_to(ROOT)}")
+    except KeyboardInterrupt:
+        print("cut; the same command goes on", file=sys.stderr)
+        return 128 + signal.SIGINT
     return 0
 
 

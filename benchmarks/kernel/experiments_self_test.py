@@ -47,7 +47,7 @@ class Runs(unittest.TestCase):
         self.experiment = types.SimpleNamespace(measurements=lambda size: [
             Measurement(["program", "--size", size], 2), Measurement(["program", "--other"])])
 
-    def run_with(self, ran, commit="abc"):
+    def run_with(self, ran, program="abc"):
         """Runs the experiment with a program that works so often, and returns the rows and the commands."""
         commands = []
 
@@ -57,9 +57,14 @@ class Runs(unittest.TestCase):
                 raise experiments.ProgramFailed("cut")
             return [{"n": len(commands)}]
 
-        with mock.patch.object(experiments, "run_one", run_one), contextlib.redirect_stdout(io.StringIO()):
+        run = {"date": f"run {len(list(self.args.state.iterdir()))}", "load_before": 0}
+        with (mock.patch.object(experiments, "run_one", run_one),
+              mock.patch.object(experiments, "key_of", lambda *_: program),
+              mock.patch.object(experiments.machine, "describe", lambda: {"cpus": 2}),
+              mock.patch.object(experiments.machine, "describe_run", lambda *_: run),
+              contextlib.redirect_stdout(io.StringIO())):
             try:
-                rows = experiments.run_all("planted", self.experiment, self.args, {"commit": commit})
+                self.facts, rows = experiments.run_all("planted", self.experiment, self.args)
             except experiments.ProgramFailed:
                 rows = None
         return rows, commands
@@ -75,18 +80,36 @@ class Runs(unittest.TestCase):
         self.assertEqual(commands, ["program --other", "program --size quick"])
         self.assertEqual([(row["n"], row["repetition"]) for row in rows], [(1, 0), (1, 0), (2, 1)])
         self.assertEqual(self.run_with(0), (rows, []))
+        self.assertEqual(self.facts["run"]["date"], "run 0")  # the facts are those of the first run
 
-    def test_another_commit_or_again_starts_anew(self):
+    def test_another_program_or_again_starts_anew(self):
         self.run_with(3)
-        self.assertEqual(len(self.run_with(3, commit="def")[1]), 3)
+        self.assertEqual(len(self.run_with(3, program="def")[1]), 3)
         self.args.again = True
-        self.assertEqual(len(self.run_with(3, commit="def")[1]), 3)
+        self.assertEqual(len(self.run_with(3, program="def")[1]), 3)
+
+    def test_a_program_that_has_changed_makes_another_key(self):
+        program = self.args.state / "program"
+        facts = {"machine": {}, "run": {"compiler": "g++", "flags": "-O2"}}
+        keys = []
+        for content in ("one", "two", "two"):
+            program.write_text(content, encoding="utf-8")
+            keys.append(experiments.key_of(facts, [Measurement([str(program)])], self.args.build))
+        self.assertNotEqual(keys[0], keys[1])
+        self.assertEqual(keys[1], keys[2])
 
     def test_a_line_cut_in_the_middle_of_a_write_is_run_again(self):
         self.run_with(3)
         file = self.args.state / "planted.jsonl"
         file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
         self.assertEqual(len(self.run_with(3)[1]), 1)
+
+    def test_a_damaged_journal_is_an_error_that_says_what_helps(self):
+        self.run_with(3)
+        file = self.args.state / "planted.jsonl"
+        file.write_text("{\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+        with self.assertRaisesRegex(experiments.journal.Damaged, "--again"):
+            self.run_with(3)
 
     def test_a_program_that_prints_nothing_is_an_error(self):
         with mock.patch.object(experiments, "checked_output", lambda command: "no JSON\n"):
@@ -105,6 +128,13 @@ class Runs(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
+    def test_conclusions_are_those_of_the_runs_for_which_they_were_written(self):
+        experiment = types.SimpleNamespace(FINDINGS_OF="2026-01-02", findings=lambda rows: ["because"])
+        for date, size, said in (("2026-01-02 10:00 UTC", "full", "because"), ("2026-01-03 10:00 UTC", "full", "Nobody has"),
+                                 ("2026-01-02 10:00 UTC", "quick", "too short")):
+            text = experiments.findings(experiment, {"run": {"date": date, "size": size}, "rows": []})
+            self.assertIn(said, text[0])
+
     def test_it_is_what_the_results_make(self):
         docs = experiments.ROOT / "docs"
         with tempfile.TemporaryDirectory() as folder:

@@ -4,16 +4,17 @@
 // mutex, and wait for a device. In 2023 the kernel's limit became one per CPU by mistake, and a file system ran 768 such
 // items instead of 8.
 #include "support/burn.hpp"
+#include "support/cli.hpp"
 #include "support/json.hpp"
 #include "support/memory.hpp"
 #include "support/stopwatch.hpp"
 #include "support/usage.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <semaphore>
 #include <string>
@@ -47,10 +48,10 @@ void measure(const settings& s) {
     std::atomic<std::uint64_t> written{0};
 
     const auto before = bench::usage::now();
+    std::deque<std::counting_semaphore<>> rooms; // items may still be in release() when their writer has ended
     std::vector<std::thread> writers;
     for (unsigned w = 0; w < s.writers; ++w) {
-        writers.emplace_back([&] {
-            std::counting_semaphore<> room{s.outstanding};
+        writers.emplace_back([&, &room = rooms.emplace_back(s.outstanding)] {
             while (!stop) {
                 room.acquire();
                 queue.post([&] {
@@ -99,17 +100,28 @@ int main(int argc, char** argv) {
     app.add_option("--policy", s.policy, "bound, elastic or unbound")
         ->check(CLI::IsMember({"bound", "elastic", "unbound"}))
         ->capture_default_str();
-    app.add_option("--limit", s.limit, "max_active of the queue")->capture_default_str();
-    app.add_option("--writers", s.writers, "threads that write")->capture_default_str();
-    app.add_option("--outstanding", s.outstanding, "items outstanding of each writer")->capture_default_str();
-    app.add_option("--seconds", s.seconds, "duration")->capture_default_str();
-    app.add_option("--checksum-us", s.checksum_us, "µs of CPU time outside the mutex")->capture_default_str();
-    app.add_option("--locked-us", s.locked_us, "µs of CPU time under the mutex")->capture_default_str();
-    app.add_option("--device-us", s.device_us, "µs until the device has written")->capture_default_str();
+    app.add_option("--limit", s.limit, "max_active of the queue")
+        ->check(bench::between(1, 2048))
+        ->capture_default_str();
+    app.add_option("--writers", s.writers, "threads that write")->check(bench::between(1, 1000))->capture_default_str();
+    app.add_option("--outstanding", s.outstanding, "items outstanding of each writer")
+        ->check(bench::between(1, 10'000))
+        ->capture_default_str();
+    app.add_option("--seconds", s.seconds, "duration, seconds")->check(bench::duration())->capture_default_str();
+    app.add_option("--checksum-us", s.checksum_us, "µs of CPU time outside the mutex")
+        ->check(bench::between(0, 1e6))
+        ->capture_default_str();
+    app.add_option("--locked-us", s.locked_us, "µs of CPU time under the mutex")
+        ->check(bench::between(0, 1e6))
+        ->capture_default_str();
+    app.add_option("--device-us", s.device_us, "µs until the device has written")
+        ->check(bench::between(0, 1e6))
+        ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
-    if (s.policy == "bound") measure<cmwq::bound>(s);
-    else if (s.policy == "elastic") measure<cmwq::elastic>(s);
-    else measure<cmwq::unbound>(s);
-    return 0;
+    return bench::run_and_report("limits", [&] {
+        if (s.policy == "bound") measure<cmwq::bound>(s);
+        else if (s.policy == "elastic") measure<cmwq::elastic>(s);
+        else measure<cmwq::unbound>(s);
+    });
 }

@@ -3,16 +3,17 @@
 // The start delay of a queue's items beside another queue that floods the pools of both, for each policy, and with each
 // means that a user has against it.
 #include "support/burn.hpp"
+#include "support/cli.hpp"
 #include "support/latencies.hpp"
 #include "support/start_delays.hpp"
 #include "support/stopwatch.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -34,7 +35,7 @@ cmwq::options<Policy> options(std::string_view name, const settings& s, bool flo
         if (s.means == "limit") {
             if constexpr (requires { o.max_active; }) o.max_active = s.limit;
         }
-    } else if (s.means == "own pool") {
+    } else if (s.means == "own-pool") {
         if constexpr (requires { o.priority; }) o.priority = cmwq::priority::high;
         else o.attrs.nice(-1); // other attributes, so another pool
     }
@@ -43,7 +44,10 @@ cmwq::options<Policy> options(std::string_view name, const settings& s, bool flo
 
 template <class Policy>
 void measure(const settings& s) {
-    cmwq::runtime rt;
+    std::atomic<bool> refused{false};
+    cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
+        if (e.what == cmwq::event::kind::priority_refused) refused = true;
+    }}};
     cmwq::workqueue<Policy> busy{rt, options<Policy>("busy", s, true)},
         neighbour{rt, options<Policy>("neighbour", s, false)};
     const unsigned cpu = rt.cpus().next(0);
@@ -77,7 +81,7 @@ void measure(const settings& s) {
 
     bench::json_line line;
     line.add("policy", s.policy).add("means", s.means).add("flood_items_per_second", rate);
-    line.add("threads", rt.stats().peak_threads);
+    line.add("threads", rt.stats().peak_threads).add("refused", refused ? 1 : 0);
     with_latencies(line, delays.us()).print();
 }
 
@@ -93,19 +97,29 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option(
            "--means", s.means,
-           "what is done for the neighbour: none; limit: the flooding queue has a small max_active; own pool: the "
+           "what is done for the neighbour: none; limit: the flooding queue has a small max_active (not for ordered); "
+           "own-pool: the "
            "neighbour has high priority or other attributes")
-        ->check(CLI::IsMember({"none", "limit", "own pool"}))
+        ->check(CLI::IsMember({"none", "limit", "own-pool"}))
         ->capture_default_str();
-    app.add_option("--limit", s.limit, "max_active of the flooding queue with --means limit")->capture_default_str();
-    app.add_option("--flood", s.flood, "items of the flooding queue, always outstanding")->capture_default_str();
-    app.add_option("--item-us", s.item_us, "µs of CPU time of each of them")->capture_default_str();
-    app.add_option("--seconds", s.seconds, "duration")->capture_default_str();
+    app.add_option("--limit", s.limit, "max_active of the flooding queue with --means limit")
+        ->check(bench::between(1, 2048))
+        ->capture_default_str();
+    app.add_option("--flood", s.flood, "items of the flooding queue, always outstanding")
+        ->check(bench::between(1, 1'000'000))
+        ->capture_default_str();
+    app.add_option("--item-us", s.item_us, "µs of CPU time of each of them")
+        ->check(bench::between(0, 1e6))
+        ->capture_default_str();
+    app.add_option("--seconds", s.seconds, "duration, seconds")->check(bench::duration())->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
-    if (s.policy == "bound") measure<cmwq::bound>(s);
-    else if (s.policy == "elastic") measure<cmwq::elastic>(s);
-    else if (s.policy == "unbound") measure<cmwq::unbound>(s);
-    else measure<cmwq::ordered>(s);
-    return 0;
+    return bench::run_and_report("neighbours", [&] {
+        if (s.policy == "ordered" && s.means == "limit")
+            throw std::invalid_argument("an ordered queue has no limit to set");
+        if (s.policy == "bound") measure<cmwq::bound>(s);
+        else if (s.policy == "elastic") measure<cmwq::elastic>(s);
+        else if (s.policy == "unbound") measure<cmwq::unbound>(s);
+        else measure<cmwq::ordered>(s);
+    });
 }

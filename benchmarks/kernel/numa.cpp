@@ -5,12 +5,12 @@
 // that had started the fan-out, and how much of their memory and of their stacks is there.
 //
 // With a synthetic topology nothing can be bound, so there only the pools count: how many serve CPUs of several nodes.
+#include "support/cli.hpp"
 #include "support/cpus.hpp"
 #include "support/json.hpp"
 #include "support/scopes.hpp"
 #include "support/stopwatch.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 
 #include <array>
@@ -194,10 +194,15 @@ int main(int argc, char** argv) {
     app.add_option("--scope", s.scope, "affinity scope")->check(CLI::IsMember(scopes))->capture_default_str();
     app.add_flag("--strict", s.strict, "workers may not leave their pod");
     app.add_option("--submitters", s.submitters, "threads that start fan-outs, on each node in turn")
+        ->check(bench::between(1, 1000))
         ->capture_default_str();
-    app.add_option("--units", s.units, "sources of each of them")->capture_default_str();
-    app.add_option("--parts", s.parts, "items that each source makes")->capture_default_str();
-    app.add_option("--kib", s.kib, "KiB of a source")->capture_default_str();
+    app.add_option("--units", s.units, "sources of each of them")
+        ->check(bench::between(1, 100'000))
+        ->capture_default_str();
+    app.add_option("--parts", s.parts, "items that each source makes")
+        ->check(bench::between(1, 10'000))
+        ->capture_default_str();
+    app.add_option("--kib", s.kib, "KiB of a source")->check(bench::between(4, 65'536))->capture_default_str();
     app.add_option("--machine", s.machine, "count the pools of this synthetic topology of hwloc instead");
     CLI11_PARSE(app, argc, argv);
 
@@ -206,7 +211,8 @@ int main(int argc, char** argv) {
         if (s.machine.empty()) measure<Policy>(s, scope);
         else count_pools<Policy>(s, scope);
     };
-    if (s.policy == "elastic") run.operator()<cmwq::elastic>();
-    else run.operator()<cmwq::unbound>();
-    return 0;
+    return bench::run_and_report("numa", [&] {
+        if (s.policy == "elastic") run.operator()<cmwq::elastic>();
+        else run.operator()<cmwq::unbound>();
+    });
 }

@@ -5,6 +5,8 @@ import charts
 from experiment import Measurement, figure, select, table
 
 TITLE = "Node affinity (2013)"
+SOURCE = ("T. Heo, \"[PATCHSET wq/for-3.10] workqueue: NUMA affinity for unbound workqueues\", March 2013")
+FINDINGS_OF = "never"
 SCOPES = ("default", "numa", "system")
 POLICIES = ("unbound", "elastic")
 MACHINES = ("pack:2 numa:1 l3:2 core:4 pu:2", "pack:4 numa:1 l3:1 core:8 pu:1", "pack:1 numa:2 l3:4 core:4 pu:2")
@@ -31,27 +33,33 @@ def section(rows):
                     guest.append([policy, scope, str(submitters), *(
                         " / ".join(figure(r[name]) for r in some) for name in (
                             "on_node_percent", "memory_percent", "stack_percent"))])
-    share = {(policy, scope): statistics.mean(r["on_node_percent"] for r in some) for policy in POLICIES
-             for scope in SCOPES for some in [select(rows, place="guest", policy=policy, scope=scope)] if some}
-    said = [] if not share else [
-        "The document says that the difference is 0.14 %, hardly more than the deviation. Here only places count: the guest's "
-        f"nodes are emulated, and equally fast. With the scope `numa` {share['unbound', 'numa']:.0f} % of the items of an "
-        f"unbound queue and {share['elastic', 'numa']:.0f} % of those of an elastic one run on the node of their submitter, "
-        f"with `system` {share['unbound', 'system']:.0f} % and {share['elastic', 'system']:.0f} %, which is luck, with the "
-        f"default scope {share['unbound', 'default']:.0f} % and {share['elastic', 'default']:.0f} %, because a worker may "
-        "leave its pod when that is full, and pods of four CPUs are full sooner than nodes of eight. Memory follows the item "
-        "that touches it first. The stacks of workers do not: they are where their threads were made. They are not placed on "
-        "the node of the pool, because no machine was at hand on which that could be seen to pay.", ""]
     return [
         "Submitters on the nodes in turn start a fan-out like that of a build: each source is an item that reads what the "
         "submitter wrote, fills memory of its own, and makes four more items that read it. The document compiled a kernel "
         "on two nodes: 1,397.3 s (deviation 1.6) before, 1,395.3 s (1.7) after the workqueues had become affine to nodes.", "",
-        *(["The guest with 16 CPUs and two nodes, three runs each: % of the items on the node of their submitter, of their "
-           "memory there, of the stacks of their workers there:", "",
+        *(["In the guest, three runs each: % of the items on the node of their submitter, of the first pages of their memory "
+           "there, of the stacks of their workers there:", "",
            *table(["policy", "scope", "submitters", "items", "memory", "stacks"], guest),
-           "![items](experiments/numa.svg)", "", *said] if guest else []),
+           "![items](experiments/numa.svg)", ""] if guest else []),
         "On synthetic topologies an item for each CPU: the pools, and how many of them serve CPUs of several nodes:", "",
         *table(["machine", "policy", "scope", "pools", "of several nodes"], pools)]
+
+
+def findings(rows):
+    share = {(policy, scope): statistics.mean(r["on_node_percent"] for r in some) for policy in POLICIES
+             for scope in SCOPES for some in [select(rows, place="guest", policy=policy, scope=scope)] if some}
+    if not share:
+        return []
+    return [
+        "The document says that the difference is 0.14 %, hardly more than the deviation. Here only places count. With the "
+        f"scope `numa` {share['unbound', 'numa']:.0f} % of the items of an unbound queue and {share['elastic', 'numa']:.0f} % "
+        f"of those of an elastic one run on the node of their submitter (means of six runs), with `system` "
+        f"{share['unbound', 'system']:.0f} % and {share['elastic', 'system']:.0f} %, which is luck, and with the default scope "
+        f"{share['unbound', 'default']:.0f} % and {share['elastic', 'default']:.0f} %: its pods have four CPUs and not eight, "
+        "and a worker may leave a pod that is full. Memory follows the item that touches it first. The stacks of workers do "
+        "not: they are where their threads were made. They are not placed on the node of the pool, because no machine was "
+        "at hand on which that could be seen to pay.", "",
+        "**For a program**: use the scope `numa` if items work on memory of their node for long."]
 
 
 def plots(rows):

@@ -8,6 +8,7 @@
 #include "original_queue.hpp"
 
 #include "support/burn.hpp"
+#include "support/cli.hpp"
 #include "support/cpus.hpp"
 #include "support/json.hpp"
 #include "support/memory.hpp"
@@ -15,12 +16,12 @@
 #include "support/timer_thread.hpp"
 #include "support/usage.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/cmwq.hpp>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,7 +132,6 @@ public:
         unsigned n = 0;
         for (item& i : items_) i.start(cpus[n++ % cpus.size()]);
     }
-    [[nodiscard]] unsigned threads() const { return runtime_.stats().peak_threads; }
 
 private:
     class item {
@@ -175,7 +176,6 @@ public:
                 queue(*queues_.back(), body, cpu++);
             }
         }
-        threads_ = bench::threads_of_process() - 2; // without the main thread and that of the timers
     }
     ~with_original_queues() {
         // After this timer no other one queues an item: it sees that the load has stopped.
@@ -185,7 +185,6 @@ public:
     }
     with_original_queues(const with_original_queues&) = delete;
     with_original_queues& operator=(const with_original_queues&) = delete;
-    [[nodiscard]] unsigned threads() const { return threads_; }
 
 private:
     void queue(bench::original_queue& q, item_body& body, unsigned cpu) {
@@ -201,7 +200,6 @@ private:
     }
 
     load& load_;
-    unsigned threads_ = 0;
     bench::timer_thread timers_; // ends after the queues, whose items arm timers
     std::vector<std::unique_ptr<bench::original_queue>> queues_;
 };
@@ -221,6 +219,7 @@ job run_jobs(const std::string& command) {
         const bench::pinned here{cpu}; // the child inherits it
         const pid_t child = ::fork();
         if (child == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
             ::_exit(127);
         }
@@ -248,7 +247,7 @@ struct settings {
 
 /// What a design needs, while the load is there.
 struct price {
-    unsigned threads = 0;
+    unsigned threads = 0; ///< of the process, at the end, without the main thread
     double resident_mib = 0;
 };
 
@@ -295,7 +294,7 @@ void measure(const settings& s, Args... args) {
         Design design(l, queues, all, args...);
         done = run_jobs(s.foreground);
         l.stop = true;
-        p = {design.threads(), static_cast<double>(bench::memory::now().resident_bytes) / 0x1p20};
+        p = {bench::threads_of_process() - 1, static_cast<double>(bench::memory::now().resident_bytes) / 0x1p20};
     }
     report(s, done, all, p, before);
 }
@@ -306,7 +305,7 @@ int main(int argc, char** argv) {
     settings s;
     CLI::App app{"A foreground job beside the load of perf-wq. Prints one line of JSON.", "perf_wq"};
     app.add_option("--workload", s.workload, "0 to 5: from many short items to few")
-        ->check(CLI::Range(0, 5))
+        ->check(bench::between(0, 5))
         ->capture_default_str();
     app.add_option("--burn", s.burn, "CPU time of an item: L, 50 µs; S, 1 µs, 2 µs or 4 µs")
         ->check(CLI::IsMember({"L", "S"}))
@@ -322,6 +321,10 @@ int main(int argc, char** argv) {
         ->required();
     CLI11_PARSE(app, argc, argv);
 
+    if (s.foreground.empty()) {
+        std::fputs("perf_wq: --foreground: the command is empty\n", stderr);
+        return 1;
+    }
     using kind = bench::original_queue::kind;
     if (s.design == "bound") measure<with_cmwq<cmwq::bound>>(s);
     else if (s.design == "elastic") measure<with_cmwq<cmwq::elastic>>(s);

@@ -6,12 +6,12 @@
 //
 // Migrations are those of the scheduler's accounts (/proc/thread-self/sched); "changes" are CPUs that differ from the
 // one of the trip before, which any kernel can tell.
+#include "support/cli.hpp"
 #include "support/cpus.hpp"
 #include "support/hogs.hpp"
 #include "support/latencies.hpp"
 #include "support/stopwatch.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmwq/async.hpp>
 #include <cmwq/cmwq.hpp>
 
@@ -130,12 +130,13 @@ int main(int argc, char** argv) {
     app.add_option("--items", s.items, "the items of a trip: unbound, bound, or both in turn")
         ->check(CLI::IsMember({"unbound", "bound", "both"}))
         ->capture_default_str();
-    app.add_option("--clients", s.clients, "client threads")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--trips", s.trips, "trips of each client")->capture_default_str();
-    app.add_option("--hogs-per-cpu", s.hogs_per_cpu, "processes that compute, for each CPU")->capture_default_str();
+    app.add_option("--clients", s.clients, "client threads")->check(bench::between(1, 1000))->capture_default_str();
+    app.add_option("--trips", s.trips, "trips of each client")->check(bench::between(1, 1e7))->capture_default_str();
+    app.add_option("--hogs-per-cpu", s.hogs_per_cpu, "processes that compute, for each CPU")
+        ->check(bench::between(0, 16))
+        ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 
     const bench::hogs busy{s.hogs_per_cpu * static_cast<unsigned>(bench::usable_cpus().size())};
-    measure(s);
-    return 0;
+    return bench::run_and_report("stacking", [&] { measure(s); });
 }

@@ -41,17 +41,20 @@ inline void spin(std::uint64_t rounds) noexcept {
 /// Uses CPU time of the calling thread; time in which it is preempted does not count.
 class cpu_burner {
 public:
-    cpu_burner() : chunk_(static_cast<std::uint64_t>(spin_rounds_per_us()) + 1) {}
-
     void operator()(std::chrono::nanoseconds amount) const noexcept {
         // To read the clock is a system call of some 0.3 µs, which counts as CPU time used. With a chunk of a
-        // microsecond between two readings, the share of the readings and the overshoot are small.
+        // microsecond between two readings, the share of the readings and the overshoot are small, unless the amount is.
+        if (amount < std::chrono::microseconds{20}) {
+            spin(static_cast<std::uint64_t>(static_cast<double>(amount.count()) * 1e-3 * rounds_per_us_));
+            return;
+        }
         const auto end = thread_cpu_time() + amount;
         while (thread_cpu_time() < end) spin(chunk_);
     }
 
 private:
-    std::uint64_t chunk_;
+    double rounds_per_us_ = spin_rounds_per_us();
+    std::uint64_t chunk_ = static_cast<std::uint64_t>(rounds_per_us_) + 1;
 };
 
 } // namespace bench

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,12 +19,14 @@ inline void print_json_values(std::FILE* to, const char* name, const std::vector
     std::fputs("]", to);
 }
 
-/// A JSON object, printed as one line. Texts must contain nothing that JSON escapes.
+/// A JSON object, printed as one line. Texts must contain nothing that JSON escapes. Throws std::domain_error for a number
+/// that JSON cannot have.
 class json_line {
 public:
     template <class Number>
         requires std::is_arithmetic_v<Number>
     json_line& add(std::string_view name, Number value) {
+        if (!std::isfinite(static_cast<double>(value))) throw std::domain_error(std::string(name) + " is not finite");
         char digits[32];
         std::snprintf(digits, sizeof digits, "%.6g", static_cast<double>(value));
         return member(name, digits);

@@ -4,6 +4,8 @@
 import dataclasses
 import json
 import pathlib
+import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -41,12 +43,13 @@ def checked_output(command, timeout=None):
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout,
                               check=False)
     except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"{' '.join(command)}: has not ended within {timeout} s") from None
+        raise ProgramFailed(f"{shlex.join(command)}: has not ended within {timeout} s") from None
     except OSError as error:
         raise ProgramFailed(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
         end = (done.stdout + done.stderr)[-2000:]
-        raise ProgramFailed(f"{' '.join(command)}: ended with {done.returncode}\n{end}")
+        how = signal.Signals(-done.returncode).name if done.returncode < 0 else done.returncode
+        raise ProgramFailed(f"{shlex.join(command)}: ended with {how}\n{end}")
     return done.stdout
 
 

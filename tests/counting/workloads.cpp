@@ -106,13 +106,15 @@ public:
         }
     }
 
-    /// Runs all rounds, after half as many that are not measured. Returns the number of items that are.
-    std::uint64_t play() {
+    /// Runs all rounds, after half as many that are not measured.
+    void play(measurement& m) {
         run((rounds_ + 1) / 2);
         counting::begin_measuring();
+        const std::int64_t begin = counting::now();
         run(rounds_);
+        m.elapsed = counting::now() - begin;
         counting::end_measuring();
-        return items_;
+        m.items = items_;
     }
 
 private:
@@ -184,9 +186,7 @@ void play(const setting& s, unsigned number, measurement& m) {
     counting::machine machine;
     machine.cpus = s.cpus;
     machine.time.wake_up += 97 * number;
-    const counting::outcome r =
-        counting::simulate(machine, [&s, &m] { m.items = std::make_unique<scene<Policy>>(s)->play(); });
-    m.elapsed = r.elapsed;
+    const counting::outcome r = counting::simulate(machine, [&s, &m] { std::make_unique<scene<Policy>>(s)->play(m); });
     m.queueing = counting::counted(counting::phase::queueing);
     m.running = counting::counted(counting::phase::running);
     m.rest = counting::counted(counting::phase::rest);

@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, 6> workloads = {"independent", "bu
 /// The result of one case: the sum of its runs. `failure` is empty if all have run to their end.
 struct measurement {
     std::uint64_t items = 0;
-    std::int64_t elapsed = 0; ///< virtual nanoseconds, from the start of the machine to its end
+    std::int64_t elapsed = 0; ///< virtual nanoseconds, of the rounds that are measured
     counts queueing, running, rest;
     char failure[240] = "";
 
