@@ -20,6 +20,7 @@ import fcntl
 import hashlib
 import importlib
 import json
+import os
 import pathlib
 import shlex
 import signal
@@ -92,10 +93,7 @@ def key_of(facts, measurements, build):
 def run_all(name, experiment, args):
     """Runs what the journal does not have yet. Returns the facts about the first run, and all rows."""
     measurements = experiment.measurements(args.size)
-    facts = {"machine": machine.describe(), "run": {**machine.describe_run(ROOT, args.build), "size": args.size}}
-    if facts["run"]["load_before"] > facts["machine"]["cpus"] / 4:
-        print(f"warning: the machine is not idle (load {facts['run']['load_before']}); that disturbs the figures",
-              file=sys.stderr)
+    facts = {"machine": machine.describe(), "run": {**machine.describe_run(ROOT, args.build), **args.circumstances}}
     log = journal.open_journal(args.state / f"{name}.jsonl", key_of(facts, measurements, args.build), facts, args.again)
     if log.entries:
         print(f"{name}: goes on with {len(log.entries)} runs of {log.facts['run']['date']}; --again forgets them",
@@ -175,6 +173,11 @@ def arguments():
 def measure(args):
     out = args.state / "experiments" if args.size == "quick" else ROOT / "docs" / "experiments"
     page = out.parent / "experiments.md"
+    # The load before the first experiment: the others find that of the one before.
+    args.circumstances = {"size": args.size, "load_before": round(os.getloadavg()[0], 2)}
+    if args.circumstances["load_before"] > os.cpu_count() / 4:
+        print(f"warning: the machine is not idle (load {args.circumstances['load_before']}); that disturbs the figures",
+              file=sys.stderr)
     for folder in (args.state, out):
         folder.mkdir(parents=True, exist_ok=True)
     with (args.state.parent / "lock").open("w") as running_alone:

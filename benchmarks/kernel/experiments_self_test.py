@@ -43,7 +43,7 @@ class Runs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.args = argparse.Namespace(size="quick", state=pathlib.Path(folder.name), build=pathlib.Path("build"),
-                                       again=False)
+                                       again=False, circumstances={"size": "quick", "load_before": 0})
         self.experiment = types.SimpleNamespace(measurements=lambda size: [
             Measurement(["program", "--size", size], 2), Measurement(["program", "--other"])])
 
