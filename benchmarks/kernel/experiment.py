@@ -64,4 +64,4 @@ def histogram(rows):
 
 def change(before, after):
     """"-77 %" """
-    return f"{100 * (after / before - 1):+.0f} %"
+    return f"{round(100 * (after / before - 1)):+d} %"

@@ -4,7 +4,7 @@ from experiment import Measurement, extreme, figure, median, select, table, with
 
 TITLE = "A flood and its neighbours"
 SOURCE = "none; this experiment is cmwq's own"
-FINDINGS_OF = "never"
+FINDINGS_OF = "2026-11-26"
 POLICIES = ("bound", "elastic", "unbound", "ordered")
 MEANS = ("none", "limit", "own-pool")
 
@@ -41,9 +41,9 @@ def findings(rows):
         f"{figure(1e6 / rate)} µs each with all costs; never the 10,000 of the backlog.", "",
         f"**For a program**: a limit of 16 for the flooding queue helps its neighbours with every policy: the median is "
         f"{delay('bound', 'limit')} µs (bound), {delay('elastic', 'limit')} µs (elastic) and {delay('unbound', 'limit')} µs "
-        f"(unbound). A pool of its own helps a neighbour on bound queues ({delay('bound', 'own-pool')} µs). On unbound queues "
-        f"it does not: the threads of both pools compete for the CPUs (p99 {delay('unbound', 'own-pool', 'p99_us')} µs, and "
-        f"{delay('unbound', 'none', 'p99_us')} µs without it). An ordered queue floods nobody, because one of its items is "
+        f"(unbound). With a pool of its own the neighbour waits {delay('bound', 'own-pool')}, {delay('elastic', 'own-pool')} "
+        f"and {delay('unbound', 'own-pool')} µs; but on an unbound queue the threads of both pools compete for the CPUs, and its "
+        f"p99 stays in the milliseconds ({delay('unbound', 'own-pool', 'p99_us')} µs). An ordered queue floods nobody, because one of its items is "
         "active at a time."]
 
 

@@ -6,7 +6,7 @@ from experiment import Measurement, figure, select, table
 
 TITLE = "Node affinity (2013)"
 SOURCE = ("T. Heo, \"[PATCHSET wq/for-3.10] workqueue: NUMA affinity for unbound workqueues\", March 2013")
-FINDINGS_OF = "never"
+FINDINGS_OF = "2026-11-26"
 SCOPES = ("default", "numa", "system")
 POLICIES = ("unbound", "elastic")
 MACHINES = ("pack:2 numa:1 l3:2 core:4 pu:2", "pack:4 numa:1 l3:1 core:8 pu:1", "pack:1 numa:2 l3:4 core:4 pu:2")

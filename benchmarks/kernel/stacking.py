@@ -5,7 +5,7 @@ from experiment import Measurement, figure, median, select, table, with_range
 TITLE = "A client and the workers that wake it (2020)"
 SOURCE = ("M. Gorman, [commit 52262ee567ad](https://git.kernel.org/linus/52262ee567ad), \"sched/fair: Allow a per-CPU kthread "
           "waking a task to stack on the same CPU\"")
-FINDINGS_OF = "never"
+FINDINGS_OF = "2026-11-26"
 WAITS = ("flush", "future", "semaphore")
 LOADS = {0: "quiet", 2: "busy"}
 CLIENTS = (1, 2, 4)
