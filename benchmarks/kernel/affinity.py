@@ -76,8 +76,8 @@ def findings(rows):
         f"{figure(of('system', 'cpu_percent'))} % of the time with `system`, {figure(of('cache', 'cpu_percent'))} % with "
         f"`cache` and {figure(of('cache strict', 'cpu_percent'))} % with `cache strict`. A pod of the document has six CPUs, "
         "so it has more of them for its own items. With two requests at a time (1 issuer × 2) the narrow scopes gain: "
-        f"{changes(two, 'cache')} and {changes(two, 'cache strict')}, because the block is in the cache of that CPU, and no "
-        "other CPU has to wake up.", "",
+        f"{changes(two, 'cache')} and {changes(two, 'cache strict')}, probably because the block is in the cache of that CPU, "
+        "and no other CPU has to wake up.", "",
         "A worker that is not strict and wakes up outside of a pod of one CPU stays there if several items are pending: then "
         "the issuer probably goes on, and needs its CPU.", "",
         "**For a program**: choose `strict` only if items must stay near their memory; a scope that is not strict keeps them "

@@ -81,7 +81,7 @@ def findings(rows):
         f"priority. Here, against the same, it changes them by {change(mean['unbound-high'], mean['fifo'])} and "
         f"{change(spread['unbound-high'], spread['fifo'])}, and the maximum falls from {latest['unbound-high']} µs to "
         f"{latest['fifo']} µs, because a worker of SCHED_FIFO takes its CPU at once, whatever runs there: no item is late. The "
-        "mean does not fall, because an item of a bound queue has to start on the CPU that was named, and that one must be "
+        "mean does not fall, probably because an item of a bound queue has to start on the CPU that was named, which must be "
         "interrupted first; an unbound one may start on any CPU. Against a normal bound queue the class changes mean and "
         f"deviation by {change(mean['normal'], mean['fifo'])} and {change(spread['normal'], spread['fifo'])}.", "",
         f"For the reader the document says 48 % more bandwidth. Here the class changes it by "

@@ -42,9 +42,9 @@ def findings(rows):
         f"**For a program**: a limit of 16 for the flooding queue helps its neighbours with every policy: the median is "
         f"{delay('bound', 'limit')} µs (bound), {delay('elastic', 'limit')} µs (elastic) and {delay('unbound', 'limit')} µs "
         f"(unbound). With a pool of its own the neighbour waits {delay('bound', 'own-pool')}, {delay('elastic', 'own-pool')} "
-        f"and {delay('unbound', 'own-pool')} µs; but on an unbound queue the threads of both pools compete for the CPUs, and its "
-        f"p99 stays in the milliseconds ({delay('unbound', 'own-pool', 'p99_us')} µs). An ordered queue floods nobody, because one of its items is "
-        "active at a time."]
+        f"and {delay('unbound', 'own-pool')} µs; but on an unbound queue the threads of both pools compete for the CPUs, and "
+        f"its p99 stays in the milliseconds ({delay('unbound', 'own-pool', 'p99_us')} µs). An ordered queue floods nobody, "
+        "because one of its items is active at a time."]
 
 
 def plots(rows):

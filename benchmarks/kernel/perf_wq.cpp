@@ -30,6 +30,7 @@
 #include <memory>
 #include <random>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -321,16 +322,14 @@ int main(int argc, char** argv) {
         ->required();
     CLI11_PARSE(app, argc, argv);
 
-    if (s.foreground.empty()) {
-        std::fputs("perf_wq: --foreground: the command is empty\n", stderr);
-        return 1;
-    }
-    using kind = bench::original_queue::kind;
-    if (s.design == "bound") measure<with_cmwq<cmwq::bound>>(s);
-    else if (s.design == "elastic") measure<with_cmwq<cmwq::elastic>>(s);
-    else if (s.design == "unbound") measure<with_cmwq<cmwq::unbound>>(s);
-    else if (s.design == "multi-threaded") measure<with_original_queues>(s, kind::multi_threaded);
-    else if (s.design == "single-threaded") measure<with_original_queues>(s, kind::single_threaded);
-    else report(s, run_jobs(s.foreground), {}, {}, bench::usage::now());
-    return 0;
+    return bench::run_and_report("perf_wq", [&] {
+        if (s.foreground.empty()) throw std::invalid_argument("--foreground: the command is empty");
+        using kind = bench::original_queue::kind;
+        if (s.design == "bound") measure<with_cmwq<cmwq::bound>>(s);
+        else if (s.design == "elastic") measure<with_cmwq<cmwq::elastic>>(s);
+        else if (s.design == "unbound") measure<with_cmwq<cmwq::unbound>>(s);
+        else if (s.design == "multi-threaded") measure<with_original_queues>(s, kind::multi_threaded);
+        else if (s.design == "single-threaded") measure<with_original_queues>(s, kind::single_threaded);
+        else report(s, run_jobs(s.foreground), {}, {}, bench::usage::now());
+    });
 }

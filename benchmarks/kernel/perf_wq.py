@@ -109,8 +109,8 @@ def section(rows):
     return [
         "The load generator of the first announcement: items of three classes, which compute for 1 µs to 4 µs (S) or 50 µs "
         "(L), sleep for 1, 10 or 100 ms in the mean, and queue themselves again after 10, 50 or 250 ms. wl0 has 26 queues and "
-        "76 items, wl5 none of the short ones. The foreground job is LAME, `lame -q 0`, which encodes 210 s of a sound made for this; a "
-        "copy runs on each CPU. The design before is a comparator written for this: threads for each queue, which work "
+        "76 items, wl5 none of the short ones. The foreground job is LAME, `lame -q 0`, which encodes "
+        f"{SECONDS_OF_SOUND} s of a sound made for this; a copy runs on each CPU. The design before is a comparator written for this: threads for each queue, which work "
         "through their list in order. The first run is dropped; wl0, wl2 and wl5 have ten more, the others three.", "",
         f"Seconds of the foreground job, mean ± deviation; with the load of cmwq's bound queues against that of threads per "
         f"queue and CPU, in the same repetition: mean of the differences ± its standard error. Alone it takes "
@@ -138,8 +138,8 @@ def findings(rows):
         f"both designs use about as much CPU time. With wl5, where items are rare, cmwq uses {price('bound', 'cpu_percent')} "
         f"% of a CPU and switches {price('bound', 'switches_per_second')} times per second, threads for each queue "
         f"{price('multi-threaded', 'cpu_percent')} % and {price('multi-threaded', 'switches_per_second')} times: its "
-        f"sentinels and its monitor look for blocked workers. The load costs the job {change(alone, beside)} (wl0/S), in the document 3 %.",
-        "",
+        "sentinels and its monitor look for blocked workers. The load costs the job "
+        f"{change(alone, beside)} (wl0/S), in the document 3 %.", "",
         "A thread of the design before starts an item as soon as it is woken, unless the item before in its queue sleeps: "
         "then the item waits for as long as that, so the delays of the medium items, which share a queue with long ones, reach "
         "the time of their sleep. An item of cmwq never waits for another one that sleeps. But while the foreground job keeps "
