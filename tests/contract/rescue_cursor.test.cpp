@@ -2,7 +2,7 @@
 //
 // A rescuer finds the items of its queue among many others and does not search the others again for each item. The test
 // counts steps instead of time: in this program the function that goes to the next item of a list counts its calls.
-#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -16,7 +16,7 @@
 #include "model/threads.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
-#include <cmwq/detail/engine/pool/thread_pool.hpp>
+#include <cmwq/detail/engine/threads/thread_pool.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <optional>

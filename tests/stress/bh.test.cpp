@@ -6,8 +6,8 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/worker.hpp>
 
 #include <array>
 #include <atomic>

@@ -18,7 +18,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail::counting {
 
 namespace {
 
-/// "pool/item_pool.ipp:42" instead of the whole path. Empty for places that say nothing: the standard library, and the
+/// "ledger/item_pool.ipp:42" instead of the whole path. Empty for places that say nothing: the standard library, and the
 /// class atomic.
 std::string short_place(const std::string& line) {
     const std::string text = line.substr(0, line.find(" ("));

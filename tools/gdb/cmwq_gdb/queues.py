@@ -58,7 +58,7 @@ class Queue:
         found += [f"priority {priority}"] if priority != "normal" else []
         found += [text for text in ("cpu_intensive", "freezable") if self.value[text]]
         found += ["frozen"] if self.value["frozen_"] else []
-        found += ["rescuer"] if int(memory.owned(self.value["own_rescuer"])) != 0 else []
+        found += ["rescuer"] if int(self.value["own_rescuer"]) != 0 else []
         return found
 
     def parts(self, walks):

@@ -18,7 +18,7 @@ class Worker:
     def _ids(self):
         """The system's id of its thread, and the object of the thread. The threads of rescuers have no record."""
         if self.kind == "rescuer" and self.is_running:
-            rescuer = memory.owned(self.value["current_pwq"].dereference()["queue"].dereference()["own_rescuer"])
+            rescuer = self.value["current_pwq"].dereference()["queue"].dereference()["own_rescuer"]
             if int(rescuer) != 0:
                 return int(memory.load(rescuer.dereference()["tid_"])), rescuer.dereference()["thread_"]
         thread = self.value["of_thread"].dereference()

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
-#include <cmwq/detail/engine/pool/bottom_halves.hpp>
-#include <cmwq/detail/engine/pool/own_run.hpp>
-#include <cmwq/detail/engine/queue/flush.hpp>
+#include <cmwq/detail/engine/bh/bottom_halves.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
@@ -21,6 +21,12 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- queues ----------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void check_max_active(unsigned n) {
+    if (n >= 1 && n <= max_active_ceiling) return;
+    throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
+                                std::to_string(max_active_ceiling));
+}
 
 // Refuses calls that wait for a queue, in items of that queue and in all bottom halves.
 CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/forks.hpp>
 #include <cmwq/detail/engine/runtime/global.hpp>
@@ -141,7 +142,8 @@ CMWQ_INLINE freeze_guard::~freeze_guard() { runtime_.thaw(); }
 
 CMWQ_INLINE std::string runtime::dump(dump_format form) const {
     detail::check_copy(*core_, detail::a_runtime);
-    return core_->dump(form);
+    if (core_->is_dead()) return {}; // threads that do not exist here may hold locks
+    return form == dump_format::json ? detail::to_json(core_->report()) : detail::to_text(core_->report());
 }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }

@@ -7,12 +7,13 @@
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/ds/grace_period.hpp>
-#include <cmwq/detail/engine/pool/bottom_half_pool.hpp>
-#include <cmwq/detail/engine/pool/pool_workqueue.hpp>
-#include <cmwq/detail/engine/pool/queue_face.hpp>
-#include <cmwq/detail/engine/pool/thread_pool.hpp>
+#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
 #include <cmwq/detail/engine/queue/queue_report.hpp>
+#include <cmwq/detail/engine/threads/rescuer.hpp>
+#include <cmwq/detail/engine/threads/thread_pool.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/policy.hpp>
@@ -277,6 +278,7 @@ private:
     node_slots slots_of_machine_; // has the whole limit, or none of it
     std::vector<std::unique_ptr<node_slots>> slots_of_nodes_ CMWQ_GUARDED_BY(lock_);
     bool is_divided_ CMWQ_GUARDED_BY(lock_) = false;
+    std::unique_ptr<rescuer> rescuer_; // I: null: the queue has none
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

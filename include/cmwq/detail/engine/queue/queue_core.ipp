@@ -4,7 +4,7 @@
 // queue_core_pwqs.ipp, those for dump() in report/runtime_report.ipp.
 #pragma once
 
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 
 #include <algorithm>
@@ -15,12 +15,6 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 inline constexpr unsigned default_min_active = 8;
-
-CMWQ_INLINE void check_max_active(unsigned n) {
-    if (n >= 1 && n <= max_active_ceiling) return;
-    throw std::invalid_argument("cmwq: max_active is " + std::to_string(n) + ", it must be 1 to " +
-                                std::to_string(max_active_ceiling));
-}
 
 CMWQ_INLINE void check_min_active(unsigned n, unsigned max_active) {
     if (n >= 1 && n <= max_active) return;
@@ -228,7 +222,10 @@ CMWQ_INLINE void queue_core::set_min_active(unsigned n) {
 
 // --- rescue, freezing, shut-down -------------------------------------------------------------------------------------
 
-CMWQ_INLINE void queue_core::make_rescuer() { own_rescuer = std::make_unique<rescuer>(*this); }
+CMWQ_INLINE void queue_core::make_rescuer() {
+    rescuer_ = std::make_unique<rescuer>(*this);
+    own_rescuer = rescuer_.get();
+}
 
 CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     if (own_rescuer == nullptr) return;
@@ -236,7 +233,8 @@ CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     for_each_pwq([](pool_workqueue& p) {
         if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
     });
-    own_rescuer.reset();
+    own_rescuer = nullptr;
+    rescuer_.reset();
 }
 
 CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {

@@ -4,7 +4,7 @@
 // is in use.
 #pragma once
 
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 

@@ -3,7 +3,7 @@
 // The state of a queue as plain values, for dump().
 #pragma once
 
-#include <cmwq/detail/engine/pool/pool_report.hpp>
+#include <cmwq/detail/engine/ledger/pool_report.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/stats.hpp>
 

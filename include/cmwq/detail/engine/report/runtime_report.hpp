@@ -6,7 +6,7 @@
 #include <cmwq/affinity_scope.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/engine/env/pool_spec.hpp>
-#include <cmwq/detail/engine/pool/pool_report.hpp>
+#include <cmwq/detail/engine/ledger/pool_report.hpp>
 #include <cmwq/detail/engine/queue/queue_report.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/topology.hpp>

@@ -105,9 +105,4 @@ CMWQ_INLINE runtime_report runtime_core::report() const {
     return r;
 }
 
-CMWQ_INLINE std::string runtime_core::dump(dump_format form) const {
-    if (is_dead()) return {}; // threads that do not exist here may hold locks
-    return form == dump_format::json ? to_json(report()) : to_text(report());
-}
-
 }}} // namespace cmwq::CMWQ_NS::detail

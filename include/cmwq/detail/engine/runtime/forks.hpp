@@ -3,8 +3,8 @@
 // The handlers of fork(): the parent stops all locks meanwhile, and in the child the runtimes are dead.
 #pragma once
 
-#include <cmwq/detail/engine/pool/directory.hpp>
-#include <cmwq/detail/engine/pool/worker.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/ledger/worker.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/mutex.hpp>

@@ -3,8 +3,8 @@
 // The bodies of freezer.
 #pragma once
 
-#include <cmwq/detail/engine/pool/announced_wait.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
+#include <cmwq/detail/engine/waits/announced_wait.hpp>
 
 #include <stdexcept>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>

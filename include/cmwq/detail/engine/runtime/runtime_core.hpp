@@ -4,17 +4,17 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
 #include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
-#include <cmwq/detail/engine/pool/directory.hpp>
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
-#include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/fwd.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
@@ -72,7 +72,6 @@ public:
     [[nodiscard]] bool wait_frozen(std::int64_t deadline);
     [[nodiscard]] runtime_stats stats() const noexcept;
     [[nodiscard]] runtime_report report() const;
-    [[nodiscard]] std::string dump(dump_format form) const;
 
     // --- fork() ------------------------------------------------------------------------------------------------------
 
@@ -106,7 +105,7 @@ private:
     diagnosis_requests diagnosis_requests_;
     diagnosis_thread diagnosis_;
     closure_memory closures_;
-    alignas(cache_line) const pool_env env_; // I: read for each item
+    alignas(cache_line) pool_env env_; // I: read for each item
     pool_table pools_;
     listed_runtime listed_;
     placement placement_;

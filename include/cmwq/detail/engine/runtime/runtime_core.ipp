@@ -3,9 +3,9 @@
 // The bodies of runtime_core.
 #pragma once
 
-#include <cmwq/detail/engine/pool/bottom_halves.hpp>
-#include <cmwq/detail/engine/pool/directory.hpp>
-#include <cmwq/detail/engine/pool/own_run.hpp>
+#include <cmwq/detail/engine/bh/bottom_halves.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>

@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/pool_env.hpp>
-#include <cmwq/detail/engine/queue/timer_service.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
+#include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 

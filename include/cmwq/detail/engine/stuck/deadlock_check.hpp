@@ -3,7 +3,7 @@
 // deadlock_check: one check of all registered waits, which finds those that never end.
 #pragma once
 
-#include <cmwq/detail/engine/pool/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/stuck/stuck_set.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 

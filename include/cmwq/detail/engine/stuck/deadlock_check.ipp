@@ -11,12 +11,13 @@
 #pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
-#include <cmwq/detail/engine/pool/directory.hpp>
-#include <cmwq/detail/engine/pool/group_sleeper.hpp>
-#include <cmwq/detail/engine/pool/group_tasks.hpp>
-#include <cmwq/detail/engine/pool/pool_table.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/stuck/deadlock_check.hpp>
+#include <cmwq/detail/engine/waits/group_sleeper.hpp>
+#include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>

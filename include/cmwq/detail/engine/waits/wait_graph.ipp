@@ -9,14 +9,15 @@
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
-#include <cmwq/detail/engine/pool/directory.hpp>
-#include <cmwq/detail/engine/pool/group_tasks.hpp>
-#include <cmwq/detail/engine/pool/item_pool.hpp>
-#include <cmwq/detail/engine/pool/own_run.hpp>
-#include <cmwq/detail/engine/pool/queue_face.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <algorithm>
 #include <new>

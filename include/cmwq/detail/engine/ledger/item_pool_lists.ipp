@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of item_pool that work on its lists, under its lock: how items are accepted, become active, run and leave.
+#pragma once
+
+#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+// Moves the items of the inbox to the worklist or to inactive lists, and serves the grants. After this every item whose
+// push has completed is on a list of this pool, or is a local item of a worker. A caller that is not a counted worker
+// calls notify_locked() before it unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_,
+// so other threads could not see them.
+CMWQ_INLINE void item_pool::drain_locked(deferred& d) noexcept {
+    drain_inbox_locked();
+    // The grants come second, because the item that uses a granted slot has waited for its queue's limit: it goes
+    // behind all items that have come in until now.
+    if (!grants_.empty()) drain_grants_locked(d);
+}
+
+CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
+    nr_activated_ = 0;
+    work_base* w = inbox_.take_all();
+    if (w == nullptr) return;
+    while (w != nullptr) {
+        work_base* next = inbox_.unlink_next(*w);
+        accept_locked(*w);
+        w = next;
+    }
+    publish_pending_locked();
+}
+
+// Serves the grants: each of these pwqs comes with a slot, or has its turn in an ordered queue.
+CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
+    while (pool_workqueue* p = grants_.take_all()) {
+        while (p != nullptr) {
+            pool_workqueue* next = grants_.unlink_next(*p);
+            if (std::exchange(p->has_turn, false)) { // it has never waited for a slot: it is plugged
+                p->plugged = false;
+                activate_locked(*p); // or registers the pwq for a slot
+                pass_turn_locked(*p, d);
+                p = next;
+                continue;
+            }
+            p->slots->grant_received(*p);
+            if (p->inactive.empty() || p->frozen || p->held_back) { // its items were cancelled, or must wait
+                give_back_slot(*p, d);
+            } else {
+                ++p->nr_active;
+                activate_first_locked(*p);
+                activate_locked(*p); // or registers the pwq for the next slot, behind the others
+            }
+            p = next;
+        }
+    }
+    publish_pending_locked();
+}
+
+// Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
+CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
+    if (pwq.slots != nullptr ? !pwq.slots->take(pwq) : pwq.nr_active >= pwq.max_active) return false;
+    ++pwq.nr_active;
+    return true;
+}
+
+// If this pool is granted the slot again, the grant is in grants_ after the call.
+CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
+    if (item_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.notify(*p);
+    if (pwq.slots->is_down()) pwq.queue->request_reaping();
+}
+
+// An item of `pwq` is no longer active. The caller then calls publish_pending_locked() and notify_locked(), or takes
+// pending items itself.
+//
+// The next item of the queue goes behind all items that have come in. So a queue with a long backlog never occupies
+// more of the worklist than its active items, and an item of another queue starts behind those.
+CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    if (--pwq.nr_active == 0 && pwq.frozen) env_.requests.request_freeze_check();
+    if (pwq.slots != nullptr) {
+        // Not while another pwq of the pool has been granted a slot: a backlog would pass it by for ever.
+        if (grants_.empty() && keep_slot_locked(pwq)) return;
+        give_back_slot(pwq, d);
+        if (grants_.empty()) return;
+        drain_inbox_in_time_locked(pwq.slots->max());
+        drain_grants_locked(d);
+    } else if (!pwq.inactive.empty()) {
+        drain_inbox_in_time_locked(pwq.max_active);
+        activate_locked(pwq);
+        publish_pending_locked();
+    }
+}
+
+// The slot that an item leaves goes to the next item of the same pwq, if no other pwq waits for one. This spares the lock
+// of the slots, a grant, and a registration for the next slot for each item of a backlog.
+CMWQ_INLINE bool item_pool::keep_slot_locked(pool_workqueue& pwq) noexcept {
+    if (pwq.inactive.empty() || pwq.plugged || pwq.frozen || pwq.held_back) return false;
+    if (!pwq.slots->has_no_other_waiter()) return false;
+    drain_inbox_in_time_locked(pwq.slots->max());
+    ++pwq.nr_active;
+    activate_first_locked(pwq);
+    if (pwq.inactive.empty()) pwq.slots->forget(pwq);
+    publish_pending_locked();
+    return true;
+}
+
+// The cache line of the inbox belongs to the producers. So the inbox is not drained before each item that becomes
+// active, but once for each eighth of the limit.
+CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept {
+    if (++nr_activated_ >= limit / 8) drain_inbox_locked();
+}
+
+CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    if (admit_locked(w)) {
+        push_active_locked(pwq, w);
+        work_access::set_location(w, work_access::location_of(w) | location::on_worklist);
+    } else {
+        start_awaited_task_locked(pwq, w);
+    }
+}
+
+// Gives an item its color. True: it has taken a slot of the limit, and is on no list yet. False: it is on the inactive
+// list of its pwq.
+CMWQ_INLINE bool item_pool::admit_locked(work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    const std::uint64_t before = work_access::location_of(w) & ~location::color_mask;
+    const std::uint64_t p = before | std::uint64_t{pwq.colors.enter()} << location::color_shift;
+    if (pwq.inactive.empty() && take_slot_locked(pwq)) {
+        work_access::set_location(w, p);
+        return true;
+    }
+    pwq.inactive.push_back(w);
+    pwq.queue->note_backlog();
+    work_access::set_location(w, p | location::on_inactive);
+    return false;
+}
+
+CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    ++pwq.nr_waiting;
+    worklist_.push_back(w);
+}
+
+CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
+    --work_access::pwq(w)->nr_waiting;
+    for (worker* k = cursors_; k != nullptr; k = k->next_cursor) {
+        if (k->cursor == &w) k->cursor = worklist_.prev(w);
+    }
+    worklist_.remove(w);
+}
+
+// Makes an inactive item active. The caller has taken a slot for it.
+CMWQ_INLINE void item_pool::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    pwq.inactive.remove(w);
+    push_active_locked(pwq, w);
+    work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+}
+
+CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+    make_active_locked(pwq, pwq.inactive.first());
+}
+
+CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    make_active_locked(pwq, w);
+    if (pwq.slots != nullptr) {
+        pwq.slots->take_beyond_max();
+        if (pwq.inactive.empty()) pwq.slots->forget(pwq);
+    }
+    ++pwq.nr_active;
+}
+
+// Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
+CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
+    while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
+    if (!pwq.frozen || pwq.slots != nullptr) return;
+    for (work_base* w = pwq.inactive.front(); w != nullptr && pwq.nr_active < pwq.max_active;) {
+        work_base& one = *w;
+        w = pwq.inactive.next(one);
+        start_awaited_task_locked(pwq, one);
+    }
+}
+
+// A freeze waits for the items that run. One of them may be on another CPU, and wait for a task that is inactive here.
+// (The policies with slots need no such rule: their waiters take any task of the group themselves.)
+CMWQ_INLINE void item_pool::start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    if (!pwq.frozen || pwq.held_back || pwq.slots != nullptr) return;
+    if (pwq.nr_active >= pwq.max_active || !is_awaited_task(w)) return;
+    ++pwq.nr_active;
+    make_active_locked(pwq, w);
+}
+
+// The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
+CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
+    pwq.colors.leave(color, d);
+    if (!pwq.detached.load(relaxed) || !pwq.drained()) return;
+    pass_turn_locked(pwq, d);
+    pwq.queue->request_reaping();
+}
+
+// If the pwq of an ordered queue is detached and has drained, the next one may begin. That one still exists: it is freed
+// after this one, which needs this lock.
+CMWQ_INLINE void item_pool::pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    if (pwq.successor == nullptr || pwq.plugged || !pwq.drained()) return;
+    pool_workqueue& next = *std::exchange(pwq.successor, nullptr);
+    next.has_turn = true; // the push publishes it
+    next.pool->grant(next);
+    d.notify(*next.pool);
+}
+
+// Whether the item is on a list of this pool.
+CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
+    const std::uint64_t p = work_access::location_of(w);
+    return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
+}
+
+CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
+    if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
+    while (work_base* w = worklist_.front()) {
+        if (unlist_to_run_locked(*w)) return w;
+    }
+    return nullptr;
+}
+
+// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
+// runs it afterwards.
+CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
+    leave_worklist_locked(w);
+    nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // relaxed: a lower number wakes no thread
+    const std::uint64_t p = work_access::location_of(w);
+    worker* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
+    if (runner == nullptr) return true;
+    // An item never runs twice at the same time: this instance waits for the worker that still runs the item.
+    runner->scheduled.push_back(w);
+    work_access::set_location(w, location::with_list(p, location::on_worker));
+    return false;
+}
+
+// Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
+// be destroyed after f.
+template <class F>
+void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
+    for (item_waiter** link = &item_waiters_; *link != nullptr;) {
+        item_waiter* iw = *link;
+        if (iw->item == &w) {
+            *link = iw->next;
+            f(*iw);
+        } else {
+            link = &iw->next;
+        }
+    }
+}
+
+template <class F>
+void item_pool::for_each_record_locked(F&& f) noexcept {
+    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        if (!f(*k)) return;
+    }
+    for (worker* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
+        if (!f(*k)) return;
+    }
+}
+
+// --- runs ------------------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    const std::uint64_t p = work_access::location_of(w);
+    const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
+    self.current_pwq = &pwq;
+    self.current_color = location::color_of(p);
+    self.function.store(r.function, relaxed);
+    self.owns_item = r.owns_itself;
+    self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.description[0] = 0;
+    self.own_item = &w;
+    if (!r.owns_itself) {
+        // [RUN-1] clear_pending() below releases it. [RUN-2] release: a thread that finds this item in the record, instead
+        // of the one before, sees the effects of that run.
+        self.current.store(&w, release);
+        running_.add(self);
+    }
+    if ((p & location::has_waiters) != 0) {
+        take_waiters_locked(w, [&](item_waiter& iw) {
+            iw.runner = &self;
+            iw.next = self.waiters;
+            self.waiters = &iw;
+        });
+    }
+    if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
+    ++pwq.nr_started;
+    nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
+    if (self.is_nested || self.is_guest) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
+    if (pwq.slots != nullptr) self.local.begin_run(!pwq.frozen && !pwq.held_back); // elastic queues have slots
+    work_access::set_location(w, id_ << location::id_shift);
+    if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
+    return r;
+}
+
+CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(worker& self, work_base& w) const noexcept {
+    const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, work_access::is_self_owned(w)};
+    self.own_item = &w;
+    self.owns_item = r.owns_itself;
+    self.function.store(r.function, relaxed);
+    self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
+    self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
+    if (!r.owns_itself) self.current.store(&w, release); // [RUN-1], [RUN-2] as in begin_run_locked()
+    work_access::set_location(w, id_ << location::id_shift);
+    if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
+    return r;
+}
+
+CMWQ_INLINE bool item_pool::become_follower_locked(worker& self) noexcept {
+    if (self.waiters != nullptr || !self.scheduled.empty()) return false;
+    forget_item_locked(self);
+    return running_.add_follower(self);
+}
+
+CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& r) {
+    if (r.sink.call == nullptr) return false;
+    try {
+        r.function(r.item);
+    } catch (...) {
+        refuse_thread_exit_in_handler();
+        if (r.owns_itself) self.own_item = nullptr;
+        r.sink.call(r.sink.context, std::current_exception());
+    }
+    return true;
+}
+
+CMWQ_INLINE void item_pool::call_above_other_code(worker& self, const started_item& r) noexcept {
+    if (call_with_handler(self, r)) return;
+    try {
+        r.function(r.item);
+    } catch (...) {
+        refuse_thread_exit_in_handler();
+        std::terminate();
+    }
+}
+
+CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
+    pool_workqueue& pwq = *self.current_pwq;
+    forget_item_locked(self);
+    if (self.is_follower) running_.remove_follower(self);
+    const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
+    const unsigned inside = more - self.nr_follow_ups.load(relaxed);
+    self.nr_more_started.store(0, relaxed);
+    self.nr_more_ended.store(0, relaxed);
+    self.nr_follow_ups.store(0, relaxed);
+    pwq.nr_started += more;
+    pwq.nr_completed += more + 1;
+    nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
+    if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
+    nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);
+    while (item_waiter* iw = self.waiters) {
+        self.waiters = iw->next;
+        iw->happened(d);
+    }
+    end_active_locked(pwq, d);
+    // [NEXT-1] All four are seq_cst: the flag, then the inbox here; the inbox, then the flag in the producer, which
+    // notifies no worker if the flag is set. At least one of the two sees the other's write. Before this worker runs
+    // another item or goes idle, it looks at the inbox, or has woken a worker that does.
+    if (pwq.runs_one.load(relaxed)) pwq.runs_one.store(false, seq_cst);
+    self.current_pwq = nullptr;
+    leave_locked(pwq, self.current_color, d);
+}
+
+// Resets the worker's pointers to its item, which may be destroyed or reused from here on.
+CMWQ_INLINE void item_pool::forget_item_locked(worker& self) noexcept {
+    self.own_item = nullptr;
+    if (self.current.load(relaxed) == nullptr) return;
+    running_.remove(self);
+    self.current.store(nullptr, release); // [RUN-2]
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

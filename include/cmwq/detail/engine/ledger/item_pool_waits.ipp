@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of item_pool for the graph of waits.
+#pragma once
+
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE void item_pool::stop_waiting(item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    if (!iw.waits) return;
+    item_waiter** link = iw.runner != nullptr ? &iw.runner->waiters : &item_waiters_;
+    while (*link != &iw) link = &(*link)->next;
+    *link = iw.next;
+    iw.waits = false;
+}
+
+CMWQ_INLINE void item_pool::stop_waiting(color_waiter& cw) noexcept {
+    const scoped_lock g(lock_);
+    if (cw.waits) cw.pwq->colors.forget(cw);
+}
+
+CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    if (!iw.waits) return {};
+    if (iw.runner != nullptr) return {.run = iw.runner};
+    const work_base& w = *iw.item; // pending, and on a list of this pool
+    switch (work_access::location_of(w) & location::list_mask) {
+    case location::on_worker: return {.before = &running_.run_before(w)};
+    case location::on_inactive: return {.inactive_on = work_access::pwq(w), .queue = work_access::pwq(w)->queue};
+    default: return {.before = run_before_worklist_locked()};
+    }
+}
+
+CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw) noexcept {
+    const scoped_lock g(lock_);
+    if (!cw.waits) return {};
+    pool_workqueue& pwq = *cw.pwq;
+    const work_base* const first = pwq.inactive.front(); // the oldest one: if it is too young, all of them are
+    return {.pwq = &pwq,
+            .generation = pwq.colors.generation_of(cw),
+            .inactive =
+                first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first)))};
+}
+
+CMWQ_INLINE const pool_workqueue* item_pool::inactive_on(const work_base& w) noexcept {
+    const scoped_lock g(lock_);
+    const bool inactive =
+        is_listed_locked(w) && (work_access::location_of(w) & location::list_mask) == location::on_inactive;
+    return inactive ? work_access::pwq(w) : nullptr;
+}
+
+CMWQ_INLINE worker* item_pool::run_awaited_by(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock_);
+    return iw.waits ? iw.runner : nullptr;
+}
+
+template <class F>
+void item_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
+    const scoped_lock g(lock_);
+    if (!cw.waits) return;
+    pool_workqueue& pwq = *cw.pwq;
+    const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
+    if (to <= from) return;
+    pwq.searched_by = search;
+    pwq.searched_to = to;
+    for (worker* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
+        const std::uint64_t its = pwq.colors.generation_of(k->current_color);
+        if (its > from && its <= to) f(*k);
+    }
+}
+
+CMWQ_INLINE std::size_t item_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
+    const scoped_lock g(lock_);
+    const bool drains = run_before_worklist_locked() == &k;
+    const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);
+    if (n > room) return n;
+    const auto note = [&to](const pool_workqueue& pwq, unsigned color) {
+        *to++ = {&pwq, pwq.colors.generation_of(color), pwq.colors.nr_left(), 0};
+    };
+    const auto note_all = [&](item_list& list) {
+        for (work_base* w = list.front(); w != nullptr; w = list.next(*w)) {
+            note(*work_access::pwq(*w), location::color_of(work_access::location_of(*w)));
+        }
+    };
+    note(*k.current_pwq, k.current_color);
+    note_all(k.scheduled);
+    if (drains) note_all(worklist_);
+    return n;
+}
+
+CMWQ_INLINE item_pool::active_items item_pool::count_active(const pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(lock_);
+    gather_locked(d); // a slot that was granted just now makes an item active
+    notify_locked(d);
+    return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// local_items: the items that a worker of an elastic pool has queued from inside its runs.
+#pragma once
+
+#include <cmwq/detail/engine/item/group_credit.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The list of one worker, its owner. As in the inbox of the pool, the items have no color and no slot yet. The owner
+/// takes the newest one and runs it in its current run, with the color and the slot of that run. Other workers take the
+/// oldest ones. A thread that must know one of the items, or every item of the pool, moves all of them to the lists of
+/// the pool: it *recalls* them.
+///
+/// Letters: P its own lock · A atomic · L pool lock
+class local_items {
+public:
+    enum class end : bool { oldest, newest };
+
+    local_items() noexcept = default;
+    local_items(const local_items&) = delete;
+    local_items& operator=(const local_items&) = delete;
+
+    /// Any thread. A snapshot.
+    [[nodiscard]] bool empty() const noexcept { return size_.load(seq_cst) == 0; } // [LOC-1]
+    [[nodiscard]] unsigned size() const noexcept { return size_.load(relaxed); }
+
+    // --- the owner ---------------------------------------------------------------------------------------------------
+
+    void push(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        push_locked(w);
+    }
+    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner has
+    /// seen the flag. False: nothing has changed.
+    [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        if (stop.load(relaxed)) return false; // the lock carries the order
+        push_locked(w);
+        return true;
+    }
+    /// Takes the newest item, if it belongs to `of` and was pushed after the last recall, and, with `closures_only`, if
+    /// it is a closure. Null otherwise.
+    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, bool closures_only) noexcept
+        CMWQ_EXCLUDES(lock_) {
+        if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
+        const scoped_lock g(lock_);
+        work_base* const w = recalled_.load(relaxed) ? nullptr : list_.back();
+        if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
+        if (closures_only && !work_access::is_self_owned(*w)) return nullptr;
+        remove_locked(*w);
+        return w;
+    }
+    /// Removes an item if it is one of the four newest ones. False: it is not; only its address is read then.
+    [[nodiscard]] bool take_back(work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+        return take_back_if([&w](const work_base& one) { return &one == &w; }) != nullptr;
+    }
+    /// Removes the newest item of which `f` is true, if it is one of the four newest ones. Null otherwise.
+    template <class F>
+    [[nodiscard]] work_base* take_back_if(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        constexpr int nr_looks = 4;
+        if (size_.load(relaxed) == 0) return nullptr;
+        const scoped_lock g(lock_);
+        work_base* at = list_.back();
+        for (int i = 0; i < nr_looks && at != nullptr; ++i, at = list_.prev(*at)) {
+            if (!f(*at)) continue;
+            remove_locked(*at);
+            return at;
+        }
+        return nullptr;
+    }
+
+    // --- under the pool lock -----------------------------------------------------------------------------------------
+
+    [[nodiscard]] work_base* take(end which) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        work_base* const w = which == end::oldest ? list_.front() : list_.back();
+        if (w != nullptr) remove_locked(*w);
+        return w;
+    }
+    /// Moves the older half of the items to `to`, at most `max`. The caller is the owner of that list.
+    void give_oldest(local_items& to, unsigned max) noexcept CMWQ_EXCLUDES(lock_) {
+        item_list moved;
+        {
+            const scoped_lock g(lock_);
+            for (auto n = (list_.size() + 1) / 2; n != 0 && moved.size() < max; --n) {
+                work_base& w = list_.first();
+                remove_locked(w);
+                note_moved(w, moved_to::worker);
+                moved.push_back(w);
+            }
+        }
+        if (!moved.empty()) to.push_all(moved);
+    }
+    /// Moves all items to `to`. Until its next run, the owner takes no item that follows in its current one.
+    void recall(item_list& to) noexcept CMWQ_EXCLUDES(lock_) {
+        if (recalled_.load(relaxed) && empty()) return; // many blocked workers have been recalled before
+        const scoped_lock g(lock_);
+        recalled_.store(true, relaxed);
+        while (work_base* const w = list_.front()) {
+            remove_locked(*w);
+            note_moved(*w, moved_to::pool);
+            to.push_back(*w);
+        }
+    }
+    /// Calls `f(work_base&)` for each item, the oldest one first.
+    template <class F>
+    void for_each(F&& f) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
+        for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
+    }
+    /// The owner begins a run. `admitted`: it may take items of the list for that run, until the next recall.
+    void begin_run(bool admitted) noexcept {
+        if (recalled_.load(relaxed) == admitted) recalled_.store(!admitted, relaxed);
+    }
+
+private:
+    void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
+        const scoped_lock g(lock_);
+        while (work_base* const w = items.pop_front()) list_.push_back(*w);
+        publish_longer_locked();
+    }
+    void push_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
+        list_.push_back(w);
+        publish_longer_locked();
+    }
+    void publish_longer_locked() noexcept CMWQ_REQUIRES(lock_) {
+        // [LOC-1] seq_cst if the list was empty: the owner publishes the item, then it reads how many workers run.
+        // Pairs with a worker that counts itself down, and then reads the size. At a later push, that worker has found
+        // the list filled, or the owner has seen its count at this push.
+        const auto n = static_cast<unsigned>(list_.size());
+        if (size_.load(relaxed) == 0) size_.store(n, seq_cst); // [LOC-1]
+        else size_.store(n, relaxed);
+    }
+    void remove_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_) {
+        list_.remove(w);
+        size_.store(static_cast<unsigned>(list_.size()), relaxed); // relaxed: a lower number wakes no thread
+    }
+
+    ranked_mutex<lock_rank::local_items> lock_; // P
+    atomic<bool> recalled_{false};              // A: written by the owner, or under P; always under L
+    item_list list_ CMWQ_GUARDED_BY(lock_);     // P: in the order of their pushes
+    atomic<unsigned> size_{0};                  // A: length of the list; written under P
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

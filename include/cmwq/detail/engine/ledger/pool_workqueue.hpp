@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// pool_workqueue (pwq): the state of one queue in one pool. Its limit of active items, the items beyond the limit, and
+// the number of items of each flush color. The lock of the pool (letter L) guards all members without another letter.
+#pragma once
+
+#include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ledger/color_ring.hpp>
+#include <cmwq/detail/engine/ledger/node_slots.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class item_pool;
+class rescuable_pool;
+class queue_face;
+class worker;
+
+using item_list = intrusive_list<work_base, item_tag>;
+
+struct pwq_tag;
+struct grant_tag;
+struct rescue_tag;
+struct mayday_tag;
+struct waiting_tag;
+
+/// The state of one queue in one pool.
+///
+/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
+/// the graph of waits
+class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
+                                                 public list_node<slot_tag>,
+                                                 public list_node<grant_tag>,
+                                                 public list_node<rescue_tag>,
+                                                 public list_node<mayday_tag> {
+public:
+    pool_workqueue(queue_face& q, item_pool& p, node_slots* first_slots) noexcept
+        : queue(&q), pool(&p), slots(first_slots) {}
+    pool_workqueue(const pool_workqueue&) = delete;
+    pool_workqueue& operator=(const pool_workqueue&) = delete;
+
+    // Read by producers, and written only rarely.
+    queue_face* const queue; // I
+    item_pool* const pool;   // I
+    // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
+    // Changed under WQ, too
+    node_slots* slots;
+    std::uint64_t serial = 0;             // WQ: numbers the pwqs of a queue in the order of their creation
+    worker* rescue_record = nullptr;      // L: if the queue has a rescuer: the record under which it runs items here
+    rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
+    unsigned max_active = 0;              // L: limit of items on the worklist or running, if the pwq shares no slots
+    bool plugged = false;  // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
+    bool has_turn = false; // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
+    // L: of a detached pwq of an ordered queue: the next one, which is plugged; null: none, or it has been told
+    pool_workqueue* successor = nullptr;
+    bool frozen = false;    // L: no item becomes active until the thaw
+    bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
+    // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it has
+    // drained. Written under L
+    atomic<bool> detached{false};
+    // A: threads outside may run its tasks: the attributes of the queue set nothing. Written under WQ
+    atomic<bool> takes_guests{false};
+    bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
+    timer_ring armed;    // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
+
+    // Written by workers for each item of an ordered queue.
+    atomic<bool> runs_one{false}; // A: an item of the ordered queue runs; its worker then looks for the next one
+
+    // Written by workers for each item. On the same cache line as the members above they would make queueing a third
+    // slower.
+    alignas(cache_line) unsigned nr_active = 0; // L
+    unsigned nr_waiting = 0;                    // L: how many of the active items are on the worklist
+    item_list inactive;                         // L: items beyond the limit, in order
+    enum class slot_state : unsigned char { none, waiting, granted };
+    slot_state slot = slot_state::none; // N
+    color_ring colors;                  // L: counts every item from its acceptance until it leaves
+    std::uint64_t nr_started = 0;       // L
+    std::uint64_t nr_completed = 0;     // L
+
+    intrusive_list<worker, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
+    std::uint64_t searched_by = 0;               // G: the last search of the graph that has visited this pwq,
+    std::uint64_t searched_to = 0;               // G: and the youngest generation of colors that it covered
+
+    [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
+};
+
+/// Identifies a run, so that a thread can later check whether it goes on (item_pool::goes_on()).
+struct seen_run {
+    worker* by;
+    const worker* thread;      ///< the record of the thread
+    const pool_workqueue* pwq; ///< an address to compare with
+    std::uint64_t number;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Taking a pending item away from its timer or its pool.
+#pragma once
+
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/env/library_copy.ipp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// If the runtime was not found, either it is gone, or another copy of the library has made it. Ends the program in the
+/// second case.
+CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+    if (at.runtime == nullptr && !directory::get().has_issued(pool_id)) refuse_item_of_other_copy(w);
+}
+
+/// Takes a pending instance away from its timer, its worklist or its inactive list. True: the caller owns PENDING.
+/// False: no instance was pending. Waits only while another thread is between its claim and its push.
+///
+/// `how(look, armed, take)` calls `take()` and returns its result: whether the instance was found, among the timers of
+/// the runtime (`armed`) or in one of its pools.
+template <class How>
+bool grab_pending(work_base& w, How&& how) noexcept {
+    for (backoff b;; b.pause()) {
+        if (work_access::is_delayed(w)) {
+            if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
+                const directory::look at(id);
+                if (at.dead) {
+                    work_access::abandon(w);
+                    return true;
+                }
+                check_found(at, id, w);
+                const auto take = [&] {
+                    return at.runtime->core.timers().disarm(static_cast<delayed_work_base&>(w), id);
+                };
+                if (at.runtime != nullptr && how(at, true, take)) return true;
+            }
+        }
+        if (!work_access::pending(w)) return false;
+        if (const std::uint64_t id = work_access::pool_id(work_access::location_of(w)); id != 0) {
+            const directory::look at(id);
+            if (at.dead) {
+                work_access::abandon(w);
+                return true;
+            }
+            check_found(at, id, w);
+            const auto take = [&] { return at.runtime->pool(id).steal(w); };
+            if (at.runtime != nullptr && how(at, false, take)) return true;
+        }
+    }
+}
+
+CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
+    return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

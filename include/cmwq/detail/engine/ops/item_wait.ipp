@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Waiting for the end of an item.
+#pragma once
+
+#include <cmwq/detail/engine/bh/bottom_halves.hpp>
+#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ops/grab.ipp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/waits/announced_wait.hpp>
+#include <cmwq/detail/engine/waits/wait_graph.hpp>
+#include <cmwq/detail/sync/backoff.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The item of an elastic queue that the calling thread runs, and that waits for another one: these items have no order,
+/// so it may run that one, or let it start beyond the limit.
+class elastic_waiter {
+public:
+    elastic_waiter() noexcept : self_(own_run()) {
+        if (self_ == nullptr) return;
+        const queue_core& q = self_->current_pwq->queue->core;
+        if (!q.keyed() || !q.managed) self_ = nullptr;
+    }
+    /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
+    [[nodiscard]] bool run(work_base& w) const noexcept {
+        if (self_ == nullptr) return false;
+        auto& pool = static_cast<managed_pool&>(self_->pool);
+        return work_access::pool_id(work_access::location_of(w)) == pool.id() && pool.run_for_waiter(*self_, w);
+    }
+    /// Lets `w` start in place of the waiter, if a limit keeps it back.
+    void let_start(work_base& w, std::uint64_t pool_id) const noexcept {
+        if (self_ == nullptr) return;
+        const directory::look at(pool_id);
+        if (at.runtime != nullptr) at.runtime->pool(pool_id).start_awaited_beyond_limit(w, *self_);
+    }
+
+private:
+    worker* self_; // null: the thread runs no such item
+};
+
+/// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of
+/// a running one. False: there was none. Throws std::system_error(resource_deadlock_would_occur) if the calling item
+/// would wait for itself, and `by` may throw. An item of an elastic queue runs a pending instance itself, if it can.
+CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
+    const bool running_only = !by.of_pending;
+    const item_name name = name_of(w);
+    bool was_armed = false;
+    const elastic_waiter helper;
+    for (backoff b;; b.pause()) {
+        if (!running_only && work_access::is_delayed(w)) {
+            // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
+            if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
+                const directory::look at(id);
+                if (at.dead) return false;
+                check_found(at, id, w);
+                if (at.runtime != nullptr)
+                    was_armed |= at.runtime->core.timers().expedite(static_cast<delayed_work_base&>(w), id);
+            }
+        }
+        const bool pending = work_access::pending(w);
+        const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
+        if (id != 0) {
+            if (!running_only && helper.run(w)) return true;
+            item_waiter iw;
+            item_pool::item_state found = item_pool::item_state::not_here;
+            {
+                const directory::look at(id);
+                if (at.dead) return false;
+                check_found(at, id, w);
+                // [RUN-1][RUN-2] With `running_only` no thread can claim PENDING, so the scan sees a worker that runs
+                // the item. Mostly there is none, and no lock is taken. A pending instance is not waited for then.
+                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).may_run(w))) {
+                    found = at.runtime->pool(id).wait_for(w, iw, running_only);
+                }
+            }
+            if (found == item_pool::item_state::in_transit) continue;
+            if (found != item_pool::item_state::not_here) {
+                hand_over_bottom_halves();
+                // It may have come to the pool since the first attempt. From here on `iw` learns of its end.
+                if (found == item_pool::item_state::pending && !helper.run(w)) helper.let_start(w, id);
+                const registered_wait registered(by, name, iw, id);
+                const announced_wait announced;
+                iw.who.wait();
+                return true;
+            }
+        }
+        if (running_only || !pending) return was_armed; // if it was armed, it has run since
+    }
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

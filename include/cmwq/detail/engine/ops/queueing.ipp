@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How an item comes to its queue: who may queue it, the claim, and the way to a pool or a timer.
+#pragma once
+
+#include <cmwq/detail/engine/bh/bottom_halves.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ops/flush.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/timers/timer_service.hpp>
+#include <cmwq/policy.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
+CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
+    return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
+}
+
+/// Whether the caller may queue an item for that CPU.
+CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
+    return admits(q, at_once) && q.env.cpus.has_cpu(cpu);
+}
+
+/// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
+/// runs on another CPU now.
+CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
+    const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
+    return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
+}
+
+// Raises the bottom half in this thread, unless another CPU is named, or another copy of the library made the queue: the
+// item would not know that it runs.
+CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
+    const int here = cpu_of_caller(q);
+    const bool elsewhere = cpu != any_cpu && cpu != here;
+    bottom_half_pool& pool = q.push_bottom_half(w, elsewhere ? cpu : here);
+    if (elsewhere || !q.is_of_this_copy()) pool.notify();
+    else raise_bottom_half(pool);
+}
+
+/// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
+/// pool.
+CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
+    worker* const self = own_run();
+    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_on_rescuer()) return false;
+    pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
+    auto& pool = static_cast<managed_pool&>(*pwq.pool);
+    // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
+    if (pwq.detached.load(relaxed) || !pool.is_idle(w)) return false;
+    work_access::set_pwq(w, &pwq);
+    pool.push_local(*self->of_thread, w);
+    pool.notify();
+    return true;
+}
+
+CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+    if (q.kind == pool_kind::dispatcher) push_bottom_half(q, w, cpu);
+    else if (!(q.keyed() && q.managed) || !push_local(q, w, cpu)) q.push(w, cpu).notify();
+}
+
+CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
+    if (ns == 0) {
+        push_now(q, w, cpu);
+        return;
+    }
+    const int where = cpu == any_cpu ? cpu_of_caller(q) : cpu;
+    const pool_env& env = q.env; // the queue may be gone as soon as the timer is armed
+    const std::int64_t now = env.now();
+    if (q.timers.arm(q, w, where, now, now + ns)) env.requests.wake_service();
+}
+
+/// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
+/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it, once.
+template <class F>
+queue_status claim_and(work_base& w, F&& go) noexcept {
+    if (work_access::is_self_owned(w)) {
+        go();
+        return queue_status::queued;
+    }
+    switch (work_access::claim(w)) {
+    case claim_result::already_pending: return queue_status::already_pending;
+    case claim_result::disabled: return queue_status::disabled;
+    case claim_result::claimed: break;
+    }
+    go();
+    return queue_status::queued;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of pool_registry: finding, creating, ending and reusing shared pools.
+#pragma once
+
+#include <cmwq/detail/engine/pools/pool_registry.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE rescuable_pool& pool_registry::get(pool_spec spec) {
+    const std::size_t hash = spec.hash();
+    const scoped_lock g(lock_);
+    record*& bucket = buckets_[hash % nr_buckets];
+    for (record* r = bucket; r != nullptr; r = r->next) {
+        if (r->hash != hash || r->pool->spec() != spec) continue;
+        ++r->users;
+        return *r->pool;
+    }
+    const bool managed = spec.managed;
+    record& r = unused_record_locked(managed);
+    if (managed) configure_managed(static_cast<managed_pool&>(*r.pool), std::move(spec));
+    else static_cast<unmanaged_pool&>(*r.pool).configure(std::move(spec));
+    free_[managed] = r.next;
+    r.hash = hash;
+    r.users = 1;
+    r.next = bucket;
+    bucket = &r;
+    return *r.pool;
+}
+
+CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool managed) {
+    record*& free = free_[managed];
+    if (free != nullptr) return *free;
+    const auto n = records_.size();
+    const auto number = static_cast<unsigned>(n);
+    auto r = std::make_unique<record>();
+    if (managed) r->pool = std::make_unique<managed_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
+    else r->pool = std::make_unique<unmanaged_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
+    free = &records_.append(std::move(r));
+    return *free;
+}
+
+CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&& spec) {
+    const cpuset sentinels = env_.cpus.indices_of(env_.cpus.sentinel_cpus_of(spec));
+    pool.configure(std::move(spec), sentinels);
+    try {
+        pool.for_each_sentinel(managed_workers::sentinel_range::all, [&](unsigned index) {
+            env_.pools.sentinel_at(index).watch(pool, pool.spec().pod.contains(env_.cpus.number_of(index)));
+        });
+    } catch (...) {
+        stop_watching(pool);
+        throw;
+    }
+    // The previous pool of this record may have ended while its flag was set, and none of the new pool's sentinels is
+    // armed.
+    pool.disarmed();
+}
+
+CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
+    {
+        const scoped_lock g(lock_);
+        record& r = records_[pool.number()];
+        if (--r.users != 0) return;
+        record** link = &buckets_[r.hash % nr_buckets];
+        while (*link != &r) link = &(*link)->next;
+        *link = r.next;
+        r.next = unused_;
+        unused_ = &r;
+    }
+    env_.requests.request_cleaning();
+}
+
+CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const rescuable_pool& pool, std::int64_t deadline) const {
+    if (!try_lock_until(lock_, deadline)) return {.locked = true, .users = 0, .spec = {}};
+    const scoped_lock g(lock_, adopt_lock);
+    const unsigned users = records_[pool.number()].users;
+    // Without a user, the record may serve another pool once the lock is released.
+    return {.locked = false, .users = users, .spec = users != 0 ? pool.spec() : pool_spec{}};
+}
+
+CMWQ_INLINE void pool_registry::end_unused() noexcept {
+    for (;;) {
+        record* r = nullptr;
+        {
+            const scoped_lock g(lock_);
+            r = unused_;
+            if (r == nullptr) break;
+            unused_ = r->next;
+        }
+        stop_watching(*r->pool);
+        r->pool->end_threads();
+        const scoped_lock g(lock_);
+        r->next = ending_;
+        ending_ = r;
+    }
+    free_ended(); // frees at once the pools that never had a thread
+}
+
+CMWQ_INLINE void pool_registry::free_ended() noexcept {
+    const scoped_lock g(lock_);
+    for (record** link = &ending_; *link != nullptr;) {
+        record& r = **link;
+        if (!r.pool->has_ended()) {
+            link = &r.next;
+            continue;
+        }
+        *link = r.next;
+        record*& free = free_[r.pool->as_managed() != nullptr];
+        r.next = free;
+        free = &r;
+    }
+}
+
+CMWQ_INLINE void pool_registry::stop_watching(rescuable_pool& pool) noexcept {
+    managed_workers* const watched = pool.as_managed();
+    if (watched == nullptr) return;
+    watched->for_each_sentinel(managed_workers::sentinel_range::all,
+                               [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*watched); });
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of managed_workers for items that wait for other items of their pool, and run them meanwhile. Such an item runs
+// under a record of its own, like any other: it has a slot and a color, other threads can wait for it, and the graph of
+// waits sees that the item below it cannot end before.
+#pragma once
+
+#include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/threads/managed_workers.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Whether a wait of this thread may run items and tasks. Those that it runs already, one inside the other, must leave
+/// enough of its stack: together they use half of what the outermost wait has found, and 512 KiB at most. And the thread
+/// must hold no bottom halves back, for whose effect an item may wait.
+CMWQ_INLINE bool may_run_in_wait(worker& self) noexcept {
+    constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (self.nr_nested == 0) {
+        std::uintptr_t& end = self.of_thread->stack_end;
+        if (end == 0) end = stack_end();
+        const bool known = end != 0 && end < here;
+        self.stack_limit = here - (known ? std::min(most, (here - end) / 2) : most);
+    }
+    return here >= self.stack_limit && this_thread_slots().bh_depth == 0;
+}
+
+CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
+    if (!may_run_in_wait(self)) return false;
+    deferred d;
+    worker& owner = *self.of_thread;
+    lock_after_run(owner);
+    worker* const record = nested_record_locked();
+    if (record == nullptr) {
+        lock_.unlock();
+        return false;
+    }
+    // Mostly it is one of the newest items of this worker; then the others stay local.
+    const bool local = owner.local.take_back(w);
+    if (local) accept_locked(w);
+    else gather_locked(w, d);
+    if (!may_run_inside_locked(self, w)) {
+        free_nested_records_.push_front(*record);
+        publish_pending_locked();
+        notify_locked(d);
+        lock_.unlock();
+        return false;
+    }
+    take_to_run_inside_locked(w);
+    record->interrupted = &self;
+    record->of_thread = &owner;
+    nested_.push_back(*record);
+    nr_nested_.store(static_cast<int>(nested_.size()), relaxed); // PEND-2 publishes it, like RUN-1
+    const started_item started = begin_run_locked(*record, w);
+    publish_pending_locked();
+    notify_locked(d);
+    lock_.unlock();
+    d.perform();
+    run_inside(self, *record, started);
+    return true;
+}
+
+// Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
+// waits on the worklist.
+CMWQ_INLINE bool managed_workers::may_run_inside_locked(const worker& self, const work_base& w) noexcept {
+    if (!is_listed_locked(w)) return false;
+    const std::uint64_t p = work_access::location_of(w);
+    const pool_workqueue& pwq = *work_access::pwq(w);
+    const std::uint64_t list = p & location::list_mask;
+    if (list == location::on_worker || pwq.held_back) return false;
+    // The limit keeps it back, or a freeze, which waits for the item that has the slot.
+    if ((list == location::on_inactive || pwq.frozen) && !has_slot_on_stack(self, *pwq.queue)) return false;
+    return (p & location::may_be_running) == 0 || running_.find(w) == nullptr;
+}
+
+// Beyond the limit, an item of the same queue waits below it. So no more items than the limit compute.
+CMWQ_INLINE void managed_workers::take_to_run_inside_locked(work_base& w) noexcept {
+    if ((work_access::location_of(w) & location::list_mask) == location::on_inactive) activate_beyond_limit_locked(w);
+    leave_worklist_locked(w);
+}
+
+// A free record, or a new one, which is made without the lock. Null: no memory.
+CMWQ_INLINE worker* managed_workers::nested_record_locked() noexcept {
+    if (worker* const k = free_nested_records_.pop_front(); k != nullptr) return k;
+    const std::size_t nr_runs = busy_.size() + nested_.size();
+    const bool crowded = running_.is_small_for(nr_runs);
+    lock_.unlock();
+    if (crowded) make_room_for_runs(nr_runs);
+    auto* const fresh = new (std::nothrow) worker(*this, 0, worker::record_of::waiter);
+    lock_.lock();
+    if (fresh != nullptr) add_record_locked(*fresh);
+    return fresh;
+}
+
+CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const started_item& started) noexcept {
+    worker*& current = this_thread_slots().current_worker;
+    worker& owner = *self.of_thread;
+    record.nr_nested = self.nr_nested + 1;
+    record.stack_limit = self.stack_limit;
+    current = &record;
+    call_above_other_code(record, started);
+    current = &self;
+    if (owner.credit.n != 0) give_back_credit(owner); // of tasks of the inner item
+    deferred d;
+    lock_after_run(owner);
+    end_run_locked(record, d);
+    nested_.remove(record);
+    nr_nested_.store(static_cast<int>(nested_.size()), release); // [RUN-2]
+    if (owner.depth == 0 && !owner.cpu_intensive) count(owner);  // it may have been found blocked
+    // The item was queued again while it ran: any worker may run that instance now.
+    while (work_base* const again = record.scheduled.pop_front()) {
+        push_active_locked(*work_access::pwq(*again), *again);
+        work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
+    }
+    free_nested_records_.push_front(record);
+    publish_pending_locked();
+    notify_locked(d);
+    lock_.unlock();
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

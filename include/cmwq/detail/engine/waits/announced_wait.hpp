@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// announced_wait: a thread that runs an item is about to sleep until other items have run.
+#pragma once
+
+#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/worker.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// While the object lives, the worker of the calling thread waits inside the library: the pool starts the next item at
+/// once, and does not count the worker as one that will soon be back. Does nothing if the thread runs no item, or need not
+/// wait.
+class announced_wait {
+public:
+    explicit announced_wait(bool must_wait = true) noexcept {
+        if (worker* const run = own_run(); must_wait && run != nullptr) {
+            self_ = run->of_thread;
+            self_->pool.wait_begins(*self_);
+        }
+    }
+    ~announced_wait() {
+        if (self_ != nullptr) self_->pool.wait_ends(*self_);
+    }
+    announced_wait(const announced_wait&) = delete;
+    announced_wait& operator=(const announced_wait&) = delete;
+
+private:
+    worker* self_ = nullptr;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail
