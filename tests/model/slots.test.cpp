@@ -7,7 +7,8 @@
 // deadlock.
 //
 // When these defects were put into the engine, these searches found them: a relaxed look on either side of NODE-1 and
-// NODE-2; no second look after a wait was recorded; a count that is raised without a comparison; a pwq with more items
+// NODE-2; no second look after a wait was recorded; a count that is raised too far and not taken back, or after which
+// nobody looks who waits; a slot taken that way for another pool, which is not told; a pwq with more items
 // that does not wait for a slot again; a slot that came too late and is not given back; a waiting pwq that is not
 // forgotten; a pool that is not woken for its slot, or looks for it only when its inbox is not empty; a limit that
 // rises and grants nothing, or wakes no pool.
@@ -87,7 +88,7 @@ public:
                 {q_, core_.pools().pool_at(0, cmwq::priority::high), &slots},
                 {q_, core_.pools().pool_at(0, cmwq::priority::fifo), &slots}} {
         slots.set_max(1);
-        model::require(slots.take(pwqs_[0]), "there is one slot");
+        model::require(slots.take(pwqs_[0]).yes, "there is one slot");
         quiet_.end();
     }
     ~node() { quiet_.begin(); }
@@ -97,11 +98,11 @@ public:
     void give_back() { static_cast<void>(slots.give_back()); }
     /// Takes a slot and uses it, or waits for one.
     void want(unsigned i) {
-        if (slots.take(pwqs_[i])) use();
+        if (slots.take(pwqs_[i]).yes) use();
     }
     /// Takes a slot and uses it. If no slot is free, records a wait and removes it at once.
     void want_and_forget(unsigned i) {
-        if (slots.take(pwqs_[i])) {
+        if (slots.take(pwqs_[i]).yes) {
             use();
             return;
         }
@@ -181,6 +182,17 @@ TEST_CASE("slots: a slot comes back while pools want one") {
         auto t = model::spawn([&] { n.want(1); });
         auto u = model::spawn([&] { n.want(2); });
         n.give_back();
+        t.join();
+        u.join();
+        n.use_what_was_granted();
+    }));
+    // One of them raises the count too far, while the one that gives the only slot back looks who waits.
+    CHECK(model::explore(search_on(1, "three-want", 3), [] {
+        node n;
+        auto t = model::spawn([&] { n.want(1); });
+        auto u = model::spawn([&] { n.want(2); });
+        n.give_back();
+        n.want(0);
         t.join();
         u.join();
         n.use_what_was_granted();

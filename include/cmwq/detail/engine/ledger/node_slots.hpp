@@ -28,8 +28,18 @@ public:
     node_slots(const node_slots&) = delete;
     node_slots& operator=(const node_slots&) = delete;
 
-    /// Takes a slot for `p`, to which none has been granted. False: `p` waits for one.
-    [[nodiscard]] bool take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
+    struct taken {
+        bool yes;                        ///< False: the pwq waits for a slot.
+        item_pool* granted_to = nullptr; ///< If not null, a slot was granted to another pwq; as give_back().
+    };
+    /// Takes a slot for `p`, to which none has been granted.
+    [[nodiscard]] taken take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_) {
+        // No comparison and exchange: if the pools of many CPUs take a slot at the same time, most of them would fail, and
+        // each would fetch the cache line again. So the count may be too high for a moment. wait() takes that back.
+        const bool may_be_free = nr_waiting_.load(seq_cst) == 0 && nr_.load(seq_cst) < max_.load(seq_cst); // [HINT]
+        if (may_be_free && nr_.fetch_add(1, seq_cst) < max_.load(seq_cst)) return {true};                  // [LOCK]
+        return wait(p, may_be_free ? 1 : 0);
+    }
     /// Takes a slot even if none is free.
     void take_beyond_max() noexcept { nr_.fetch_add(1, seq_cst); } // [UNIFORM]
     /// `n` items that have slots here have slots of `to` instead, even if none is free.
@@ -42,7 +52,7 @@ public:
     [[nodiscard]] bool has_no_other_waiter() const noexcept {
         return nr_waiting_.load(relaxed) <= 1 && nr_.load(relaxed) <= max_.load(relaxed);
     }
-    /// Gives a slot back. If the slot was granted to another pwq, returns the pool of that pwq, and the caller must
+    /// Gives a slot back. If a slot was granted to another pwq, returns the pool of that pwq, and the caller must
     /// notify it as after a push.
     [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
         // [NODE-1] This thread counts down, then it reads the number of waiting pwqs; pairs [NODE-2], where a pwq is
@@ -73,7 +83,10 @@ public:
     [[nodiscard]] unsigned in_use() const noexcept { return nr_.load(relaxed); }
 
 private:
-    bool try_take() noexcept {
+    [[nodiscard]] taken wait(pool_workqueue& p, unsigned nr_too_many) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] pool_workqueue* first_served_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] static item_pool* hand_over_locked(pool_workqueue* p) noexcept;
+    [[nodiscard]] bool try_take_locked() noexcept CMWQ_REQUIRES(lock_) {
         unsigned n = nr_.load(seq_cst);                                             // [NODE-2]
         while (n < max_.load(seq_cst)) {                                            // [LOCK]
             if (nr_.compare_exchange_weak(n, n + 1, seq_cst, seq_cst)) return true; // [NODE-2]
