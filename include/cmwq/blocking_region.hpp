@@ -30,8 +30,8 @@ public:
     virtual void upgrade_blocking() noexcept = 0;
     virtual void end_blocking() noexcept = 0;
 
-    block_kind current = block_kind::may_block; ///< kind of the outermost region, if depth > 0
-    unsigned depth = 0;                         ///< how many regions are open
+    block_kind region = block_kind::may_block; ///< kind of the outermost region, if depth > 0
+    unsigned depth = 0;                        ///< how many regions are open
 
 protected:
     ~blocking_observer() = default;
@@ -57,10 +57,10 @@ public:
         : observer_(detail::this_thread_slots().observer) {
         if (observer_ == nullptr) return;
         if (observer_->depth++ == 0) {
-            observer_->current = kind;
+            observer_->region = kind;
             observer_->begin_blocking(kind);
-        } else if (kind == will_block && observer_->current == may_block) {
-            observer_->current = will_block;
+        } else if (kind == will_block && observer_->region == may_block) {
+            observer_->region = will_block;
             observer_->upgrade_blocking();
         }
     }

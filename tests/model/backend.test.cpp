@@ -525,7 +525,7 @@ TEST_CASE("model: threads can be started and joined and refused and have attribu
                 a.cpus = &first;
                 a.sched = detail::sched_class::idle;
                 model::require(detail::apply_to_this_thread(a).sched == 1, "refused");
-                detail::this_thread_slots().current_worker = reinterpret_cast<detail::worker*>(arg);
+                detail::this_thread_slots().current_run = reinterpret_cast<detail::run_record*>(arg);
                 mine.probe.open_own(true);
                 mine.open.store(true, release);
                 mine.sleeper.park();
@@ -536,7 +536,7 @@ TEST_CASE("model: threads can be started and joined and refused and have attribu
         model::require(refused.start([](void*) {}, nullptr) == 11, "the second is refused");
         model::require(!refused.joinable() && t.joinable(), "joinable");
         for (detail::backoff b; !s.open.load(acquire);) b.pause();
-        model::require(detail::this_thread_slots().current_worker == nullptr, "slots are per thread");
+        model::require(detail::this_thread_slots().current_run == nullptr, "slots are per thread");
         for (detail::backoff b; !s.probe.blocked();) b.pause();
         s.sleeper.unpark();
         t.join();

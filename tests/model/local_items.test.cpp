@@ -32,7 +32,7 @@ using namespace cmwq_test;
 namespace {
 
 /// The record of the worker that runs the calling item.
-cmwq::detail::worker& own_record() { return *cmwq::detail::this_thread_slots().current_worker; }
+cmwq::detail::worker& own_record() { return *cmwq::detail::this_thread_slots().current_run->of_thread; }
 
 constexpr std::int64_t by_the_sentinel = ms / 2; // the monitor looks first 1 ms after it was armed
 constexpr std::int64_t by_the_monitor = 20 * ms;

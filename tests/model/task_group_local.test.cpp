@@ -200,12 +200,12 @@ TEST_CASE("task_group: a waiter finds a task that another worker has moved to it
         elastic_machine m({.max_active = 2});
         three_tasks tasks;
         model::semaphore added{0}, go{0}, second{0}, done{0};
-        const cmwq::detail::worker* owner = nullptr;
+        const cmwq::detail::run_record* owner = nullptr;
         m.q.post([&] {
-            owner = cmwq::detail::this_thread_slots().current_worker;
+            owner = cmwq::detail::this_thread_slots().current_run;
             task_group g{m.q};
             g.run([&] {
-                if (cmwq::detail::this_thread_slots().current_worker != owner) second.acquire();
+                if (cmwq::detail::this_thread_slots().current_run != owner) second.acquire();
                 tasks.x();
             });
             g.run([&] { tasks.y(), second.release(); });

@@ -25,7 +25,7 @@ public:
     too_deep& operator=(const too_deep&) = delete;
 
 private:
-    cmwq::detail::worker& self_ = *cmwq::detail::this_thread_slots().current_worker;
+    cmwq::detail::run_record& self_ = *cmwq::detail::this_thread_slots().current_run;
     const std::uintptr_t limit_before_;
 };
 

@@ -40,7 +40,7 @@ public:
     void run(cmwq::priority p, F&& f) {
         // This uses the library's internal record of the calling thread, because no public function returns the CPU of
         // the context.
-        const unsigned cpu = cmwq::detail::this_thread_slots().current_worker->pool.number();
+        const unsigned cpu = cmwq::detail::this_thread_slots().current_run->pool.number();
         context& c = all_[cpu % all_.size()][static_cast<std::size_t>(p)];
         complaints_.expect(c.inside.fetch_add(1) == 0, "a context runs two items at once");
         ++c.plain;

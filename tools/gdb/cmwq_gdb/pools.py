@@ -24,9 +24,9 @@ class Pool:
 
     def workers(self, walks):
         """The records that a thread uses."""
-        records = walks.of_chain(memory.load(self.value["all_"]), "next", f"pool {self.number}: records of workers")
+        records = walks.of_chain(memory.load(self.value["all_"]), "next_record", f"pool {self.number}: records of workers")
         made = (Worker(one, self, self._process) for one in records)
-        return sorted((w for w in made if w.exists), key=lambda w: int(w.value["id"]))
+        return sorted((w for w in made if w.exists), key=lambda w: w.number)
 
     def nr_workers(self):
         """(idle, all) threads."""

@@ -27,7 +27,7 @@ class Runtime:
         return self._number_of.get(pool_address, "?")
 
     def clock(self, walks):
-        idle_since = [int(w.value["idle_since"]) for p in self.pools if not p.is_bottom_half for w in p.workers(walks)]
+        idle_since = [int(w.worker["idle_since"]) for p in self.pools if not p.is_bottom_half for w in p.workers(walks)]
         return clocks.RuntimeClock(int(self.value["options_"]["clock"]) == 0, max(idle_since, default=0))
 
     def waiting_items(self, walks):

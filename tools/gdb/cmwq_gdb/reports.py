@@ -82,14 +82,14 @@ def workers(process, runtime):
     for pool in runtime.pools:
         def add_all(pool=pool):
             for worker in pool.workers(process.walks):
-                _guarded(process, f"worker {int(worker.value['id'])} of pool {pool.number}",
+                _guarded(process, f"worker {worker.number} of pool {pool.number}",
                          lambda worker=worker: _add_worker(table, pool, worker))
         _guarded(process, f"pool {pool.number}", add_all)
     return str(table)
 
 
 def _add_worker(table, pool, worker):
-    name = int(worker.value["id"]) if worker.kind == "worker" else f"{int(worker.value['id'])} ({worker.kind})"
+    name = worker.number if worker.kind == "worker" else f"{worker.number} ({worker.kind})"
     number = worker.thread.num if worker.thread is not None else None
     if not worker.is_running:
         table.row(pool.number, name, worker.tid or None, number, None, None, None, worker.state())

@@ -72,8 +72,7 @@ class group_core {
 public:
     using queue_function = queue_status (*)(queue_core& q, work_base& w, int cpu) noexcept;
 
-    group_core(queue_core& q, queue_function f) noexcept
-        : queue(q), put(f), owner(this_thread_slots().current_worker) {}
+    group_core(queue_core& q, queue_function f) noexcept : queue(q), put(f), owner(this_thread_slots().current_run) {}
     group_core(const group_core&) = delete;
     group_core& operator=(const group_core&) = delete;
 
@@ -81,7 +80,7 @@ public:
     const queue_function put; // I: queues an item, by the policy of the queue
     // I: the record of the worker whose item has made the group; null: another thread has made it. An address to compare
     // with
-    const worker* const owner;
+    const run_record* const owner;
     ranked_mutex<lock_rank::task_group> lock;
     intrusive_list<group_task, group_tag> not_started CMWQ_GUARDED_BY(lock); // T: those that are not unlisted
     // T: tasks that have not ended, and credit of workers, without those that `nr_own` counts

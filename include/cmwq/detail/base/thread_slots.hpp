@@ -12,7 +12,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class blocking_observer;
 struct pool_env;
-class worker;
+class run_record;
 
 struct stack_bounds {
     std::uintptr_t lowest = 0; ///< 0: unknown
@@ -22,7 +22,7 @@ struct stack_bounds {
 /// Only its thread uses it.
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
-    worker* current_worker = nullptr;      ///< the record of a worker that this thread uses; null: none
+    run_record* current_run = nullptr;     ///< the record under which this thread runs items; null: none
     stack_bounds stack = {};               ///< of a thread that has looked whether it may be a guest
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a

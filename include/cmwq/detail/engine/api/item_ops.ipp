@@ -73,14 +73,14 @@ CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std:
 // --- taking away -----------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE bool runs_here(const work_base& w) noexcept {
-    const worker* self = this_thread_slots().current_worker;
+    const run_record* self = this_thread_slots().current_run;
     return self != nullptr && self->own_item == &w;
 }
 
 /// The record under which the calling thread runs the item, even if it has interrupted it for a bottom half; null: the
 /// thread does not run the item.
-CMWQ_INLINE worker* runner_here(const work_base& w) noexcept {
-    worker* self = this_thread_slots().current_worker;
+CMWQ_INLINE run_record* runner_here(const work_base& w) noexcept {
+    run_record* self = this_thread_slots().current_run;
     while (self != nullptr && self->own_item != &w) self = self->interrupted;
     return self;
 }
@@ -175,7 +175,7 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
 #else
     cancel_work(w);
 #endif
-    if (worker* const self = runner_here(w); self != nullptr) {
+    if (run_record* const self = runner_here(w); self != nullptr) {
         self->pool.forget(*self);
     } else {
         wait_for_work(w, {.name = "~work()", .may_throw = false, .of_pending = false});
@@ -193,35 +193,35 @@ CMWQ_API void run_held_back_bottom_halves() noexcept {
 
 CMWQ_API void* allocate_closure(queue_core& q, std::size_t size) {
     if (size > closure_block) return ::operator new(size);
-    worker* const self = this_thread_slots().current_worker;
+    run_record* const self = this_thread_slots().current_run;
     void* const p = self != nullptr ? self->of_thread->closures.take(q.env.closures)
                                     : q.env.closures.take(q.env.cpus.index_of(any_cpu));
     return p != nullptr ? p : ::operator new(closure_block);
 }
 
 CMWQ_API void free_closure(void* closure, std::size_t size) noexcept {
-    worker* const self = size > closure_block ? nullptr : this_thread_slots().current_worker;
+    run_record* const self = size > closure_block ? nullptr : this_thread_slots().current_run;
     if (self != nullptr) self->of_thread->closures.give(closure, self->pool.env().closures);
     else ::operator delete(closure);
 }
 
 CMWQ_API work_base* work_of_this_thread() noexcept {
-    const worker* self = this_thread_slots().current_worker;
+    const run_record* self = this_thread_slots().current_run;
     return self == nullptr ? nullptr : self->own_item;
 }
 
 CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
-    const worker* self = this_thread_slots().current_worker;
+    const run_record* self = this_thread_slots().current_run;
     return self == nullptr || self->current_pwq == nullptr ? nullptr : self->current_pwq->queue->core.front;
 }
 
 CMWQ_API bool on_rescuer_thread() noexcept {
-    const worker* self = this_thread_slots().current_worker;
-    return self != nullptr && self->is_on_rescuer();
+    const run_record* self = this_thread_slots().current_run;
+    return self != nullptr && self->of_thread->is_rescuer();
 }
 
 CMWQ_API void describe_this_run(std::string_view what) noexcept {
-    if (worker* self = this_thread_slots().current_worker; self != nullptr) self->pool.describe(*self, what);
+    if (run_record* self = this_thread_slots().current_run; self != nullptr) self->pool.describe(*self, what);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -59,8 +59,8 @@ private:
         // it.
         if (!worklist_.empty()) d.notify(*this);
     }
-    [[nodiscard]] worker* run_before_worklist_locked() noexcept override CMWQ_REQUIRES(lock_) {
-        worker& record = busy_.first(); // permanently on that list
+    [[nodiscard]] run_record* run_before_worklist_locked() noexcept override CMWQ_REQUIRES(lock_) {
+        run_record& record = busy_.first(); // permanently on that list
         return record.current_pwq == nullptr ? nullptr : &record;
     }
 

@@ -38,12 +38,12 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
         const scoped_lock g(lock_);
         if (!draining_.load(relaxed)) { // becomes true under the lock only: no other thread can drain now
             draining_.store(true, relaxed);
-            worker& self = *all_.load(relaxed);
+            worker& self = *all_.load(relaxed)->of_thread;
             blocking_observer* const observer = std::exchange(slots.observer, &self);
-            self.interrupted = std::exchange(slots.current_worker, &self);
+            self.interrupted = std::exchange(slots.current_run, &self);
             drain_all_locked(self, budget, d);
             slots.observer = observer;
-            slots.current_worker = self.interrupted;
+            slots.current_run = self.interrupted;
         }
     } else {
         env_.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it

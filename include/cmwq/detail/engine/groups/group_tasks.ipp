@@ -51,7 +51,7 @@ CMWQ_INLINE bool ends_with_lock(const group_core& g, bool cancelled) noexcept {
 }
 
 /// As end_task(), for an unlisted task that a worker has run.
-CMWQ_INLINE void end_unlisted(worker& self, group_task& t, bool cancelled) noexcept {
+CMWQ_INLINE void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept {
     group_core& g = t.group;
     if (ends_with_lock(g, cancelled)) return end_task(t, cancelled);
     add_to_credit(*self.of_thread, g);
@@ -68,7 +68,7 @@ CMWQ_INLINE void keep_error(group_core& g) noexcept {
 
 /// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
 /// calling thread. A cancelled task does not run.
-CMWQ_INLINE void perform_task(worker* self, group_task& t, bool cancelled) noexcept {
+CMWQ_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) noexcept {
     running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
     if (self != nullptr) self->tasks = &here;
     if (!cancelled) {
@@ -84,7 +84,7 @@ CMWQ_INLINE void perform_task(worker* self, group_task& t, bool cancelled) noexc
 
 CMWQ_API void run_task(work_base& w) {
     auto& t = static_cast<group_task&>(w);
-    worker* const self = own_run();
+    run_record* const self = own_run();
     bool cancelled = false;
     const bool unlisted = t.where != group_task::place::group_list;
     if (unlisted) {
@@ -93,10 +93,10 @@ CMWQ_API void run_task(work_base& w) {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
         cancelled = t.group.cancelled.load(relaxed);
-        if (self != nullptr && std::exchange(self->examines_task, false)) --t.nr_examiners;
+        if (self != nullptr && std::exchange(self->of_thread->examines_task, false)) --t.nr_examiners;
     }
     perform_task(self, t, cancelled);
-    if (unlisted && self != nullptr && !self->is_on_rescuer()) end_unlisted(*self, t, cancelled);
+    if (unlisted && self != nullptr && !self->of_thread->is_rescuer()) end_unlisted(*self, t, cancelled);
     else end_task(t, cancelled);
 }
 
@@ -115,14 +115,14 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
 CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     using place = group_task::place;
     group_core& g = t.group;
-    worker* const self = own_run();
+    run_record* const self = own_run();
     if (self == nullptr) return false;
-    const bool own = self == g.owner && !self->is_nested; // another thread may use a nested record next
+    const bool own = self == g.owner && !self->is_nested(); // another thread may use a nested record next
     if (!own && (self->tasks == nullptr || &self->tasks->group != &g)) return false;
     worker& thread = *self->of_thread;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     if (pwq.queue != &g.queue || !g.queue.keyed() || !g.queue.managed) return false;
-    if (self->is_on_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
+    if (self->of_thread->is_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
     if (!accepts(g.queue, true, any_cpu)) return false;
     if (own) {
         count_own(g, 1);

@@ -94,12 +94,12 @@ public:
     [[nodiscard]] bool refused() const noexcept { return refused_; }
 
     /// Throws std::system_error if a thread that runs an item under `self` must not wait for the group.
-    static void check(const group_core& g, const worker* self) {
+    static void check(const group_core& g, const run_record* self) {
         const char* const call = "task_group::wait()";
         refuse_in_bottom_half(call);
         if (self == nullptr) return;
         bool own = self->current_pwq->queue == &g.queue && g.queue.fifo;
-        for (const worker* k = self; k != nullptr; k = k->interrupted) {
+        for (const run_record* k = self; k != nullptr; k = k->interrupted) {
             for (const running_task* r = k->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
         }
         if (own) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
@@ -138,7 +138,7 @@ private:
 
     group_core& g_;
     const wait_call by_;
-    worker* const self_;
+    run_record* const self_;
     static constexpr std::uintptr_t not_a_guest = ~std::uintptr_t{0};
     std::uintptr_t stack_end_ = not_a_guest; // of a thread that runs no item, and may run tasks as a worker does
     int nr_kept_back_ = 0;                   // of a guest: how many tasks in a row the limit has kept back

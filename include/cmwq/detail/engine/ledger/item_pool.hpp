@@ -92,7 +92,7 @@ public:
     [[nodiscard]] bool start_task_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock_);
     /// The same for an item for which the item under `waiter`, the record of the calling thread, waits. Does nothing if no
     /// item on the stack of the thread has a slot of its queue.
-    void start_awaited_beyond_limit(work_base& w, const worker& waiter) noexcept CMWQ_EXCLUDES(lock_);
+    void start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls `f(work_base&)` for each local item of each worker, under the pool lock and the lock of that list.
     template <class F>
     void for_each_local_item(F&& f) noexcept CMWQ_EXCLUDES(lock_);
@@ -100,9 +100,9 @@ public:
     /// result is not_here or in_transit, `iw` is not registered.
     item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock_);
     /// Sets the description of the running item.
-    void describe(worker& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock_);
+    void describe(run_record& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock_);
     /// The running item is destroyed by its own function: resets the pointers to it.
-    void forget(worker& self) noexcept CMWQ_EXCLUDES(lock_);
+    void forget(run_record& self) noexcept CMWQ_EXCLUDES(lock_);
 
     /// The running item begins, or ends, a blocking region.
     virtual void block_begins(worker& /*self*/) noexcept {}
@@ -166,8 +166,8 @@ public:
     /// What the end of an awaited instance depends on; at most one of `run`, `before` and `inactive_on` is set. If none
     /// is set, the wait is over, or the instance ends without further conditions as soon as a worker is free.
     struct awaited_item {
-        worker* run = nullptr;                 ///< the record of the worker that runs the item
-        worker* before = nullptr;              ///< the item is pending behind the run of this record
+        run_record* run = nullptr;             ///< the record of the worker that runs the item
+        run_record* before = nullptr;          ///< the item is pending behind the run of this record
         pool_workqueue* inactive_on = nullptr; ///< the item is inactive on this pwq
         const queue_face* queue = nullptr;     ///< that of `inactive_on`, which may be freed before its queue
     };
@@ -188,7 +188,7 @@ public:
     /// The pwq on which an item is inactive that the caller keeps; null: it is not inactive in this pool.
     [[nodiscard]] const pool_workqueue* inactive_on(const work_base& w) noexcept CMWQ_EXCLUDES(lock_);
     /// The run that `iw` waits for; null: it waits for no run, or the wait is over.
-    [[nodiscard]] worker* run_awaited_by(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] run_record* run_awaited_by(const item_waiter& iw) noexcept CMWQ_EXCLUDES(lock_);
     /// Calls f(worker&), under the pool lock, for each run that `cw` waits for and that is in a wait itself. Skips runs
     /// for which the same search has called f before.
     template <class F>
@@ -202,7 +202,7 @@ public:
     };
     /// The held items of a run of this pool; the run is in a wait. Returns their number, and writes them to `to` if
     /// that is at most `room`.
-    [[nodiscard]] std::size_t held_by(worker& k, held_item* to, std::size_t room) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] std::size_t held_by(run_record& k, held_item* to, std::size_t room) noexcept CMWQ_EXCLUDES(lock_);
     /// The active items of a pwq: their number.
     struct active_items {
         unsigned all;
@@ -255,7 +255,7 @@ protected:
     virtual void released_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_) = 0;
     [[nodiscard]] virtual worker_counts worker_counts_locked() const noexcept CMWQ_REQUIRES(lock_) { return {}; }
     /// The record whose run must end before any item of the worklist can start; null: there is none.
-    [[nodiscard]] virtual worker* run_before_worklist_locked() noexcept CMWQ_REQUIRES(lock_) { return nullptr; }
+    [[nodiscard]] virtual run_record* run_before_worklist_locked() noexcept CMWQ_REQUIRES(lock_) { return nullptr; }
 
     // --- lists -------------------------------------------------------------------------------------------------------
 
@@ -277,9 +277,9 @@ protected:
     /// As accept_locked(), but if the limit admits the item, the caller runs it. False: it is on the inactive list.
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// Takes the next item for `self` to run; null: there is none.
-    [[nodiscard]] work_base* take_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] work_base* take_locked(run_record& self) noexcept CMWQ_REQUIRES(lock_);
     /// Whether the item that waits under `waiter`, or one below it on the stack of its thread, has a slot of `q`.
-    [[nodiscard]] static bool has_slot_on_stack(const worker& waiter, const queue_face& q) noexcept;
+    [[nodiscard]] static bool has_slot_on_stack(const run_record& waiter, const queue_face& q) noexcept;
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock_);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock_);
@@ -304,25 +304,25 @@ protected:
         const bool owns_itself;
     };
     /// Records the run and clears PENDING. From then on the item can be queued again, in any pool.
-    [[nodiscard]] started_item begin_run_locked(worker& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] started_item begin_run_locked(run_record& self, work_base& w) noexcept CMWQ_REQUIRES(lock_);
     /// The worker runs a local item as a part of the current run, which keeps its color, its slot and its queue.
-    [[nodiscard]] started_item begin_follow_up(worker& self, work_base& w) const noexcept;
+    [[nodiscard]] started_item begin_follow_up(run_record& self, work_base& w) const noexcept;
     /// The item of the current run has ended, and is not a closure: makes the worker a follower. False: the run must end.
-    [[nodiscard]] bool become_follower_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool become_follower_locked(run_record& self) noexcept CMWQ_REQUIRES(lock_);
     /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
     /// function was not called.
-    [[nodiscard]] static bool call_with_handler(worker& self, const started_item& r);
+    [[nodiscard]] static bool call_with_handler(run_record& self, const started_item& r);
     /// Calls the function above frames of other code, which may have exception handlers. Without a handler of the queue an
     /// exception ends the program here.
-    static void call_above_other_code(worker& self, const started_item& r) noexcept;
+    static void call_above_other_code(run_record& self, const started_item& r) noexcept;
     /// Ends the run: wakes its waiters, and gives back what the item held of its limit.
-    void end_run_locked(worker& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void end_run_locked(run_record& self, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     /// From here on the record runs items, or is about to.
-    void become_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
+    void become_busy_locked(run_record& w) noexcept CMWQ_REQUIRES(lock_) {
         busy_.push_back(w);
         nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     }
-    void leave_busy_locked(worker& w) noexcept CMWQ_REQUIRES(lock_) {
+    void leave_busy_locked(run_record& w) noexcept CMWQ_REQUIRES(lock_) {
         busy_.remove(w);
         nr_busy_.store(static_cast<int>(busy_.size()), relaxed);
     }
@@ -330,7 +330,7 @@ protected:
     template <class F>
     void for_each_record_locked(F&& f) noexcept CMWQ_REQUIRES(lock_);
     /// Adds a record to the list of all records, which readers walk without a lock.
-    void add_record_locked(worker& w) noexcept CMWQ_REQUIRES(lock_);
+    void add_record_locked(run_record& w) noexcept CMWQ_REQUIRES(lock_);
 
     /// Locks the pool for the service thread or the manager thread. A worker of low priority may hold the lock and get no
     /// CPU; these threads do not wait for it, and try again later. False: not locked.
@@ -350,16 +350,16 @@ protected:
     inbox<pool_workqueue, grant_tag> grants_;              // A: pwqs that were granted a free slot
 
     alignas(cache_line) mutable ranked_mutex<lock_rank::pool> lock_;
-    atomic<unsigned> nr_pending_{0};                   // A: length of the worklist; written under L, for each item
-    item_list worklist_ CMWQ_GUARDED_BY(lock_);        // L: active items, in order
-    worker* cursors_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: records with a `cursor`, of rescuers
-    intrusive_list<worker, busy_tag> busy_ CMWQ_GUARDED_BY(lock_);   // L: records that run items, or are about to
-    run_table running_ CMWQ_GUARDED_BY(lock_);                       // L: finds the record that runs an item
-    atomic<worker*> all_{nullptr};                                   // A: every record; grows under L, never shrinks
-    atomic<std::uint64_t> nr_started_{0};                            // A: written under L
-    atomic<std::uint64_t> nr_completed_{0};                          // A: written under L
-    intrusive_list<worker, busy_tag> nested_ CMWQ_GUARDED_BY(lock_); // L: records that run items inside others
-    atomic<int> nr_busy_{0};                                         // A: length of busy_; written under L
+    atomic<unsigned> nr_pending_{0};                       // A: length of the worklist; written under L, for each item
+    item_list worklist_ CMWQ_GUARDED_BY(lock_);            // L: active items, in order
+    run_record* cursors_ CMWQ_GUARDED_BY(lock_) = nullptr; // L: records with a `cursor`, of rescuers
+    intrusive_list<run_record, busy_tag> busy_ CMWQ_GUARDED_BY(lock_); // L: records that run items, or are about to
+    run_table running_ CMWQ_GUARDED_BY(lock_);                         // L: finds the record that runs an item
+    atomic<run_record*> all_{nullptr};                                 // A: every record; grows under L, never shrinks
+    atomic<std::uint64_t> nr_started_{0};                              // A: written under L
+    atomic<std::uint64_t> nr_completed_{0};                            // A: written under L
+    intrusive_list<run_record, busy_tag> nested_ CMWQ_GUARDED_BY(lock_); // L: records that run items inside others
+    atomic<int> nr_busy_{0};                                             // A: length of busy_; written under L
 
 private:
     template <class F>
@@ -380,12 +380,12 @@ private:
     void pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     template <class F>
     void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock_);
-    void forget_item_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
+    void forget_item_locked(run_record& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock_);
 
     [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] static run_report report_of_run(const worker& w) noexcept;
+    [[nodiscard]] static run_report report_of_run(const run_record& w) noexcept;
 
     atomic<std::uint64_t> nr_inside_{0}; // A: of nr_started_: inside others, or in guests; written under L
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock_) = 0; // L: slots that became free since the inbox was last drained

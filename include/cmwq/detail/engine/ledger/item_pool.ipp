@@ -15,9 +15,9 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE item_pool::~item_pool() {
-    worker* w = all_.load(relaxed);
+    run_record* w = all_.load(relaxed);
     while (w != nullptr) {
-        worker* next = w->next;
+        run_record* next = w->next_record;
         delete w;
         w = next;
     }
@@ -25,8 +25,8 @@ CMWQ_INLINE item_pool::~item_pool() {
 
 CMWQ_INLINE void deferred::notify_pool() noexcept { std::exchange(notify_, nullptr)->notify(); }
 
-CMWQ_INLINE void item_pool::add_record_locked(worker& w) noexcept {
-    w.next = all_.load(relaxed);
+CMWQ_INLINE void item_pool::add_record_locked(run_record& w) noexcept {
+    w.next_record = all_.load(relaxed);
     all_.store(&w, release); // [REC-1]
 }
 
@@ -38,8 +38,8 @@ CMWQ_INLINE void item_pool::push(work_base& w, bool was_queued_before) noexcept 
 }
 
 CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
-        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
+    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                               // [RUN-1], [RUN-2]
     }
     return false;
 }
@@ -49,8 +49,8 @@ CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
 CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
     constexpr int many = 64;
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
-        if (k->current.load(acquire) == &w) return true;                    // [RUN-1], [RUN-2]
+    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
+        if (k->current.load(acquire) == &w) return true;                               // [RUN-1], [RUN-2]
         if (++n < many || nr_busy_.load(relaxed) >= many) continue;
         const scoped_lock g(lock_);
         return running_.find(w) != nullptr;
@@ -60,8 +60,8 @@ CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
 
 CMWQ_INLINE bool item_pool::may_run(const work_base& w) const noexcept {
     int n = 0;
-    for (const worker* k = all_.load(acquire); k != nullptr; k = k->next) { // [REC-1]
-        if (k->current.load(acquire) == &w || ++n == 64) return true;       // [RUN-1], [RUN-2]
+    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
+        if (k->current.load(acquire) == &w || ++n == 64) return true;                  // [RUN-1], [RUN-2]
     }
     return false;
 }
@@ -69,7 +69,7 @@ CMWQ_INLINE bool item_pool::may_run(const work_base& w) const noexcept {
 CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_face& q) noexcept {
     deferred d;
     const scoped_lock g(lock_);
-    const worker* runner = running_.find(w);
+    const run_record* runner = running_.find(w);
     if (runner == nullptr || runner->current_pwq->queue != &q) return false;
     work_access::set_pwq(w, runner->current_pwq); // the run keeps this pwq alive
     work_access::set_location(w, id_ << location::id_shift | location::may_be_running);
@@ -123,8 +123,8 @@ CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned col
     leave_locked(pwq, color, d);
 }
 
-CMWQ_INLINE bool item_pool::has_slot_on_stack(const worker& waiter, const queue_face& q) noexcept {
-    for (const worker* k = &waiter; k != nullptr; k = k->interrupted) {
+CMWQ_INLINE bool item_pool::has_slot_on_stack(const run_record& waiter, const queue_face& q) noexcept {
+    for (const run_record* k = &waiter; k != nullptr; k = k->interrupted) {
         if (k->current_pwq->queue == &q) return true;
     }
     return false;
@@ -153,14 +153,14 @@ CMWQ_INLINE bool item_pool::start_task_beyond_limit(work_base& task) noexcept {
 }
 
 // Also in a freeze of the queue: the freeze waits for the item that has the slot.
-CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const worker& waiter) noexcept {
+CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept {
     start_beyond_limit(w, [&](const pool_workqueue& pwq) { return has_slot_on_stack(waiter, *pwq.queue); });
 }
 
 template <class F>
 void item_pool::for_each_local_item(F&& f) noexcept {
     const scoped_lock g(lock_);
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->local.for_each(f);
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->of_thread->local.for_each(f);
 }
 
 CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
@@ -199,7 +199,7 @@ CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
         leave_worklist_locked(one);
         hold(one);
     }
-    for_each_record_locked([&](worker& k) CMWQ_REQUIRES(lock_) {
+    for_each_record_locked([&](run_record& k) CMWQ_REQUIRES(lock_) {
         for (work_base* w = k.scheduled.front(); w != nullptr;) {
             work_base& one = *w;
             w = k.scheduled.next(one);
@@ -252,20 +252,20 @@ CMWQ_INLINE item_pool::item_state item_pool::wait_for(work_base& w, item_waiter&
     }
     // The running instance may not be the one queued last: that one is between its claim and its push.
     if (!running_only && work_access::pending(w)) return item_state::in_transit;
-    worker* runner = running_.find(w);
+    run_record* runner = running_.find(w);
     if (runner == nullptr) return item_state::not_here;
     iw.runner = runner;
     iw.enlist(runner->waiters);
     return item_state::running;
 }
 
-CMWQ_INLINE void item_pool::describe(worker& self, std::string_view what) noexcept {
+CMWQ_INLINE void item_pool::describe(run_record& self, std::string_view what) noexcept {
     const std::string_view text = cut_to(what, sizeof self.description - 1);
     const scoped_lock g(lock_);
     self.description[text.copy(self.description, text.size())] = 0;
 }
 
-CMWQ_INLINE void item_pool::forget(worker& self) noexcept {
+CMWQ_INLINE void item_pool::forget(run_record& self) noexcept {
     const scoped_lock g(lock_);
     forget_item_locked(self);
 }
@@ -355,7 +355,7 @@ CMWQ_INLINE unsigned item_pool::nr_active_of(const pool_workqueue& pwq) const no
 
 CMWQ_INLINE queue_stats item_pool::stats_of_locked(const pool_workqueue& pwq) noexcept {
     queue_stats s{.started = pwq.nr_started, .completed = pwq.nr_completed};
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         if (k->current_pwq != &pwq) continue;
         s.completed += k->nr_more_ended.load(relaxed);
         s.started += k->nr_more_started.load(relaxed);

@@ -154,7 +154,7 @@ CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w
 
 CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
     --work_access::pwq(w)->nr_waiting;
-    for (worker* k = cursors_; k != nullptr; k = k->next_cursor) {
+    for (run_record* k = cursors_; k != nullptr; k = k->next_cursor) {
         if (k->cursor == &w) k->cursor = worklist_.prev(w);
     }
     worklist_.remove(w);
@@ -225,7 +225,7 @@ CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept 
     return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
 }
 
-CMWQ_INLINE work_base* item_pool::take_locked(worker& self) noexcept {
+CMWQ_INLINE work_base* item_pool::take_locked(run_record& self) noexcept {
     if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
     while (work_base* w = worklist_.front()) {
         if (unlist_to_run_locked(*w)) return w;
@@ -239,7 +239,7 @@ CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
     nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // relaxed: a lower number wakes no thread
     const std::uint64_t p = work_access::location_of(w);
-    worker* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
+    run_record* runner = (p & location::may_be_running) != 0 ? running_.find(w) : nullptr;
     if (runner == nullptr) return true;
     // An item never runs twice at the same time: this instance waits for the worker that still runs the item.
     runner->scheduled.push_back(w);
@@ -264,17 +264,17 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
 
 template <class F>
 void item_pool::for_each_record_locked(F&& f) noexcept {
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         if (!f(*k)) return;
     }
-    for (worker* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
+    for (run_record* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
         if (!f(*k)) return;
     }
 }
 
 // --- runs ------------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, work_base& w) noexcept {
+CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(run_record& self, work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t p = work_access::location_of(w);
     const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
@@ -301,14 +301,13 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(worker& self, wo
     if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
-    if (self.is_nested || self.is_guest) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
-    if (pwq.slots != nullptr) self.local.begin_run(!pwq.frozen && !pwq.held_back); // elastic queues have slots
+    if (self.is_nested() || self.is_guest()) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
     return r;
 }
 
-CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(worker& self, work_base& w) const noexcept {
+CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(run_record& self, work_base& w) const noexcept {
     const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, work_access::is_self_owned(w)};
     self.own_item = &w;
     self.owns_item = r.owns_itself;
@@ -321,13 +320,13 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(worker& self, wor
     return r;
 }
 
-CMWQ_INLINE bool item_pool::become_follower_locked(worker& self) noexcept {
+CMWQ_INLINE bool item_pool::become_follower_locked(run_record& self) noexcept {
     if (self.waiters != nullptr || !self.scheduled.empty()) return false;
     forget_item_locked(self);
     return running_.add_follower(self);
 }
 
-CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& r) {
+CMWQ_INLINE bool item_pool::call_with_handler(run_record& self, const started_item& r) {
     if (r.sink.call == nullptr) return false;
     try {
         r.function(r.item);
@@ -339,7 +338,7 @@ CMWQ_INLINE bool item_pool::call_with_handler(worker& self, const started_item& 
     return true;
 }
 
-CMWQ_INLINE void item_pool::call_above_other_code(worker& self, const started_item& r) noexcept {
+CMWQ_INLINE void item_pool::call_above_other_code(run_record& self, const started_item& r) noexcept {
     if (call_with_handler(self, r)) return;
     try {
         r.function(r.item);
@@ -349,7 +348,7 @@ CMWQ_INLINE void item_pool::call_above_other_code(worker& self, const started_it
     }
 }
 
-CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
+CMWQ_INLINE void item_pool::end_run_locked(run_record& self, deferred& d) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
     forget_item_locked(self);
     if (self.is_follower) running_.remove_follower(self);
@@ -377,7 +376,7 @@ CMWQ_INLINE void item_pool::end_run_locked(worker& self, deferred& d) noexcept {
 }
 
 // Resets the worker's pointers to its item, which may be destroyed or reused from here on.
-CMWQ_INLINE void item_pool::forget_item_locked(worker& self) noexcept {
+CMWQ_INLINE void item_pool::forget_item_locked(run_record& self) noexcept {
     self.own_item = nullptr;
     if (self.current.load(relaxed) == nullptr) return;
     running_.remove(self);

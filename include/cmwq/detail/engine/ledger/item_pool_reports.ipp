@@ -67,8 +67,8 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
         to.workers = worker_counts_locked();
         to.pending.add(worklist_);
         to.pending.add_arrived(inbox_);
-        for_each_record_locked([&](const worker& w) {
-            to.nr_local += w.local.size();
+        for_each_record_locked([&](const run_record& w) {
+            if (!w.is_nested()) to.nr_local += w.of_thread->local.size();
             if (w.current_pwq == nullptr) return true;
             if (to.nr_runs++ < room) to.runs.push_back(report_of_run(w));
             return true;
@@ -77,13 +77,13 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
     }
 }
 
-CMWQ_INLINE run_report item_pool::report_of_run(const worker& w) noexcept {
+CMWQ_INLINE run_report item_pool::report_of_run(const run_record& w) noexcept {
     const worker& thread = *w.of_thread;
     run_report r{.worker = thread.id,
                  .tid = thread.probe.tid(),
-                 .is_rescuer = w.is_rescue_record,
-                 .is_guest = thread.is_guest,
-                 .is_nested = w.is_nested,
+                 .is_rescuer = w.is_rescuer(),
+                 .is_guest = thread.is_guest(),
+                 .is_nested = w.is_nested(),
                  .counted = thread.counted.load(relaxed),
                  .item = w.current.load(relaxed),
                  .function = w.function.load(relaxed),
@@ -144,7 +144,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
             first.function = work_access::run(*w);
             first.queue.copy(work_access::pwq(*w)->queue->name);
         }
-        for_each_record_locked([&](const worker& w) {
+        for_each_record_locked([&](const run_record& w) {
             if (w.current_pwq == nullptr) return true;
             runs[n++] = report_of_run(w);
             return n < max_runs;
@@ -178,7 +178,7 @@ CMWQ_INLINE item_pool::backlog item_pool::backlog_of(const pool_workqueue& pwq, 
     backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
               .all_run = pwq.nr_waiting == 0};
     if (!b.all_run) return b;
-    for_each_record_locked([&](worker& w) {
+    for_each_record_locked([&](run_record& w) {
         if (w.current_pwq != &pwq) return true;
         if (b.runs < room) to[b.runs] = {&w, w.of_thread, &pwq, w.nr_runs.load(relaxed)};
         ++b.runs;

@@ -54,7 +54,7 @@ CMWQ_INLINE const pool_workqueue* item_pool::inactive_on(const work_base& w) noe
     return inactive ? work_access::pwq(w) : nullptr;
 }
 
-CMWQ_INLINE worker* item_pool::run_awaited_by(const item_waiter& iw) noexcept {
+CMWQ_INLINE run_record* item_pool::run_awaited_by(const item_waiter& iw) noexcept {
     const scoped_lock g(lock_);
     return iw.waits ? iw.runner : nullptr;
 }
@@ -68,13 +68,13 @@ void item_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t searc
     if (to <= from) return;
     pwq.searched_by = search;
     pwq.searched_to = to;
-    for (worker* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
+    for (run_record* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
         const std::uint64_t its = pwq.colors.generation_of(k->current_color);
         if (its > from && its <= to) f(*k);
     }
 }
 
-CMWQ_INLINE std::size_t item_pool::held_by(worker& k, held_item* to, std::size_t room) noexcept {
+CMWQ_INLINE std::size_t item_pool::held_by(run_record& k, held_item* to, std::size_t room) noexcept {
     const scoped_lock g(lock_);
     const bool drains = run_before_worklist_locked() == &k;
     const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);

@@ -18,13 +18,13 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The item that the calling thread runs under the record `k`, which may be null.
-inline item_name name_of_run(const worker* k) noexcept {
+inline item_name name_of_run(const run_record* k) noexcept {
     return k == nullptr ? item_name{} : item_name{k->own_item, k->function.load(relaxed)};
 }
 
 /// The item that the calling thread runs, and its queue.
 inline std::string describe_own_run() {
-    const worker* const self = own_run();
+    const run_record* const self = own_run();
     if (self == nullptr) return "a thread that runs no item";
     return describe(name_of_run(self)) + " of " + describe_queue(self->current_pwq->queue->name);
 }
@@ -46,8 +46,8 @@ inline void refuse_thread_exit_in_handler() noexcept {
 }
 
 /// The record under which the calling thread runs a bottom half; null: it runs none.
-inline const worker* bottom_half_here() noexcept {
-    const worker* const self = this_thread_slots().current_worker;
+inline const run_record* bottom_half_here() noexcept {
+    const run_record* const self = this_thread_slots().current_run;
     return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;
 }
 

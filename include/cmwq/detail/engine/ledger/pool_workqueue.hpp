@@ -16,6 +16,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class item_pool;
 class rescuable_pool;
 class queue_face;
+class run_record;
 class worker;
 
 using item_list = intrusive_list<work_base, item_tag>;
@@ -79,16 +80,16 @@ public:
     std::uint64_t nr_started = 0;       // L
     std::uint64_t nr_completed = 0;     // L
 
-    intrusive_list<worker, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
-    std::uint64_t searched_by = 0;               // G: the last search of the graph that has visited this pwq,
-    std::uint64_t searched_to = 0;               // G: and the youngest generation of colors that it covered
+    intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
+    std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
+    std::uint64_t searched_to = 0;                   // G: and the youngest generation of colors that it covered
 
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };
 
 /// Identifies a run, so that a thread can later check whether it goes on (item_pool::goes_on()).
 struct seen_run {
-    worker* by;
+    run_record* by;
     const worker* thread;      ///< the record of the thread
     const pool_workqueue* pwq; ///< an address to compare with
     std::uint64_t number;

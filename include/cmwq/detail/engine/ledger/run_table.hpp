@@ -21,52 +21,52 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// the memory without the lock. If there is no memory the table only gets slower.
 class run_table {
 public:
-    using buckets = std::unique_ptr<worker*[]>;
+    using buckets = std::unique_ptr<run_record*[]>;
 
     run_table() noexcept = default;
     run_table(const run_table&) = delete;
     run_table& operator=(const run_table&) = delete;
 
     /// The worker that runs `w`, which goes on with that run at least until the caller releases the lock; null: none.
-    [[nodiscard]] worker* find(const work_base& w) noexcept {
-        if (worker* const k = find_in_table(w); k != nullptr) return k;
-        worker* k = followers_.front();
+    [[nodiscard]] run_record* find(const work_base& w) noexcept {
+        if (run_record* const k = find_in_table(w); k != nullptr) return k;
+        run_record* k = followers_.front();
         while (k != nullptr && !k->holds_end_of(w)) k = followers_.next(*k);
         return k;
     }
     /// The worker behind whose run `w` waits.
-    [[nodiscard]] worker& run_before(const work_base& w) noexcept {
-        if (worker* const k = find_in_table(w); k != nullptr) return *k;
+    [[nodiscard]] run_record& run_before(const work_base& w) noexcept {
+        if (run_record* const k = find_in_table(w); k != nullptr) return *k;
         // The item may have ended there already, but not the run.
-        for (worker* k = followers_.front(); k != nullptr; k = followers_.next(*k)) {
+        for (run_record* k = followers_.front(); k != nullptr; k = followers_.next(*k)) {
             if (k->scheduled.front() == &w) return *k;
         }
         CMWQ_ASSERT(false); // the caller has found that it waits
         __builtin_unreachable();
     }
     /// Adds `k`, which has begun a run and has set `current`.
-    void add(worker& k) noexcept {
-        worker** const bucket = bucket_of(k.current.load(relaxed));
+    void add(run_record& k) noexcept {
+        run_record** const bucket = bucket_of(k.current.load(relaxed));
         k.next_in_bucket = *bucket;
         *bucket = &k;
     }
     /// Makes `k`, whose `current` is null, a follower until the end of its run. False: there are too many.
-    [[nodiscard]] bool add_follower(worker& k) noexcept {
+    [[nodiscard]] bool add_follower(run_record& k) noexcept {
         constexpr std::size_t most = 16; // more than a pod has CPUs; the others are blocked
         if (followers_.size() >= most) return false;
         followers_.push_back(k);
         k.is_follower = true;
         return true;
     }
-    void remove_follower(worker& k) noexcept {
+    void remove_follower(run_record& k) noexcept {
         followers_.remove(k);
         k.is_follower = false;
         k.end_needs_lock.store(false, relaxed); // written under the lock
     }
     /// Removes `k`, whose item has ended. Called before `current` is reset.
-    void remove(worker& k) noexcept {
+    void remove(run_record& k) noexcept {
         if (k.is_follower) return;
-        worker** link = bucket_of(k.current.load(relaxed));
+        run_record** link = bucket_of(k.current.load(relaxed));
         while (*link != &k) link = &(*link)->next_in_bucket;
         *link = k.next_in_bucket;
     }
@@ -76,16 +76,16 @@ public:
     /// Allocates buckets for about that number of runs; null: no memory. The caller holds no lock.
     [[nodiscard]] static std::pair<buckets, std::size_t> make_room(std::size_t nr_runs) noexcept {
         const std::size_t size = std::bit_ceil(nr_runs) * 2;
-        return {buckets(new (std::nothrow) worker* [size] {}), size};
+        return {buckets(new (std::nothrow) run_record* [size] {}), size};
     }
     /// Moves the table to `room`, and leaves the former buckets there, to be freed without the lock.
     void move_to(std::pair<buckets, std::size_t>& room) noexcept {
         if (room.first == nullptr || room.second <= size_) return;
-        worker** const old = table();
+        run_record** const old = table();
         const std::size_t old_size = std::exchange(size_, room.second);
         large_.swap(room.first);
         for (std::size_t i = 0; i < old_size; ++i) {
-            while (worker* const k = old[i]) {
+            while (run_record* const k = old[i]) {
                 old[i] = k->next_in_bucket;
                 add(*k);
             }
@@ -95,23 +95,23 @@ public:
 private:
     static constexpr std::size_t nr_small = 8;
 
-    [[nodiscard]] worker* find_in_table(const work_base& w) const noexcept {
-        worker* k = *bucket_of(&w);
+    [[nodiscard]] run_record* find_in_table(const work_base& w) const noexcept {
+        run_record* k = *bucket_of(&w);
         while (k != nullptr && k->current.load(relaxed) != &w) k = k->next_in_bucket;
         return k;
     }
 
-    [[nodiscard]] worker** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
-    [[nodiscard]] worker** bucket_of(const work_base* w) const noexcept {
+    [[nodiscard]] run_record** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
+    [[nodiscard]] run_record** bucket_of(const work_base* w) const noexcept {
         const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(w));
         const std::uint64_t mixed = address * 0x9e3779b97f4a7c15u; // the upper bits depend on the whole address
         return &table()[mixed >> (64 - std::countr_zero(size_))];
     }
 
     std::size_t size_ = nr_small; // a power of two
-    mutable worker* small_[nr_small] = {};
+    mutable run_record* small_[nr_small] = {};
     buckets large_;
-    intrusive_list<worker, follower_tag> followers_;
+    intrusive_list<run_record, follower_tag> followers_;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -17,7 +17,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Whether the calling thread runs an item of that queue.
 inline bool runs_item_of(const queue_core& q) noexcept {
-    const worker* const self = own_run();
+    const run_record* const self = own_run();
     return self != nullptr && self->current_pwq->queue == &q;
 }
 

@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    worker* self_; // null: the thread runs no such item
+    run_record* self_; // null: the thread runs no such item
 };
 
 /// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of

@@ -27,7 +27,7 @@ CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
 /// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
 /// runs on another CPU now.
 CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
-    const worker* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
+    const run_record* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
@@ -44,8 +44,9 @@ CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept
 /// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
 /// pool.
 CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
-    worker* const self = own_run();
-    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->is_on_rescuer()) return false;
+    run_record* const self = own_run();
+    if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->of_thread->is_rescuer())
+        return false;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     auto& pool = static_cast<managed_pool&>(*pwq.pool);
     // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.

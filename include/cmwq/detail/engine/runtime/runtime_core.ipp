@@ -35,7 +35,7 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 // If that is a worker, it is bound to fewer CPUs.
 [[nodiscard]] CMWQ_INLINE const cpuset* cpus_of_calling_worker() noexcept {
-    const worker* const self = this_thread_slots().current_worker;
+    const run_record* const self = this_thread_slots().current_run;
     return self == nullptr ? nullptr : &self->pool.env().cpus.allowed();
 }
 
@@ -67,7 +67,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
 }
 
 CMWQ_INLINE runtime_core::~runtime_core() {
-    if (const worker* self = this_thread_slots().current_worker; self != nullptr && owns(self->pool.id())) {
+    if (const run_record* self = this_thread_slots().current_run; self != nullptr && owns(self->pool.id())) {
         std::fprintf(stderr, "cmwq: a runtime is destroyed by %s, which runs on it\n", describe_own_run().c_str());
         std::terminate();
     }
@@ -161,7 +161,7 @@ CMWQ_INLINE bool runtime_core::is_frozen() const noexcept {
 
 CMWQ_INLINE bool runtime_core::wait_frozen(std::int64_t deadline) {
     if (is_dead()) return true; // threads that do not exist here may hold its locks
-    if (const worker* const self = own_run();
+    if (const run_record* const self = own_run();
         self != nullptr && self->current_pwq->queue->core.freezable && owns(self->pool.id())) {
         throw_deadlock("cmwq: " + describe_own_run() + ", which is freezable, waits until that is frozen");
     }

@@ -79,9 +79,9 @@ private:
     void look_at_locked(registered_wait& r);
     void look_at_group_locked(const registered_wait& r, node who);
     void read_group_locked(group_core& g, std::size_t index);
-    void hold_locked(worker& k, node wait);
+    void hold_locked(run_record& k, node wait);
     [[nodiscard]] node number_of_locked(registered_wait& r) CMWQ_NO_TSA;
-    void await_run_locked(node who, const worker* k);
+    void await_run_locked(node who, const run_record* k);
     [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq);
     void add_limits();
     void add_generations();

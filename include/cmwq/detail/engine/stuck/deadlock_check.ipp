@@ -79,7 +79,7 @@ CMWQ_INLINE stuck_set::node deadlock_check::number_of_locked(registered_wait& r)
 CMWQ_INLINE void deadlock_check::look_at_locked(registered_wait& r) {
     const node who = number_of_locked(r);
     r.seen_->looked_at = true;
-    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+    for (run_record* k = r.self_; k != nullptr; k = k->interrupted) {
         if (k->current_pwq != nullptr) hold_locked(*k, who);
     }
     ++nr_steps_;
@@ -155,7 +155,7 @@ CMWQ_INLINE void deadlock_check::read_group_locked(group_core& g, std::size_t in
     for (const place& p : places) groups_[index].limits.push_back({limit_of_locked(g.queue, p.pwq), p.pool});
 }
 
-CMWQ_INLINE void deadlock_check::hold_locked(worker& k, node wait) {
+CMWQ_INLINE void deadlock_check::hold_locked(run_record& k, node wait) {
     if (room_.empty()) room_.resize(1);
     for (std::size_t n = 0;; room_.resize(n)) { // allocates without the lock of the pool
         n = k.pool.held_by(k, room_.data(), room_.size());
@@ -169,7 +169,7 @@ CMWQ_INLINE void deadlock_check::hold_locked(worker& k, node wait) {
     }
 }
 
-CMWQ_INLINE void deadlock_check::await_run_locked(node who, const worker* k) {
+CMWQ_INLINE void deadlock_check::await_run_locked(node who, const run_record* k) {
     if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
 }
 

@@ -63,13 +63,13 @@ public:
     [[nodiscard]] bool push_local_unless(const atomic<bool>& stop, worker& self, work_base& w) noexcept;
     [[nodiscard]] bool pending() const noexcept final { return item_pool::pending() || has_local_items(); }
     [[nodiscard]] std::uint64_t nr_started() const noexcept final {
-        return item_pool::nr_started() + sum_of(&worker::nr_more_started);
+        return item_pool::nr_started() + sum_of(&run_record::nr_more_started);
     }
     [[nodiscard]] std::uint64_t nr_begun() const noexcept final {
-        return item_pool::nr_begun() + sum_of(&worker::nr_follow_ups);
+        return item_pool::nr_begun() + sum_of(&run_record::nr_follow_ups);
     }
     [[nodiscard]] std::uint64_t nr_completed() const noexcept final {
-        return item_pool::nr_completed() + sum_of(&worker::nr_more_ended);
+        return item_pool::nr_completed() + sum_of(&run_record::nr_more_ended);
     }
 
     // --- waits inside items of elastic pools -------------------------------------------------------------------------
@@ -78,7 +78,7 @@ public:
     /// start, and if the waits on the stack leave room for it, runs it inside that item. It may start beyond the limit if
     /// an item on the stack has a slot of its queue. False: `w` has not run here. Ends the program if `w` throws and its
     /// queue has no handler.
-    [[nodiscard]] bool run_for_waiter(worker& self, work_base& w) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool run_for_waiter(run_record& self, work_base& w) noexcept CMWQ_EXCLUDES(lock_);
 
     // --- sentinels ---------------------------------------------------------------------------------------------------
 
@@ -176,10 +176,10 @@ protected:
     }
 
 private:
-    [[nodiscard]] bool may_run_inside_locked(const worker& self, const work_base& w) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] bool may_run_inside_locked(const run_record& self, const work_base& w) noexcept CMWQ_REQUIRES(lock_);
     void take_to_run_inside_locked(work_base& w) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] worker* nested_record_locked() noexcept CMWQ_REQUIRES(lock_);
-    void run_inside(worker& self, worker& record, const started_item& started) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] run_record* nested_record_locked(worker& owner) noexcept CMWQ_REQUIRES(lock_);
+    void run_inside(run_record& self, run_record& record, const started_item& started) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] bool become_follower(worker& self) noexcept CMWQ_EXCLUDES(lock_);
     void announce(worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
@@ -191,7 +191,7 @@ private:
     }
     [[nodiscard]] bool find_local_items() const noexcept;
     void accept_all_locked(item_list& items) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> worker::* counter) const noexcept;
+    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept;
     [[nodiscard]] work_base* take_local_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_from_others_locked(worker& self) noexcept CMWQ_REQUIRES(lock_);
     void count(worker& w) noexcept;
@@ -229,7 +229,7 @@ private:
     unsigned nr_overdue_may_start_ CMWQ_GUARDED_BY(lock_) = 0;
     std::uint64_t nr_overdue_ CMWQ_GUARDED_BY(lock_) = 0; // L
 
-    intrusive_list<worker, idle_tag> free_nested_records_ CMWQ_GUARDED_BY(lock_); // L
+    intrusive_list<run_record, busy_tag> free_nested_records_ CMWQ_GUARDED_BY(lock_); // L
     atomic<int> nr_nested_{0}; // A: length of nested_; written under L
 
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S

@@ -76,8 +76,10 @@ CMWQ_INLINE void managed_workers::work_ends_locked(worker& self) noexcept {
 }
 
 CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
-    if (nr_overdue_may_start_ != 0 && !self.is_guest) --nr_overdue_may_start_;
-    self.cpu_intensive = self.current_pwq->queue->cpu_intensive;
+    if (nr_overdue_may_start_ != 0 && !self.is_guest()) --nr_overdue_may_start_;
+    const pool_workqueue& pwq = *self.current_pwq;
+    if (!is_per_cpu_) self.local.begin_run(!pwq.frozen && !pwq.held_back);
+    self.cpu_intensive = pwq.queue->cpu_intensive;
     if (self.cpu_intensive) uncount(self);
 }
 
@@ -157,8 +159,9 @@ CMWQ_INLINE void managed_workers::leave_local_items() noexcept {
 CMWQ_INLINE void managed_workers::recall_left_items_locked() noexcept {
     if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
     item_list recalled;
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (!k->counted.load(relaxed) && !k->local.empty()) k->local.recall(recalled);
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        worker& one = *k->of_thread;
+        if (!one.counted.load(relaxed) && !one.local.empty()) one.local.recall(recalled);
     }
     accept_all_locked(recalled);
 }
@@ -178,7 +181,7 @@ CMWQ_INLINE bool managed_workers::find_local_items() const noexcept {
     return found;
 }
 
-CMWQ_INLINE std::uint64_t managed_workers::sum_of(atomic<std::uint32_t> worker::* counter) const noexcept {
+CMWQ_INLINE std::uint64_t managed_workers::sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept {
     std::uint64_t n = 0;
     // Mostly there is none, and the sentinels must not read the lines of all workers. Tasks that a wait has run are not
     // counted then before the end of the run.
@@ -200,7 +203,7 @@ CMWQ_INLINE void managed_workers::accept_all_locked(item_list& items) noexcept {
 CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
     if (is_per_cpu_) return;
     item_list recalled;
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->local.recall(recalled);
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->of_thread->local.recall(recalled);
     accept_all_locked(recalled);
 }
 
@@ -247,7 +250,7 @@ CMWQ_INLINE work_base* managed_workers::take_locked(worker& self) noexcept {
 // over for ever. If there is none, items of other workers.
 CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept {
     constexpr unsigned interval = 16, most_refused = 16;
-    if (self.is_rescue_record) return nullptr;
+    if (self.is_rescuer()) return nullptr;
     for (unsigned refused = 0; refused < most_refused; ++refused) {
         using end = local_items::end;
         work_base* w = self.local.take(++self.nr_local_taken % interval == 0 ? end::oldest : end::newest);
@@ -268,10 +271,11 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
 CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept {
     constexpr unsigned most = 32;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
-    for (worker* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (k == &self || k->local.empty()) continue;
+    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+        local_items& from = k->of_thread->local;
+        if (k == &self || from.empty()) continue;
         announce(self);
-        k->local.give_oldest(self.local, most);
+        from.give_oldest(self.local, most);
         if (self.local.empty()) continue; // its owner has been faster
         busy_.remove(*k);                 // the next time it is the turn of others
         busy_.push_back(*k);
@@ -282,14 +286,14 @@ CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept
 
 CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
     count(self); // even if it was uncounted
-    if (!self.is_guest) nr_overdue_may_start_ = 0;
+    if (!self.is_guest()) nr_overdue_may_start_ = 0;
     if (self.announced && self.local.empty()) take_back_announcement(self);
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void managed_workers::count(worker& w) noexcept {
-    if (w.is_rescue_record || w.is_guest) return;
+    if (w.record != worker::record_of::worker) return;
     if (w.counted.load(relaxed)) return; // other threads only clear it
     // Also without its CPU, so that the count is right when the CPU is back.
     nr_running_.fetch_add(1, seq_cst); // [COUNT-1] before the flag: no thread counts down what was not counted up

@@ -135,8 +135,9 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
         // The record of a pool that has ended may be about to be configured for another pool.
         const scoped_lock g(lock_, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
-        for (worker* w = busy_.front(); w != nullptr && n < sample_size; w = busy_.next(*w)) {
-            if (w->is_guest) continue; // any thread, which does other things between two tasks
+        for (run_record* k = busy_.front(); k != nullptr && n < sample_size; k = busy_.next(*k)) {
+            if (k->is_guest()) continue; // any thread, which does other things between two tasks
+            worker* const w = k->of_thread;
             sample[n++] = {w, w->in_wait.load(acquire), w->excluded_time.load(relaxed)}; // [WAIT-3], in this order
         }
     }

@@ -20,7 +20,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// Whether a wait of this thread may run items and tasks. Those that it runs already, one inside the other, must leave
 /// enough of its stack: together they use half of what the outermost wait has found, and 512 KiB at most. And the thread
 /// must hold no bottom halves back, for whose effect an item may wait.
-CMWQ_INLINE bool may_run_in_wait(worker& self) noexcept {
+CMWQ_INLINE bool may_run_in_wait(run_record& self) noexcept {
     constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (self.nr_nested == 0) {
@@ -32,12 +32,12 @@ CMWQ_INLINE bool may_run_in_wait(worker& self) noexcept {
     return here >= self.stack_limit && this_thread_slots().bh_depth == 0;
 }
 
-CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noexcept {
+CMWQ_INLINE bool managed_workers::run_for_waiter(run_record& self, work_base& w) noexcept {
     if (!may_run_in_wait(self)) return false;
     deferred d;
     worker& owner = *self.of_thread;
     lock_after_run(owner);
-    worker* const record = nested_record_locked();
+    run_record* const record = nested_record_locked(owner);
     if (record == nullptr) {
         lock_.unlock();
         return false;
@@ -69,7 +69,7 @@ CMWQ_INLINE bool managed_workers::run_for_waiter(worker& self, work_base& w) noe
 
 // Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
 // waits on the worklist.
-CMWQ_INLINE bool managed_workers::may_run_inside_locked(const worker& self, const work_base& w) noexcept {
+CMWQ_INLINE bool managed_workers::may_run_inside_locked(const run_record& self, const work_base& w) noexcept {
     if (!is_listed_locked(w)) return false;
     const std::uint64_t p = work_access::location_of(w);
     const pool_workqueue& pwq = *work_access::pwq(w);
@@ -87,20 +87,21 @@ CMWQ_INLINE void managed_workers::take_to_run_inside_locked(work_base& w) noexce
 }
 
 // A free record, or a new one, which is made without the lock. Null: no memory.
-CMWQ_INLINE worker* managed_workers::nested_record_locked() noexcept {
-    if (worker* const k = free_nested_records_.pop_front(); k != nullptr) return k;
+CMWQ_INLINE run_record* managed_workers::nested_record_locked(worker& owner) noexcept {
+    if (run_record* const k = free_nested_records_.pop_front(); k != nullptr) return k;
     const std::size_t nr_runs = busy_.size() + nested_.size();
     const bool crowded = running_.is_small_for(nr_runs);
     lock_.unlock();
     if (crowded) make_room_for_runs(nr_runs);
-    auto* const fresh = new (std::nothrow) worker(*this, 0, worker::record_of::waiter);
+    auto* const fresh = new (std::nothrow) run_record(*this, owner);
     lock_.lock();
     if (fresh != nullptr) add_record_locked(*fresh);
     return fresh;
 }
 
-CMWQ_INLINE void managed_workers::run_inside(worker& self, worker& record, const started_item& started) noexcept {
-    worker*& current = this_thread_slots().current_worker;
+CMWQ_INLINE void managed_workers::run_inside(run_record& self, run_record& record,
+                                             const started_item& started) noexcept {
+    run_record*& current = this_thread_slots().current_run;
     worker& owner = *self.of_thread;
     record.nr_nested = self.nr_nested + 1;
     record.stack_limit = self.stack_limit;

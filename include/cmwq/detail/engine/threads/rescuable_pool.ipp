@@ -109,7 +109,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     self.stack_end = 0;                     // the record may have served another thread
     self.binding = env_.cpus.binding() + 1; // not current: the thread binds itself before its first item
     self.rebind_at = 0;
-    this_thread_slots() = {.observer = &self, .current_worker = &self};
+    this_thread_slots() = {.observer = &self, .current_run = &self};
     bool again = false;
     {
         deferred d;
@@ -131,7 +131,7 @@ CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
             run_rescued_locked(self, *w, d);
         }
         leave_busy_locked(self);
-        worker** link = &cursors_;
+        run_record** link = &cursors_;
         while (*link != &self) link = &(*link)->next_cursor;
         *link = self.next_cursor;
         publish_pending_locked();

@@ -41,7 +41,7 @@ void thread_pool<Workers>::serve(worker& self) {
     const bool may_keep = spec_.managed && env_.threads.take_descriptors(thread_probe::nr_descriptors);
     const bool keeps = self.probe.open_own(may_keep);
     if (may_keep && !keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
-    this_thread_slots() = {.observer = &self, .current_worker = &self};
+    this_thread_slots() = {.observer = &self, .current_run = &self};
 
     deferred d;
     bool came_home = return_to_pod(self);
@@ -171,7 +171,7 @@ template <class Workers>
 void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
     // none can be created.
-    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescue_record || self.is_guest);
+    CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescuer() || self.is_guest());
     const auto started = this->begin_run_locked(self, w);
     this->run_begins_locked(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just
@@ -234,7 +234,7 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     const no_cancellation whole; // the thread may be cancelled, but not in the middle of a task
     thread_slots& slots = this_thread_slots();
     blocking_observer* const observer = std::exchange(slots.observer, self);
-    worker* const current = std::exchange(slots.current_worker, self);
+    run_record* const current = std::exchange(slots.current_run, self);
     self->probe.open_own(false);
     self->stack_end = stack_end;
     this->become_busy_locked(*self);
@@ -258,7 +258,7 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     self->closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
     self->probe.close_own();
     slots.observer = observer;
-    slots.current_worker = current;
+    slots.current_run = current;
     const scoped_lock g(lock_);
     free_guest_records_.push_front(*self);
     return guest_result::has_run;
@@ -302,7 +302,7 @@ bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
 // sleeps, only the workers can notice such changes. While CPUs are missing, each check reads the clock.
 template <class Workers>
 void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
-    if (!env_.cpus.binds_threads() || self.is_guest) return;
+    if (!env_.cpus.binds_threads() || self.is_guest()) return;
     const unsigned binding = env_.cpus.binding();
     const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
     if (!outside && !some_missing && self.binding == binding) return;

@@ -143,6 +143,8 @@ protected:
 
 private:
     static void thread_main(void* self);
+    template <class F>
+    void for_each_worker(F&& f) const noexcept;
     void publish_next_idle_locked() noexcept CMWQ_REQUIRES(lock_) {
         next_idle_.store(idle_.front(), seq_cst); // [IDLE-2]
     }

@@ -233,6 +233,13 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
     }
 }
 
+template <class F>
+void worker_set::for_each_worker(F&& f) const noexcept {
+    for (run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
+        if (!k->is_nested()) f(*k->of_thread);
+    }
+}
+
 CMWQ_INLINE void worker_set::end_threads() noexcept {
     {
         const scoped_lock g(lock_);
@@ -241,7 +248,7 @@ CMWQ_INLINE void worker_set::end_threads() noexcept {
         CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
         while (worker* w = idle_.front()) retire_locked(*w);
     }
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->sleep.unpark(); // [REC-1]
+    for_each_worker([](worker& w) { w.sleep.unpark(); });
     wanted_.store(false, relaxed);
     cull_at_.store(0, relaxed);
 }
@@ -254,18 +261,18 @@ CMWQ_INLINE void worker_set::let_threads_end() noexcept {
         if (!creating_) break;
     }
     if (spec_.sched != sched_class::idle) return;
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.leave_idle_class(); // [REC-1]
+    for_each_worker([](worker& w) { w.os_thread.leave_idle_class(); });
 }
 
 CMWQ_INLINE void worker_set::join_threads() noexcept {
-    for (worker* w = all_.load(acquire); w != nullptr; w = w->next) w->os_thread.join(); // [REC-1]
+    for_each_worker([](worker& w) { w.os_thread.join(); });
 }
 
 CMWQ_INLINE void worker_set::forget_threads() noexcept {
-    for (worker* w = all_.load(relaxed); w != nullptr; w = w->next) {
-        w->os_thread.forget();
-        w->probe.forget_own();
-    }
+    for_each_worker([](worker& w) {
+        w.os_thread.forget();
+        w.probe.forget_own();
+    });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

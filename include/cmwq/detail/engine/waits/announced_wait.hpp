@@ -14,7 +14,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class announced_wait {
 public:
     explicit announced_wait(bool must_wait = true) noexcept {
-        if (worker* const run = own_run(); must_wait && run != nullptr) {
+        if (run_record* const run = own_run(); must_wait && run != nullptr) {
             self_ = run->of_thread;
             self_->pool.wait_begins(*self_);
         }

@@ -15,7 +15,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 ///
 /// Letters: I set before publication · G the lock of the graph of waits
 struct running_task {
-    void list(worker& k) noexcept {
+    void list(run_record& k) noexcept {
         by = &k;
         searched_by = 0;
         next = group.waiting;
@@ -31,7 +31,7 @@ struct running_task {
     group_core& group;         // I
     running_task* const outer; // I
 
-    worker* by = nullptr;          // G: the record under which the task runs
+    run_record* by = nullptr;      // G: the record under which the task runs
     running_task* next = nullptr;  // G: on the list of the group
     running_task** link = nullptr; // G: what points to this task there
     std::uint64_t searched_by = 0; // G: of the first one on that list: the last search that has visited the list

@@ -61,7 +61,7 @@ private:
     void stop_waiting() noexcept;
 
     const wait_call by_;              // I
-    worker* const self_;              // I: the innermost run of the thread; null: it runs no item: not registered
+    run_record* const self_;          // I: the innermost run of the thread; null: it runs no item: not registered
     const item_name who_;             // I
     const item_name item_;            // I
     item_waiter* const iw_ = nullptr; // I: null: for a queue

@@ -125,7 +125,7 @@ CMWQ_INLINE bool wait_graph::belongs_to(const registered_wait& r, const pool_env
 CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
     r.since_ = steady_now();
     waits_.push_front(r);
-    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+    for (run_record* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = &r;
         for (running_task* t = k->tasks; t != nullptr; t = t->outer) t->list(*k);
         if (k->current_pwq != nullptr) k->current_pwq->waiting.push_back(*k); // `k` keeps this pwq until it is delisted
@@ -136,7 +136,7 @@ CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
     if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
     if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
     waits_.remove(r);
-    for (worker* k = r.self_; k != nullptr; k = k->interrupted) {
+    for (run_record* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = nullptr;
         for (running_task* t = k->tasks; t != nullptr; t = t->outer) t->unlist();
         if (k->current_pwq != nullptr) k->current_pwq->waiting.remove(*k);
@@ -160,7 +160,7 @@ void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t s
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
-    worker* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
+    run_record* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
     if (k != nullptr && k->waits != nullptr) f(*k);
 }
 
@@ -174,7 +174,7 @@ CMWQ_INLINE registered_wait* wait_graph::find_cycle_locked(registered_wait& star
     while (todo != nullptr && found == nullptr) {
         registered_wait& r = *todo;
         todo = r.link_;
-        for_each_waiting_run_locked(r, search, [&](worker& k) {
+        for_each_waiting_run_locked(r, search, [&](run_record& k) {
             registered_wait* const next = k.waits;
             if (next == &start) found = &r;
             if (next == &start || next->mark_ == search) return;

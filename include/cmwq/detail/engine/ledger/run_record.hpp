@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// run_record: the item that a thread runs, and what depends on its end.
+#pragma once
+
+#include <cmwq/detail/engine/item/deferred.hpp>
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class item_pool;
+class registered_wait;
+class run_record;
+class worker;
+struct running_task;
+struct busy_tag;
+struct follower_tag;
+
+/// A thread that waits for one run of an item. It is on the stack of that thread. The lock of the pool guards all
+/// members.
+struct item_waiter {
+    /// Adds the waiter to `list`. From here on the end of the run wakes it.
+    void enlist(item_waiter*& list) noexcept {
+        who.expect();
+        waits = true;
+        next = list;
+        list = this;
+    }
+    /// The run has ended, or the instance was cancelled. The waiter may be destroyed once `d` has been performed.
+    void happened(deferred& d) noexcept {
+        waits = false;
+        d.happened(who);
+    }
+
+    waiter who;
+    const work_base* item = nullptr;
+    run_record* runner = nullptr; ///< the record of the run; null: the item is pending
+    bool waits = false;           ///< registered, and the run has not ended yet
+    item_waiter* next = nullptr;
+};
+
+/// A thread runs items under it, one after the other. It lives as long as its pool, so that lock-free readers may follow
+/// any pointer to it.
+///
+/// Letters: I set before publication · L pool lock · S used by the thread itself · K written by the thread under L, read
+/// by the thread or under L · A atomic, with its own protocol · G the lock of the graph of waits
+class run_record : public list_node<busy_tag>, public list_node<follower_tag>, public list_node<waiting_tag> {
+public:
+    /// The thread that runs items under the record: a worker of the pool, a rescuer, a worker that runs an item inside
+    /// another one, which waits for it, or a thread of the program that runs a task of the group for which it waits.
+    enum class record_of : unsigned char { worker, rescuer, nested, guest };
+
+    /// Of items that run inside others: the next one in `thread`.
+    run_record(item_pool& p, worker& thread) noexcept : run_record(p, &thread, record_of::nested) {}
+    run_record(const run_record&) = delete;
+    run_record& operator=(const run_record&) = delete;
+    virtual ~run_record() = default;
+
+    /// Under L, for a follower: whether it runs `w`. If so, its run goes on until the caller has released the lock.
+    [[nodiscard]] bool holds_end_of(const work_base& w) noexcept {
+        if (current.load(acquire) != &w) return false; // [RUN-2]
+        end_needs_lock.store(true, seq_cst);           // [FOL-1]
+        return current.load(seq_cst) == &w;            // [FOL-1]
+    }
+    /// The thread of a follower: its item has ended. False: another thread depends on that, so the run must end, too.
+    [[nodiscard]] bool end_item_without_lock() noexcept {
+        own_item = nullptr;
+        current.store(nullptr, seq_cst);      // [RUN-2], [FOL-1]
+        return !end_needs_lock.load(seq_cst); // [FOL-1]
+    }
+
+    [[nodiscard]] bool is_rescuer() const noexcept { return record == record_of::rescuer; }
+    [[nodiscard]] bool is_nested() const noexcept { return record == record_of::nested; }
+    [[nodiscard]] bool is_guest() const noexcept { return record == record_of::guest; }
+
+    item_pool& pool;                   // I
+    run_record* next_record = nullptr; // I: next in the pool's list of all records
+    worker* of_thread;                 // K: the record of the thread itself
+    run_record* interrupted = nullptr; // K: bottom half, or nested: the record of the item that the thread runs already
+    registered_wait* waits = nullptr;  // G: the wait inside the library that its item is in; null: none
+    // L: of a rescuer: the last item of another queue that it has skipped on the worklist; null: none
+    work_base* cursor = nullptr;
+    run_record* next_cursor = nullptr; // L: next in the pool's list of records with a cursor
+    running_task* tasks = nullptr;     // S: the tasks of groups that its item runs, the innermost one first
+    unsigned nr_nested = 0;            // S: tasks and items that waits of the thread run, one inside the other
+    std::uintptr_t stack_limit = 0;    // S: a wait whose frame is below runs none of them
+
+    // --- written for each run: these members begin a cache line --------------------------------------------------------
+
+    alignas(cache_line) atomic<bool> end_needs_lock{
+        false};                 // A: of a follower: a thread depends on the end of its item. [FOL-1]
+    const record_of record;     // I
+    bool is_follower = false;   // K: in the list of followers of run_table
+    bool owns_item = false;     // S: the current item owns itself
+    unsigned current_color = 0; // K
+    // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
+    // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
+    // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
+    // its function its address may already belong to another item.
+    atomic<work_base*> current{nullptr};
+    atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the thread
+    // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
+    // that a wait has run; and the former alone. Written by the thread
+    atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0}, nr_follow_ups{0};
+    work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the thread runs none
+    pool_workqueue* current_pwq = nullptr; // K
+    // A: the function of the current item, or of the last one; written by the thread
+    atomic<work_access::function> function{nullptr};
+
+    run_record* next_in_bucket = nullptr; // L: link of run_table
+    item_list scheduled;                  // L: instances of the current item that were queued while it runs
+    item_waiter* waiters = nullptr;       // L: waiters for the end of the current run
+    char description[32] = {};            // L: set by this_work::describe(); NUL-terminated
+
+protected:
+    run_record(item_pool& p, worker* thread, record_of kind) noexcept : pool(p), of_thread(thread), record(kind) {}
+};
+
+/// The record under which the calling thread runs an item; null: it runs none.
+inline run_record* own_run() noexcept {
+    run_record* const self = this_thread_slots().current_run;
+    return self != nullptr && self->current_pwq != nullptr ? self : nullptr;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
