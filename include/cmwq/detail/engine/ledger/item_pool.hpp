@@ -369,6 +369,7 @@ private:
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock_);
     void unlist_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] static bool take_shared_slot(pool_workqueue& pwq) noexcept;
     void give_back_slot(pool_workqueue& pwq, deferred& d) noexcept;
     [[nodiscard]] bool keep_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock_);
     void end_active_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock_);

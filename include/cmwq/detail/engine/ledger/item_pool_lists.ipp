@@ -65,14 +65,15 @@ CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
 // Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
 CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
-    bool taken = pwq.nr_active < pwq.max_active;
-    if (pwq.slots != nullptr) {
-        const node_slots::taken t = pwq.slots->take(pwq);
-        taken = t.yes;
-        if (t.granted_to != nullptr) t.granted_to->notify(); // rare; allowed under a lock, too
-    }
-    pwq.nr_active += taken ? 1 : 0;
-    return taken;
+    if (pwq.slots != nullptr ? !take_shared_slot(pwq) : pwq.nr_active >= pwq.max_active) return false;
+    ++pwq.nr_active;
+    return true;
+}
+
+CMWQ_INLINE bool item_pool::take_shared_slot(pool_workqueue& pwq) noexcept {
+    const node_slots::taken t = pwq.slots->take(pwq);
+    if (t.granted_to != nullptr) t.granted_to->notify(); // rare; allowed under a lock, too
+    return t.yes;
 }
 
 // If this pool is granted the slot again, the grant is in grants_ after the call.
