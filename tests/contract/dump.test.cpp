@@ -185,13 +185,6 @@ TEST_CASE("dump: the text contains each running item, its thread's activity, and
 
 namespace {
 
-/// Gives access to the lock of a pool. A thread that a debugger has stopped may hold it.
-class any_pool : public cmwq::detail::item_pool {
-public:
-    static auto& lock_of(item_pool& p) { return p.*&any_pool::lock_; }
-    static auto& inbox_of(item_pool& p) { return p.*&any_pool::inbox_; }
-};
-
 /// Another thread holds a lock during the lifetime of this object.
 class held_elsewhere {
 public:
@@ -239,7 +232,7 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
     }));
     SECTION("of a pool") {
         const held_elsewhere held{[&](auto f) {
-            const cmwq::detail::scoped_lock g(any_pool::lock_of(cmwq_test::shared_pools_of(rt).at(0)));
+            const cmwq::detail::scoped_lock g(cmwq_test::shared_pools_of(rt).at(0).ledger.lock);
             f();
         }};
         const std::string text = rt.dump(form);
@@ -285,7 +278,7 @@ TEST_CASE("dump: it shows items that no thread has accepted yet, and moves nothi
     INFO(text);
     CHECK(has(text, "pending 1000: 1000*"));
     bool arrived = false;
-    cmwq_test::core_of(rt).pools().for_each_bottom_half([&](auto& p) { arrived |= !any_pool::inbox_of(p).empty(); });
+    cmwq_test::core_of(rt).pools().for_each_bottom_half([&](auto& p) { arrived |= p.ledger.has_arrivals(); });
     CHECK(arrived);
     post();
     text = dump_of(rt);

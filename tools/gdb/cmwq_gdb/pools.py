@@ -16,15 +16,16 @@ class Pool:
         self.value = value
         self.kind = kind
         self.users = users  # queues; None for the pools of a CPU
-        self.number = int(value["id_"]) - first_id
+        self.ledger = value["ledger"]
+        self.number = int(self.ledger["id_"]) - first_id
         self.address = memory.address_of(value)
-        self.is_bottom_half = bool(value["is_bottom_half_"])
+        self.is_bottom_half = kind in _BOTTOM_HALF_POOLS
         self.is_managed = kind in _CPU_POOLS or kind == "elastic"
         self._process = process
 
     def workers(self, walks):
         """The records that a thread uses."""
-        records = walks.of_chain(memory.load(self.value["all_"]), "next_record", f"pool {self.number}: records of workers")
+        records = walks.of_chain(memory.load(self.ledger["all_"]), "next_record", f"pool {self.number}: records of workers")
         made = (Worker(one, self, self._process) for one in records)
         return sorted((w for w in made if w.exists), key=lambda w: w.number)
 
@@ -40,11 +41,11 @@ class Pool:
         return int(memory.load(self.value["nr_running_"])) if self.is_managed else None
 
     def is_locked(self):
-        return int(memory.load(self.value["lock_"]["word_"])) != 0
+        return int(memory.load(self.ledger["lock"]["word_"])) != 0
 
     def nr_listed(self):
         """Active items that have not started."""
-        return int(self.value["worklist_"]["size_"])
+        return int(self.ledger["worklist_"]["size_"])
 
     def place(self):
         """(its CPUs, those of its pod) as lists of CPUs."""
@@ -64,11 +65,11 @@ class Pool:
 
     def in_inbox(self, walks):
         """The items that no thread has accepted yet, the oldest one first."""
-        return [Item(one) for one in walks.of_inbox(self.value["inbox_"], f"pool {self.number}: inbox")]
+        return [Item(one) for one in walks.of_inbox(self.ledger["inbox_"], f"pool {self.number}: inbox")]
 
     def pending(self, walks):
         """Yields (Item, why it waits) for the items that have a place in this pool and are not held back by a limit."""
-        for one in walks.of_list(self.value["worklist_"], f"pool {self.number}: worklist"):
+        for one in walks.of_list(self.ledger["worklist_"], f"pool {self.number}: worklist"):
             yield Item(one), ""
         for item in self.in_inbox(walks):
             yield item, "in the inbox"

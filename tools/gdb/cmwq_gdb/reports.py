@@ -52,8 +52,8 @@ def queues(process, runtime):
 
 def _is_used(pool):
     idle, all_ = pool.nr_workers()
-    return all_ != 0 or bool(pool.users) or pool.nr_listed() != 0 or int(pool.value["busy_"]["size_"]) > 1 or \
-        int(memory.load(pool.value["inbox_"]["head_"])) != 0
+    return all_ != 0 or bool(pool.users) or pool.nr_listed() != 0 or int(pool.ledger["busy_"]["size_"]) > 1 or \
+        int(memory.load(pool.ledger["inbox_"]["head_"])) != 0
 
 
 def pools(process, runtime):

@@ -19,11 +19,11 @@
 #include <cmwq/detail/engine/groups/group_counts.ipp>
 #include <cmwq/detail/engine/groups/group_ops.ipp>
 #include <cmwq/detail/engine/ledger/item_pool.ipp>
-#include <cmwq/detail/engine/ledger/item_pool_lists.ipp>
-#include <cmwq/detail/engine/ledger/item_pool_reports.ipp>
-#include <cmwq/detail/engine/ledger/item_pool_waits.ipp>
 #include <cmwq/detail/engine/ledger/node_slots.ipp>
-#include <cmwq/detail/engine/ledger/worker.ipp>
+#include <cmwq/detail/engine/ledger/pool_ledger.ipp>
+#include <cmwq/detail/engine/ledger/pool_ledger_lists.ipp>
+#include <cmwq/detail/engine/ledger/pool_ledger_reports.ipp>
+#include <cmwq/detail/engine/ledger/pool_ledger_waits.ipp>
 #include <cmwq/detail/engine/pools/pool_registry.ipp>
 #include <cmwq/detail/engine/pools/pool_table.ipp>
 #include <cmwq/detail/engine/queue/queue_core.ipp>

@@ -163,7 +163,7 @@ CMWQ_API bool work_running(const work_base& w) noexcept {
     const directory::look at(id);
     if (at.dead) return false;
     check_found(at, id, w);
-    return at.runtime != nullptr && at.runtime->pool(id).runs(w);
+    return at.runtime != nullptr && at.runtime->pool(id).ledger.runs(w);
 }
 
 CMWQ_API void end_of_work(work_base& w) noexcept {
@@ -176,7 +176,7 @@ CMWQ_API void end_of_work(work_base& w) noexcept {
     cancel_work(w);
 #endif
     if (run_record* const self = runner_here(w); self != nullptr) {
-        self->pool.forget(*self);
+        self->pool.ledger.forget(*self);
     } else {
         wait_for_work(w, {.name = "~work()", .may_throw = false, .of_pending = false});
     }
@@ -221,7 +221,7 @@ CMWQ_API bool on_rescuer_thread() noexcept {
 }
 
 CMWQ_API void describe_this_run(std::string_view what) noexcept {
-    if (run_record* self = this_thread_slots().current_run; self != nullptr) self->pool.describe(*self, what);
+    if (run_record* self = this_thread_slots().current_run; self != nullptr) self->pool.ledger.describe(*self, what);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -45,25 +45,17 @@ public:
 
     /// Runs the pending items, in order, unless another thread drains the pool. The calling thread must not be draining
     /// another bottom-half pool, except the normal pool whose `higher_priority` is this one.
-    void run(bh_budget& budget) noexcept CMWQ_EXCLUDES(lock_);
+    void run(bh_budget& budget) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The caller has pushed an item and does not run it: notifies the bottom-half thread, which runs it.
     void notify() noexcept override;
 
 private:
-    void drain_all_locked(worker& self, bh_budget& budget, deferred& d) noexcept CMWQ_REQUIRES(lock_);
-    void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock_);
+    void drain_all_locked(worker& self, bh_budget& budget, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
+    void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
     // Empty: every producer runs its item or notifies the bottom-half thread.
-    void notify_locked(deferred& /*d*/) noexcept override CMWQ_REQUIRES(lock_) {}
-    void released_locked(deferred& d) noexcept override CMWQ_REQUIRES(lock_) {
-        // An item that came during hold_back() was inactive when its producer drained the pool: another thread must run
-        // it.
-        if (!worklist_.empty()) d.notify(*this);
-    }
-    [[nodiscard]] run_record* run_before_worklist_locked() noexcept override CMWQ_REQUIRES(lock_) {
-        run_record& record = busy_.first(); // permanently on that list
-        return record.current_pwq == nullptr ? nullptr : &record;
-    }
+    void notify_locked(deferred& /*d*/) noexcept override CMWQ_REQUIRES(ledger.lock) {}
 
+    worker& record_;                          // I: the draining thread runs items under it
     bh_thread& thread_;                       // I: runs the items that a drain leaves behind
     bottom_half_pool* const higher_priority_; // I: the pool that is drained before this one; null: none
     atomic<bool> draining_{false};            // A: a thread drains the pool; becomes true under L only

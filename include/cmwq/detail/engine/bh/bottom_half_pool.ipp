@@ -15,30 +15,31 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
                                                bottom_half_pool* higher_priority)
-    : item_pool(env, id, cpu, kind::bottom_half), thread_(thread), higher_priority_(higher_priority) {
-    auto* record = new worker(*this, 0); // the draining thread runs items under this record
-    const scoped_lock g(lock_);
-    add_record_locked(*record);
-    busy_.push_back(*record); // permanently: searches for runs walk this list
+    : item_pool(env, id, cpu), record_(*new worker(*this, 0, worker::record_of::bottom_half)), thread_(thread),
+      higher_priority_(higher_priority) {
+    const scoped_lock g(ledger.lock);
+    ledger.add_record_locked(record_);
+    ledger.become_busy_locked(record_); // permanently: searches for runs walk that list
+    ledger.set_only_record_locked(record_);
 }
 
 CMWQ_INLINE void bottom_half_pool::notify() noexcept {
     if (!draining_.load(seq_cst)) thread_.notify(); // [BH-1]
-    else env_.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
+    else ledger.env.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
 }
 
 CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
     thread_slots& slots = this_thread_slots();
-    const std::uint64_t id = id_;
+    const std::uint64_t id = this->id();
     // [BH-1] This thread has pushed, then it reads `draining_`; pairs [BH-2], where the draining thread resets
     // `draining_` and then reads the inbox. All are seq_cst: at least one of the two threads sees the other's write.
     if (!draining_.load(seq_cst)) {
         const no_cancellation whole; // the thread may be cancelled, but not in the middle of an item
         deferred d;
-        const scoped_lock g(lock_);
+        const scoped_lock g(ledger.lock);
         if (!draining_.load(relaxed)) { // becomes true under the lock only: no other thread can drain now
             draining_.store(true, relaxed);
-            worker& self = *all_.load(relaxed)->of_thread;
+            worker& self = record_;
             blocking_observer* const observer = std::exchange(slots.observer, &self);
             self.interrupted = std::exchange(slots.current_run, &self);
             drain_all_locked(self, budget, d);
@@ -46,7 +47,7 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
             slots.current_run = self.interrupted;
         }
     } else {
-        env_.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
+        ledger.env.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
     }
     forget_raised(slots, id); // all items of this thread have run, or another thread is responsible for them
 }
@@ -57,46 +58,46 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
     std::size_t round = 0;
     for (;;) {
         if (higher_priority_ != nullptr && higher_priority_->pending()) {
-            lock_.unlock();
+            ledger.lock.unlock();
             bh_budget turn(bh_budget::limit::turn);
             higher_priority_->run(budget.takes_turns() ? turn : budget);
-            lock_.lock();
+            ledger.lock.lock();
             if (round != 0 && !budget.go_on()) break;
         }
         if (round == 0) {
-            drain_locked(d);
-            round = worklist_.size();
+            ledger.drain_locked(d);
+            round = ledger.nr_listed_locked();
             if (round == 0) {
                 draining_.store(false, seq_cst); // [BH-2]
-                if (inbox_.empty()) return;
+                if (!ledger.has_arrivals()) return;
                 draining_.store(true, relaxed);
                 continue;
             }
             if (!budget.begin_round()) break;
         }
-        work_base* const w = take_locked(self);
+        work_base* const w = ledger.take_locked(self);
         if (w == nullptr) { // cancelled
             round = 0;
             continue;
         }
         --round;
         run_locked(self, *w, d);
-        if ((!worklist_.empty() || !inbox_.empty()) && !budget.go_on()) break;
+        if ((ledger.has_listed_locked() || ledger.has_arrivals()) && !budget.go_on()) break;
     }
     draining_.store(false, seq_cst); // [BH-2]
     thread_.notify();                // after the store: otherwise it could find `draining_` set and park again
 }
 
 CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {
-    const started_item started = begin_run_locked(self, w);
+    const auto started = ledger.begin_run_locked(self, w);
     const queue_face& q = *self.current_pwq->queue;
-    lock_.unlock();
+    ledger.lock.unlock();
     d.perform();
     const wait_watch watch;
-    call_above_other_code(self, started);
-    if (watch.waited()) env_.events.bottom_half_blocked(q.name, number());
-    lock_.lock();
-    end_run_locked(self, d);
+    ledger.call_above_other_code(self, started);
+    if (watch.waited()) ledger.env.events.bottom_half_blocked(q.name, number());
+    ledger.lock.lock();
+    ledger.end_run_locked(self, d);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -60,7 +60,7 @@ CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
             ++t->nr_examiners;
         }
         const bool starts = examine(*t, [&](item_pool& pool) {
-            if (pool.start_task_beyond_limit(*t)) return true;
+            if (pool.ledger.start_task_beyond_limit(*t)) return true;
             const scoped_lock guard(g.lock);
             if (!t->ended) --g.nr_beyond_limit;
             t->beyond_limit = false;
@@ -395,13 +395,14 @@ CMWQ_INLINE bool group_wait::wait() {
             done = next.task;
             cancelled = next.cancelled;
             run(*done, cancelled);
-        } else if (group_task& t = *next.task;
-                   examine(t, [&](item_pool& pool) { return pool.take_for_waiter(t); })) { // otherwise a worker runs it
+        } else if (group_task& t = *next.task; examine(t, [&](item_pool& pool) {
+                       return pool.ledger.take_for_waiter(t);
+                   })) { // otherwise a worker runs it
             pool_workqueue& pwq = *work_access::pwq(t);
             const unsigned color = location::color_of(work_access::location_of(t));
             run(t, next.cancelled);
             end_task(t, next.cancelled);
-            pwq.pool->leave_after_waiter(pwq, color);
+            pwq.ledger->leave_after_waiter(pwq, color);
         }
     }
 }

@@ -3,11 +3,12 @@
 // Decide under a lock, act after unlocking: waiters, and the list of actions to perform when no lock is held.
 #pragma once
 
+#include <cmwq/detail/engine/item/pool_owner.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 
-namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+#include <utility>
 
-class item_pool;
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A thread that sleeps until a number of events have happened. Lives on the stack of that thread. Any thread may call
 /// happened(), and signal() if happened() has returned true.
@@ -63,7 +64,7 @@ public:
     /// One wake-up for each scope is enough: the woken worker wakes the next one if more items are pending.
     void wake(parker& p) noexcept { wake_ = &p; }
     /// Notifies another pool, which has got items or a grant.
-    void notify(item_pool& p) noexcept {
+    void notify(pool_owner& p) noexcept {
         if (notify_ != nullptr && notify_ != &p) notify_pool(); // rare; allowed under a lock, too
         notify_ = &p;
     }
@@ -75,10 +76,10 @@ public:
     }
 
 private:
-    void notify_pool() noexcept; // in item_pool.ipp
+    void notify_pool() noexcept { std::exchange(notify_, nullptr)->notify(); }
 
     parker* wake_ = nullptr;
-    item_pool* notify_ = nullptr;
+    pool_owner* notify_ = nullptr;
     waiter* done_ = nullptr;
 };
 

@@ -1,367 +1,140 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of item_pool: pushing items, waiting for them, removing them, and the state of pwqs. The work on the lists
-// themselves is in item_pool_lists.ipp.
+// Bodies of item_pool for dump() and the watchdog: the state of the pool, and stalls. Bodies of worker: the calls of a
+// blocking_region in an item, which go to the pool.
 #pragma once
 
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
-#include <utility>
+#include <cstdint>
+#include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE item_pool::~item_pool() {
-    run_record* w = all_.load(relaxed);
-    while (w != nullptr) {
-        run_record* next = w->next_record;
-        delete w;
-        w = next;
-    }
+/// A run, under the lock of its pool.
+inline run_report report_of_run(const run_record& w) noexcept {
+    const worker& thread = *w.of_thread;
+    run_report r{.worker = thread.id,
+                 .tid = thread.probe.tid(),
+                 .is_rescuer = w.is_rescuer(),
+                 .is_guest = thread.is_guest(),
+                 .is_nested = w.is_nested(),
+                 .counted = thread.counted.load(relaxed),
+                 .item = w.current.load(relaxed),
+                 .function = w.function.load(relaxed),
+                 .queue = {},
+                 .nr_behind = w.scheduled.size()};
+    r.queue.copy(w.current_pwq->queue->name);
+    std::copy_n(w.description, sizeof r.description, r.description);
+    return r;
 }
 
-CMWQ_INLINE void deferred::notify_pool() noexcept { std::exchange(notify_, nullptr)->notify(); }
-
-CMWQ_INLINE void item_pool::add_record_locked(run_record& w) noexcept {
-    w.next_record = all_.load(relaxed);
-    all_.store(&w, release); // [REC-1]
-}
-
-// --- producers -------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void item_pool::push(work_base& w, bool was_queued_before) noexcept {
-    work_access::set_location(w, id_ << location::id_shift | (was_queued_before ? location::may_be_running : 0));
-    static_cast<void>(inbox_.push(w)); // from here on the item belongs to the pool, and may be destroyed
-}
-
-CMWQ_INLINE bool item_pool::runs(const work_base& w) const noexcept {
-    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
-        if (k->current.load(acquire) == &w) return true;                               // [RUN-1], [RUN-2]
-    }
-    return false;
-}
-
-// Records of workers are never removed, so a pool may have thousands whose threads have ended. If there are many
-// records and few busy workers, a search in the table of runs, under the lock, is faster than the scan of all records.
-CMWQ_INLINE bool item_pool::runs_now(const work_base& w) noexcept {
-    constexpr int many = 64;
-    int n = 0;
-    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
-        if (k->current.load(acquire) == &w) return true;                               // [RUN-1], [RUN-2]
-        if (++n < many || nr_busy_.load(relaxed) >= many) continue;
-        const scoped_lock g(lock_);
-        return running_.find(w) != nullptr;
-    }
-    return false;
-}
-
-CMWQ_INLINE bool item_pool::may_run(const work_base& w) const noexcept {
-    int n = 0;
-    for (const run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
-        if (k->current.load(acquire) == &w || ++n == 64) return true;                  // [RUN-1], [RUN-2]
-    }
-    return false;
-}
-
-CMWQ_INLINE bool item_pool::push_behind_own_run(work_base& w, const queue_face& q) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    const run_record* runner = running_.find(w);
-    if (runner == nullptr || runner->current_pwq->queue != &q) return false;
-    work_access::set_pwq(w, runner->current_pwq); // the run keeps this pwq alive
-    work_access::set_location(w, id_ << location::id_shift | location::may_be_running);
-    drain_locked(d); // items that were pushed before `w` are accepted before it
-    accept_locked(w);
-    publish_pending_locked();
-    notify_locked(d);
-    return true;
-}
-
-// --- waiting and removing --------------------------------------------------------------------------------------------
-
-// Returns the id of the pool that runs `w`, for the location of `w` after its removal: a thread that waits for the run
-// searches in that pool. An ordered queue plugs a pwq while an older pool may still run its items, so for a plugged pwq
-// all pools are searched. In all other cases it is this pool.
-CMWQ_INLINE std::uint64_t item_pool::id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept {
-    return pwq.plugged ? env_.finder->id_of_runner(w, id_) : id_;
-}
-
-// Removes an item from its list, and gives back its slot. It keeps its color, and its location.
-CMWQ_INLINE void item_pool::unlist_locked(work_base& w, deferred& d) noexcept {
-    const std::uint64_t p = work_access::location_of(w);
-    pool_workqueue& pwq = *work_access::pwq(w);
-    switch (p & location::list_mask) {
-    case location::on_worklist: leave_worklist_locked(w); break;
-    case location::on_inactive: pwq.inactive.remove(w); break;
-    default: running_.run_before(w).scheduled.remove(w); break;
-    }
-    if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
-    if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
-    else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
-    publish_pending_locked();
-}
-
-CMWQ_INLINE bool item_pool::take_for_waiter(work_base& task) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(task, d);
-    const bool here = is_listed_locked(task);
-    if (here) {
-        unlist_locked(task, d);
-        work_access::set_location(task, location::with_list(work_access::location_of(task), 0));
-    }
-    notify_locked(d);
-    return here;
-}
-
-CMWQ_INLINE void item_pool::leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    leave_locked(pwq, color, d);
-}
-
-CMWQ_INLINE bool item_pool::has_slot_on_stack(const run_record& waiter, const queue_face& q) noexcept {
-    for (const run_record* k = &waiter; k != nullptr; k = k->interrupted) {
-        if (k->current_pwq->queue == &q) return true;
-    }
-    return false;
-}
-
-// If an item of this pool is kept back by the limit, and if may_start(pool_workqueue&) agrees: makes it active.
-template <class F>
-bool item_pool::start_beyond_limit(work_base& w, F&& may_start) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(w, d);
-    const bool kept_back = is_listed_locked(w) &&
-                           (work_access::location_of(w) & location::list_mask) == location::on_inactive &&
-                           !work_access::pwq(w)->held_back && may_start(*work_access::pwq(w));
-    if (kept_back) {
-        activate_beyond_limit_locked(w);
-        publish_pending_locked();
-    }
-    notify_locked(d);
-    return kept_back;
-}
-
-// Also in a freeze: the run of the waiter has to end, and the task is a part of it.
-CMWQ_INLINE bool item_pool::start_task_beyond_limit(work_base& task) noexcept {
-    return start_beyond_limit(task, [](const pool_workqueue& pwq) { return !pwq.plugged; });
-}
-
-// Also in a freeze of the queue: the freeze waits for the item that has the slot.
-CMWQ_INLINE void item_pool::start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept {
-    start_beyond_limit(w, [&](const pool_workqueue& pwq) { return has_slot_on_stack(waiter, *pwq.queue); });
-}
-
-template <class F>
-void item_pool::for_each_local_item(F&& f) noexcept {
-    const scoped_lock g(lock_);
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->of_thread->local.for_each(f);
-}
-
-CMWQ_INLINE bool item_pool::steal(work_base& w) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(w, d);
-    const bool here = is_listed_locked(w);
-    if (here) {
-        const std::uint64_t p = work_access::location_of(w);
-        pool_workqueue& pwq = *work_access::pwq(w);
-        unlist_locked(w, d);
-        work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
-        leave_locked(pwq, location::color_of(p), d);
-    }
-    notify_locked(d);
-    return here;
-}
-
-CMWQ_INLINE void item_pool::hold_back(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    pwq.held_back = true; // set first, so that items still in the inbox become inactive
-    gather_locked(d);
-    if (pwq.slots != nullptr) pwq.slots->forget(pwq);
-    item_list later;
-    while (work_base* w = pwq.inactive.pop_front()) later.push_back(*w);
-    const auto hold = [&](work_base& w) CMWQ_REQUIRES(lock_) {
-        work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_inactive));
-        pwq.inactive.push_back(w);
-        end_active_locked(pwq, d);
-    };
-    for (work_base* w = worklist_.front(); w != nullptr && pwq.nr_waiting != 0;) {
-        work_base& one = *w;
-        w = worklist_.next(one);
-        if (work_access::pwq(one) != &pwq) continue;
-        leave_worklist_locked(one);
-        hold(one);
-    }
-    for_each_record_locked([&](run_record& k) CMWQ_REQUIRES(lock_) {
-        for (work_base* w = k.scheduled.front(); w != nullptr;) {
-            work_base& one = *w;
-            w = k.scheduled.next(one);
-            if (work_access::pwq(one) != &pwq) continue;
-            k.scheduled.remove(one);
-            hold(one);
+CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
+    to.pending.reserve(true);
+    for (std::size_t room = 8;; room = to.nr_runs) { // allocates without the lock
+        to.runs.reserve(room);
+        to.runs.clear();
+        to.pending.clear();
+        to.nr_runs = to.nr_local = 0;
+        if (!try_lock_until(ledger.lock, deadline)) {
+            to.locked = true;
+            return;
         }
-        return true;
-    });
-    while (work_base* w = later.pop_front()) pwq.inactive.push_back(*w);
-    publish_pending_locked();
-    notify_locked(d);
-}
-
-CMWQ_INLINE void item_pool::let_go(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    pwq.held_back = false;
-    gather_locked(d);
-    activate_locked(pwq);
-    publish_pending_locked();
-    released_locked(d);
-}
-
-CMWQ_INLINE work_base* item_pool::take_held_back(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    work_base* const w = pwq.inactive.pop_front();
-    if (w != nullptr) {
-        const std::uint64_t p = work_access::location_of(*w);
-        if ((p & location::has_waiters) != 0) take_waiters_locked(*w, [&](item_waiter& iw) { iw.happened(d); });
-        work_access::set_location(*w, id_of_runner_locked(*w, pwq) << location::id_shift);
-        leave_locked(pwq, location::color_of(p), d);
+        const scoped_lock g(ledger.lock, adopt_lock);
+        to.workers = worker_counts_locked();
+        ledger.list_pending_locked(to.pending);
+        ledger.for_each_record_locked([&](const run_record& w) {
+            if (!w.is_nested()) to.nr_local += w.of_thread->local.size();
+            if (w.current_pwq == nullptr) return true;
+            if (to.nr_runs++ < room) to.runs.push_back(report_of_run(w));
+            return true;
+        });
+        if (to.nr_runs <= room) return;
     }
-    notify_locked(d);
-    return w;
 }
 
-CMWQ_INLINE item_pool::item_state item_pool::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(w, d);
-    notify_locked(d);
-    iw.item = &w;
-    if (!running_only && is_listed_locked(w)) {
-        iw.enlist(item_waiters_);
-        work_access::set_location(w, work_access::location_of(w) | location::has_waiters);
-        return item_state::pending;
+CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
+    if (!stall_.has_lasted(limit != 0 && pending(), nr_begun(), passed, limit)) return false;
+    // An item in the inbox may only have to wait behind another item of its ordered queue.
+    if (ledger.lock_for_service()) {
+        deferred d;
+        const scoped_lock g(ledger.lock, adopt_lock);
+        ledger.drain_locked(d);
+        notify_locked(d);
     }
-    // The running instance may not be the one queued last: that one is between its claim and its push.
-    if (!running_only && work_access::pending(w)) return item_state::in_transit;
-    run_record* runner = running_.find(w);
-    if (runner == nullptr) return item_state::not_here;
-    iw.runner = runner;
-    iw.enlist(runner->waiters);
-    return item_state::running;
+    return pending();
 }
 
-CMWQ_INLINE void item_pool::describe(run_record& self, std::string_view what) noexcept {
-    const std::string_view text = cut_to(what, sizeof self.description - 1);
-    const scoped_lock g(lock_);
-    self.description[text.copy(self.description, text.size())] = 0;
-}
-
-CMWQ_INLINE void item_pool::forget(run_record& self) noexcept {
-    const scoped_lock g(lock_);
-    forget_item_locked(self);
-}
-
-// --- pwqs ------------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE bool item_pool::close_color(pool_workqueue& pwq, color_waiter& cw) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    notify_locked(d);
-    return pwq.colors.close(cw);
-}
-
-CMWQ_INLINE item_pool::traffic item_pool::traffic_of(const pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    notify_locked(d);
-    return {pwq.colors.nr_entered(), pwq.colors.nr_left()};
-}
-
-CMWQ_INLINE void item_pool::set_max_active(pool_workqueue& pwq, unsigned max_active) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    drain_locked(d);
-    pwq.max_active = max_active;
-    activate_locked(pwq);
-    publish_pending_locked();
-    notify_locked(d);
-}
-
-CMWQ_INLINE void item_pool::set_slots(pool_workqueue& pwq, node_slots& slots) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    pwq.slots->forget(pwq); // from here on none is granted
-    drain_locked(d);        // uses one that was granted before, and may register the pwq again
-    pwq.slots->forget(pwq);
-    pwq.slots->move_to(slots, pwq.nr_active);
-    pwq.slots = &slots;
-    activate_locked(pwq); // or registers the pwq
-    publish_pending_locked();
-    notify_locked(d);
-}
-
-CMWQ_INLINE bool item_pool::detach(pool_workqueue& pwq, pool_workqueue* successor) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d);
-    notify_locked(d);
-    pwq.detached.store(true, relaxed);
-    pwq.successor = successor;
-    pass_turn_locked(pwq, d);
-    return pwq.drained();
-}
-
-CMWQ_INLINE void item_pool::receive_turn() noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    drain_locked(d);
-    notify_locked(d);
-}
-
-CMWQ_INLINE bool item_pool::may_be_freed(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d); // the pwq may have a grant that comes too late
-    notify_locked(d);
-    return pwq.detached.load(relaxed) && pwq.drained();
-}
-
-CMWQ_INLINE void item_pool::set_frozen(pool_workqueue& pwq, bool frozen) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    pwq.frozen = frozen; // set first, so that items still in the inbox become inactive
-    gather_locked(d);
-    if (frozen && pwq.slots != nullptr) pwq.slots->forget(pwq);
-    activate_locked(pwq);
-    publish_pending_locked();
-    notify_locked(d);
-}
-
-CMWQ_INLINE unsigned item_pool::nr_active_of(const pool_workqueue& pwq) const noexcept {
-    const scoped_lock g(lock_);
-    return pwq.nr_active;
-}
-
-CMWQ_INLINE queue_stats item_pool::stats_of_locked(const pool_workqueue& pwq) noexcept {
-    queue_stats s{.started = pwq.nr_started, .completed = pwq.nr_completed};
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (k->current_pwq != &pwq) continue;
-        s.completed += k->nr_more_ended.load(relaxed);
-        s.started += k->nr_more_started.load(relaxed);
+CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
+    constexpr std::size_t max_runs = 24;
+    run_report runs[max_runs];
+    item_group first; // the items at the front of the worklist
+    std::size_t n = 0, busy = 0, waiting = 0;
+    worker_counts now;
+    {
+        constexpr std::int64_t patience = 100'000'000;
+        if (!try_lock_until(ledger.lock, steady_now() + patience))
+            return "another thread holds the lock of the pool of " + cpus + ", and may get no CPU";
+        deferred d;
+        const scoped_lock g(ledger.lock, adopt_lock); // only copies: formatting takes time and is done without the lock
+        ledger.gather_locked(d);                      // items in the inbox are pending, too
+        notify_locked(d);
+        busy = ledger.nr_busy_locked();
+        now = worker_counts_locked();
+        waiting = ledger.nr_listed_locked();
+        if (const work_base* w = ledger.first_listed_locked(); w != nullptr) {
+            first.function = work_access::run(*w);
+            first.queue.copy(work_access::pwq(*w)->queue->name);
+        }
+        ledger.for_each_record_locked([&](const run_record& w) {
+            if (w.current_pwq == nullptr) return true;
+            runs[n++] = report_of_run(w);
+            return n < max_runs;
+        });
     }
-    s.completed = std::min(s.completed, s.started); // the workers go on meanwhile
-    return s;
+    std::string text = "the pool of " + cpus;
+    text += ": " + std::to_string(waiting) + (waiting == 1 ? " item waits" : " items wait");
+    if (first.function != nullptr)
+        text += ", the first one is " + describe_function(first.function) + " of " + describe_queue(first.queue.text);
+    text += "; " + std::to_string(busy) + (busy == 1 ? " worker is busy, " : " workers are busy, ") +
+            std::to_string(now.idle) + " idle";
+    if (now.short_of_threads) text += "; another one could not be made";
+    for (std::size_t i = 0; i < n; ++i) {
+        const run_report& r = runs[i];
+        text += "\n  ";
+        text += r.is_rescuer ? "rescuer" : "worker " + std::to_string(r.worker);
+        if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
+        text += ": " + describe_function(r.function) + " of " + describe_queue(r.queue.text);
+        if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";
+    }
+    if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
+    return text;
+}
+
+// --- blocking regions --------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
+    if (is_bottom_half()) refuse_to_block(*current_pwq->queue);
+    if (kind == will_block || pool.env().options.may_block_threshold.count() == 0) pool.block_begins(*this);
+    else may_block_since.store(steady_now(), release); // [ALONE]
+}
+
+CMWQ_INLINE void worker::upgrade_blocking() noexcept {
+    may_block_since.store(0, release); // [ALONE]
+    pool.block_begins(*this);
+}
+
+CMWQ_INLINE void worker::end_blocking() noexcept {
+    may_block_since.store(0, release); // [ALONE]
+    pool.block_ends(*this);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -10,8 +10,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+class pool_owner;
 class pool_workqueue;
-class item_pool;
 struct slot_tag;
 
 /// A queue has one of these for each NUMA node, and one for the whole machine; queue_core::share_out_locked() decides
@@ -29,8 +29,8 @@ public:
     node_slots& operator=(const node_slots&) = delete;
 
     struct taken {
-        bool yes;                        ///< False: the pwq waits for a slot.
-        item_pool* granted_to = nullptr; ///< If not null, a slot was granted to another pwq; as give_back().
+        bool yes;                         ///< False: the pwq waits for a slot.
+        pool_owner* granted_to = nullptr; ///< If not null, a slot was granted to another pwq; as give_back().
     };
     /// Takes a slot for `p`, to which none has been granted.
     [[nodiscard]] taken take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_) {
@@ -54,7 +54,7 @@ public:
     }
     /// Gives a slot back. If a slot was granted to another pwq, returns the pool of that pwq, and the caller must
     /// notify it as after a push.
-    [[nodiscard]] item_pool* give_back() noexcept CMWQ_EXCLUDES(lock_) {
+    [[nodiscard]] pool_owner* give_back() noexcept CMWQ_EXCLUDES(lock_) {
         // [NODE-1] This thread counts down, then it reads the number of waiting pwqs; pairs [NODE-2], where a pwq is
         // noted as waiting, and then the thread reads the count. All are seq_cst: either this thread sees the waiting
         // pwq, or the other thread sees the free slot.
@@ -72,7 +72,7 @@ public:
     }
     /// Grants a free slot to a waiting pwq, if there are both; returns as give_back(). After the limit has been raised,
     /// call it until it returns null.
-    [[nodiscard]] item_pool* grant() noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] pool_owner* grant() noexcept CMWQ_EXCLUDES(lock_);
     /// `p` was taken from the inbox of grants: it may wait again.
     void grant_received(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_);
     /// `p` no longer needs a slot: stops its waiting.
@@ -85,7 +85,7 @@ public:
 private:
     [[nodiscard]] taken wait(pool_workqueue& p, unsigned nr_too_many) noexcept CMWQ_EXCLUDES(lock_);
     [[nodiscard]] pool_workqueue* first_served_locked() noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] static item_pool* hand_over_locked(pool_workqueue* p) noexcept;
+    [[nodiscard]] static pool_owner* hand_over_locked(pool_workqueue* p) noexcept;
     [[nodiscard]] bool try_take_locked() noexcept CMWQ_REQUIRES(lock_) {
         unsigned n = nr_.load(seq_cst);                                             // [NODE-2]
         while (n < max_.load(seq_cst)) {                                            // [LOCK]

@@ -3,8 +3,8 @@
 // Bodies of node_slots.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -18,11 +18,10 @@ CMWQ_INLINE pool_workqueue* node_slots::first_served_locked() noexcept {
     return &p;
 }
 
-CMWQ_INLINE item_pool* node_slots::hand_over_locked(pool_workqueue* p) noexcept {
+CMWQ_INLINE pool_owner* node_slots::hand_over_locked(pool_workqueue* p) noexcept {
     if (p == nullptr) return nullptr;
     p->slot = pool_workqueue::slot_state::granted;
-    p->pool->grant(*p);
-    return p->pool;
+    return &p->granted();
 }
 
 // Takes back what take() has counted too much, notes that `p` waits, and gives a free slot to the pwq that has waited
@@ -44,7 +43,7 @@ CMWQ_INLINE node_slots::taken node_slots::wait(pool_workqueue& p, unsigned nr_to
     return {true};
 }
 
-CMWQ_INLINE item_pool* node_slots::grant() noexcept {
+CMWQ_INLINE pool_owner* node_slots::grant() noexcept {
     const scoped_lock g(lock_);
     return hand_over_locked(first_served_locked());
 }

@@ -4,10 +4,9 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/ledger/run_record.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -48,7 +47,7 @@ inline void refuse_thread_exit_in_handler() noexcept {
 /// The record under which the calling thread runs a bottom half; null: it runs none.
 inline const run_record* bottom_half_here() noexcept {
     const run_record* const self = this_thread_slots().current_run;
-    return self != nullptr && self->pool.is_bottom_half() ? self : nullptr;
+    return self != nullptr && self->is_bottom_half() ? self : nullptr;
 }
 
 /// The calling thread runs a bottom half of that queue, which announces that it blocks. Ends the program.

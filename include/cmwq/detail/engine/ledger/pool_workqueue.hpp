@@ -7,13 +7,15 @@
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/color_ring.hpp>
-#include <cmwq/detail/engine/ledger/node_slots.hpp>
 
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
+class node_slots;
+class pool_ledger;
+class pool_owner;
 class rescuable_pool;
 class queue_face;
 class run_record;
@@ -22,6 +24,7 @@ class worker;
 using item_list = intrusive_list<work_base, item_tag>;
 
 struct pwq_tag;
+struct slot_tag;
 struct grant_tag;
 struct rescue_tag;
 struct mayday_tag;
@@ -37,14 +40,17 @@ class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<rescue_tag>,
                                                  public list_node<mayday_tag> {
 public:
-    pool_workqueue(queue_face& q, item_pool& p, node_slots* first_slots) noexcept
-        : queue(&q), pool(&p), slots(first_slots) {}
+    /// `Pool`: of item_pool, which this header need not know.
+    template <class Pool>
+    pool_workqueue(queue_face& q, Pool& p, node_slots* first_slots) noexcept
+        : queue(&q), pool(&p), ledger(&p.ledger), slots(first_slots) {}
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
     // Read by producers, and written only rarely.
-    queue_face* const queue; // I
-    item_pool* const pool;   // I
+    queue_face* const queue;   // I
+    item_pool* const pool;     // I
+    pool_ledger* const ledger; // I: that of the pool
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too
     node_slots* slots;
@@ -83,6 +89,10 @@ public:
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
     std::uint64_t searched_to = 0;                   // G: and the youngest generation of colors that it covered
+
+    /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has released
+    /// its locks.
+    pool_owner& granted() noexcept; // in pool_ledger.ipp
 
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };

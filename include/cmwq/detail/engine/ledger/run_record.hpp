@@ -51,8 +51,9 @@ struct item_waiter {
 class run_record : public list_node<busy_tag>, public list_node<follower_tag>, public list_node<waiting_tag> {
 public:
     /// The thread that runs items under the record: a worker of the pool, a rescuer, a worker that runs an item inside
-    /// another one, which waits for it, or a thread of the program that runs a task of the group for which it waits.
-    enum class record_of : unsigned char { worker, rescuer, nested, guest };
+    /// another one, which waits for it, a thread of the program that runs a task of the group for which it waits, or the
+    /// thread that drains a bottom-half pool.
+    enum class record_of : unsigned char { worker, rescuer, nested, guest, bottom_half };
 
     /// Of items that run inside others: the next one in `thread`.
     run_record(item_pool& p, worker& thread) noexcept : run_record(p, &thread, record_of::nested) {}
@@ -75,6 +76,7 @@ public:
 
     [[nodiscard]] bool is_rescuer() const noexcept { return record == record_of::rescuer; }
     [[nodiscard]] bool is_nested() const noexcept { return record == record_of::nested; }
+    [[nodiscard]] bool is_bottom_half() const noexcept { return record == record_of::bottom_half; }
     [[nodiscard]] bool is_guest() const noexcept { return record == record_of::guest; }
 
     item_pool& pool;                   // I

@@ -3,7 +3,7 @@
 // run_table: finds the worker of a pool that runs an item, in a time that does not grow with the number of workers.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/ledger/run_record.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -50,7 +50,7 @@ void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
             if (more) return;
             last = p.serial;
             color_waiter* const node = new (&nodes[n]) color_waiter{.who = &who, .pwq = &p, .pool = p.pool};
-            if (p.pool->close_color(p, *node)) ++n;
+            if (p.ledger->close_color(p, *node)) ++n;
         });
         before_wait();
         const registered_wait registered(by, q, nodes, n);
@@ -69,8 +69,8 @@ inline void wait_for_queued(queue_core& q, wait_call by) {
 /// pwqs. The lock of the queue keeps the set of pwqs the same in both passes.
 inline bool is_empty(queue_core& q) noexcept {
     std::uint64_t left = 0, entered = 0;
-    q.for_each_pwq_twice([&](pool_workqueue& p) { left += p.pool->traffic_of(p).left; },
-                         [&](pool_workqueue& p) { entered += p.pool->traffic_of(p).entered; });
+    q.for_each_pwq_twice([&](pool_workqueue& p) { left += p.ledger->traffic_of(p).left; },
+                         [&](pool_workqueue& p) { entered += p.ledger->traffic_of(p).entered; });
     return entered == left;
 }
 

@@ -48,7 +48,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
                 return true;
             }
             check_found(at, id, w);
-            const auto take = [&] { return at.runtime->pool(id).steal(w); };
+            const auto take = [&] { return at.runtime->pool(id).ledger.steal(w); };
             if (at.runtime != nullptr && how(at, false, take)) return true;
         }
     }

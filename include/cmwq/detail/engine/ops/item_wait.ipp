@@ -36,7 +36,7 @@ public:
     void let_start(work_base& w, std::uint64_t pool_id) const noexcept {
         if (self_ == nullptr) return;
         const directory::look at(pool_id);
-        if (at.runtime != nullptr) at.runtime->pool(pool_id).start_awaited_beyond_limit(w, *self_);
+        if (at.runtime != nullptr) at.runtime->pool(pool_id).ledger.start_awaited_beyond_limit(w, *self_);
     }
 
 private:
@@ -67,22 +67,22 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         if (id != 0) {
             if (!running_only && helper.run(w)) return true;
             item_waiter iw;
-            item_pool::item_state found = item_pool::item_state::not_here;
+            pool_ledger::item_state found = pool_ledger::item_state::not_here;
             {
                 const directory::look at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
                 // [RUN-1][RUN-2] With `running_only` no thread can claim PENDING, so the scan sees a worker that runs
                 // the item. Mostly there is none, and no lock is taken. A pending instance is not waited for then.
-                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).may_run(w))) {
-                    found = at.runtime->pool(id).wait_for(w, iw, running_only);
+                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).ledger.may_run(w))) {
+                    found = at.runtime->pool(id).ledger.wait_for(w, iw, running_only);
                 }
             }
-            if (found == item_pool::item_state::in_transit) continue;
-            if (found != item_pool::item_state::not_here) {
+            if (found == pool_ledger::item_state::in_transit) continue;
+            if (found != pool_ledger::item_state::not_here) {
                 hand_over_bottom_halves();
                 // It may have come to the pool since the first attempt. From here on `iw` learns of its end.
-                if (found == item_pool::item_state::pending && !helper.run(w)) helper.let_start(w, id);
+                if (found == pool_ledger::item_state::pending && !helper.run(w)) helper.let_start(w, id);
                 const registered_wait registered(by, name, iw, id);
                 const announced_wait announced;
                 iw.who.wait();

@@ -39,7 +39,7 @@ CMWQ_INLINE pool_table::pool_table(pool_env& env, std::uint64_t first_pool_id)
 CMWQ_INLINE std::uint64_t pool_table::id_of_runner(const work_base& w, std::uint64_t none) const noexcept {
     std::uint64_t id = none;
     for_each_pool([&](const rescuable_pool& p) {
-        if (p.runs(w)) id = p.id();
+        if (p.ledger.runs(w)) id = p.id();
     });
     return id;
 }

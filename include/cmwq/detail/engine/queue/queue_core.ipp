@@ -53,7 +53,7 @@ pool_workqueue* queue_core::pwq_for(const work_base& w, const pwq_map& m, unsign
     const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
     if (last == 0 || last == pwq->pool->id() || !env.pools.owns(last)) return pwq;
     item_pool& before = env.pools.pool(last);
-    if (!before.runs_now(w)) return pwq;
+    if (!before.ledger.runs_now(w)) return pwq;
     bool serves = false;
     for (pool_workqueue* there : m.of_cpu) {
         if (there->pool != &before) continue;
@@ -68,7 +68,7 @@ Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
     const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
     work_access::set_pwq(w, &pwq);
     Pool& pool = static_cast<Pool&>(*pwq.pool); // read first: the pwq may be gone as soon as the item has been pushed
-    pool.push(w, was_queued_before);
+    pool.ledger.push(w, was_queued_before);
     return pool;
 }
 
@@ -91,7 +91,7 @@ pushed<Pool> queue_core::push_keyed_at(work_base& w, unsigned index, unsigned no
     // An ordered queue runs no item in its new pool before all items in the old pool have ended, so it needs no check.
     if constexpr (Order == order::none) {
         pwq = pwq_for(w, m, index, [&](item_pool& before) {
-            return before.push_behind_own_run(w, *this); // a pool replaced by apply(), or of another queue
+            return before.ledger.push_behind_own_run(w, *this); // a pool replaced by apply(), or of another queue
         });
     }
     if (pwq == nullptr) return result;
@@ -166,7 +166,7 @@ CMWQ_INLINE unsigned queue_core::smallest_share_locked() const noexcept {
 CMWQ_INLINE void queue_core::move_to_slots_locked(bool of_nodes) noexcept {
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
         // Also if they are the same: after that, no thread takes a slot because it has read an earlier maximum.
-        p->pool->set_slots(*p, of_nodes ? *slots_of_nodes_[node_of(*p)] : slots_of_machine_);
+        p->ledger->set_slots(*p, of_nodes ? *slots_of_nodes_[node_of(*p)] : slots_of_machine_);
     }
     is_divided_ = of_nodes;
 }
@@ -194,9 +194,9 @@ CMWQ_INLINE void queue_core::share_out_locked() noexcept {
     } else {
         slots_of_machine_.set_max(max_active_.load(relaxed));
     }
-    while (item_pool* p = slots_of_machine_.grant()) p->notify();
+    while (pool_owner* p = slots_of_machine_.grant()) p->notify();
     for (const auto& slots : slots_of_nodes_) {
-        while (item_pool* p = slots->grant()) p->notify();
+        while (pool_owner* p = slots->grant()) p->notify();
     }
     slots_of_machine_.watch_for(is_divided_ ? 0 : smallest); // the next time to try
     if (slots_of_machine_.is_down()) request_reaping();
@@ -209,7 +209,7 @@ CMWQ_INLINE void queue_core::set_max_active(unsigned n) noexcept {
     if (keyed()) {
         share_out_locked();
     } else {
-        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_max_active(*p, n);
+        for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->ledger->set_max_active(*p, n);
     }
 }
 
@@ -240,7 +240,7 @@ CMWQ_INLINE void queue_core::end_rescuer() noexcept {
 CMWQ_INLINE void queue_core::set_frozen(bool frozen) noexcept {
     const scoped_lock g(lock_);
     frozen_ = frozen;
-    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->set_frozen(*p, frozen);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->ledger->set_frozen(*p, frozen);
 }
 
 // The lock orders this with set_frozen(), which looks at the same tasks.
@@ -248,12 +248,12 @@ CMWQ_INLINE void queue_core::start_awaited_tasks() noexcept {
     const scoped_lock g(lock_);
     if (!frozen_) return;
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p))
-        p->pool->set_frozen(*p, true); // once more
+        p->ledger->set_frozen(*p, true); // once more
 }
 
 CMWQ_INLINE bool queue_core::is_active() const noexcept {
     bool active = false;
-    for_each_pwq([&](pool_workqueue& p) { active |= p.pool->nr_active_of(p) != 0; });
+    for_each_pwq([&](pool_workqueue& p) { active |= p.ledger->nr_active_of(p) != 0; });
     return active;
 }
 
@@ -266,7 +266,7 @@ CMWQ_INLINE void queue_core::end_dropping() noexcept {
     const scoped_lock g(lock_);
     if (--nr_dropping_ != 0) return;
     // A producer that found the queue open before shutdown() may push only now. Its item runs, as if queued before.
-    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->pool->let_go(*p);
+    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) p->ledger->let_go(*p);
 }
 
 CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept {
@@ -274,7 +274,7 @@ CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
         if (p->serial < first) continue; // no item is left in this pwq
         first = p->serial;
-        if (work_base* const w = p->pool->take_held_back(*p); w != nullptr) return w;
+        if (work_base* const w = p->ledger->take_held_back(*p); w != nullptr) return w;
     }
     return nullptr;
 }
@@ -282,7 +282,7 @@ CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept
 // One by one: `to` may cancel or destroy other items, which must still be on the lists, where a cancel finds them.
 template <class T, class F>
 std::size_t queue_core::drop_pending(T&& take_armed, F&& to) {
-    for_each_pwq([](pool_workqueue& p) { p.pool->hold_back(p); });
+    for_each_pwq([](pool_workqueue& p) { p.ledger->hold_back(p); });
     std::size_t n = 0;
     const auto drop = [&](work_base& w) {
         ++n;
@@ -307,7 +307,7 @@ CMWQ_INLINE queue_stats queue_core::stats() const noexcept {
     const scoped_lock g(lock_);
     queue_stats total = gone_;
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
-        const queue_stats one = p->pool->stats_of(*p);
+        const queue_stats one = p->ledger->stats_of(*p);
         total.started += one.started;
         total.completed += one.completed;
     }
@@ -324,13 +324,13 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     bool waiting = false, all_run = true;
     const auto look_at = [&](pool_workqueue& p) {
         const std::size_t n = runs.size();
-        item_pool::backlog b = p.pool->backlog_of(p, nullptr, 0);
+        pool_ledger::backlog b = p.ledger->backlog_of(p, nullptr, 0);
         waiting |= b.waiting;
         all_run &= b.all_run;
         for (std::size_t room = 0; stands_still && all_run && b.runs > room;) { // allocates without the pool lock
             room = b.runs;
             runs.resize(n + room);
-            b = p.pool->backlog_of(p, &runs[n], room);
+            b = p.ledger->backlog_of(p, &runs[n], room);
         }
         runs.resize(n + (stands_still && all_run ? b.runs : 0));
     };

@@ -122,7 +122,7 @@ CMWQ_INLINE bool queue_core::finish_change_locked(bool may_wait) noexcept {
     bool reapable = false;
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr; pwq = pwqs_.next(*pwq)) {
         if (!left_map_->contains(*pwq) || now.contains(*pwq)) continue;
-        if (pwq->pool->detach(*pwq, fifo ? pwqs_.next(*pwq) : nullptr)) reapable = true;
+        if (pwq->ledger->detach(*pwq, fifo ? pwqs_.next(*pwq) : nullptr)) reapable = true;
     }
     left_map_.reset();
     if (reapable) request_reaping();
@@ -136,11 +136,12 @@ CMWQ_INLINE bool queue_core::reap() noexcept {
     for (pool_workqueue* pwq = pwqs_.front(); pwq != nullptr;) {
         pool_workqueue& one = *pwq;
         pwq = pwqs_.next(one);
-        if (!one.pool->may_be_freed(one)) {
+        if (!one.ledger->may_be_freed(one)) {
             if (fifo) break; // the later pwqs wait for it
             continue;
         }
-        const queue_stats counted = one.pool->stats_of(one);
+        if (one.rescued_in != nullptr) one.rescued_in->end_rescuable(one);
+        const queue_stats counted = one.ledger->stats_of(one);
         gone_.started += counted.started;
         gone_.completed += counted.completed;
         pwqs_.remove(one);
@@ -157,7 +158,7 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     static_cast<void>(finish_change_locked(true));
     grace->wait(); // producers may have pushed their items, but not notified the pool yet
     while (pool_workqueue* p = pwqs_.pop_front()) {
-        if (fifo && p->serial > 1) p->pool->receive_turn(); // from the pwq before, which is gone; and passes it on
+        if (fifo && p->serial > 1) p->ledger->receive_turn(); // from the pwq before, which is gone; and passes it on
         env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
         delete p;
     }

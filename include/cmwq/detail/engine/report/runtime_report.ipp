@@ -53,7 +53,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
         r.pwqs.push_back({.pool = p->pool->id(), .now = {}});
         pwq_report& now = r.pwqs.back().now;
-        p->pool->report(*p, now, deadline);
+        p->ledger->report(*p, now, deadline);
         r.counts.started += now.counts.started;
         r.counts.completed += now.counts.completed;
     }

@@ -49,7 +49,7 @@ inline void after_fork_in_child() noexcept CMWQ_NO_TSA {
     thread_slots& slots = this_thread_slots();
     // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
     const run_record* run = slots.current_run;
-    while (run != nullptr && run->pool.is_bottom_half()) run = run->interrupted;
+    while (run != nullptr && run->is_bottom_half()) run = run->interrupted;
     const pool_env* env = run == nullptr ? slots.helper_of : run->is_guest() ? nullptr : &run->pool.env();
     if (env != nullptr) return_to_program(env->cpus.allowed(), env->threads.own(), env->threads.signals());
     slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end

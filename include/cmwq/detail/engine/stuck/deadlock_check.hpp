@@ -92,7 +92,7 @@ private:
 
     wait_graph& graph_;
     std::deque<seen_wait> seen_;
-    std::vector<item_pool::held_item> room_, held_;
+    std::vector<pool_ledger::held_item> room_, held_;
     std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for
     std::vector<awaited_items> for_items_;                // waits for items of a pwq
     std::vector<std::pair<node, std::size_t>> for_limit_; // a wait, and the index in limits_ of the limit

@@ -84,7 +84,7 @@ CMWQ_INLINE void deadlock_check::look_at_locked(registered_wait& r) {
     }
     ++nr_steps_;
     for (unsigned i = 0; i < r.nr_nodes_; ++i, ++nr_steps_) {
-        const item_pool::remaining_items rest = r.nodes_[i].pool->look_at(r.nodes_[i]);
+        const pool_ledger::remaining_items rest = r.nodes_[i].pool->ledger.look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
         for_items_.push_back({who, rest.pwq, rest.generation});
         if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(r.queue_->core, rest.pwq));
@@ -94,12 +94,12 @@ CMWQ_INLINE void deadlock_check::look_at_locked(registered_wait& r) {
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
     item_pool& pool = at.runtime->pool(r.pool_id_);
-    const item_pool::awaited_item a = pool.look_at(*r.iw_);
+    const pool_ledger::awaited_item a = pool.ledger.look_at(*r.iw_);
     await_run_locked(who, a.run != nullptr ? a.run : a.before);
     if (a.inactive_on == nullptr) return;
     // While with_all_kept() holds the list of queues, the queue of a pending item cannot be destroyed.
     at.runtime->queues.with_all_kept([&] {
-        const item_pool::awaited_item now = pool.look_at(*r.iw_);
+        const pool_ledger::awaited_item now = pool.ledger.look_at(*r.iw_);
         if (now.inactive_on == nullptr) return; // it is not behind a limit any more
         for_limit_.emplace_back(who, limit_of_locked(now.queue->core, now.inactive_on));
     });
@@ -145,7 +145,7 @@ CMWQ_INLINE void deadlock_check::read_group_locked(group_core& g, std::size_t in
         for (group_task* t = g.not_started.front(); t != nullptr && left != 0; t = g.not_started.next(*t), --left) {
             // The task is on the list, so its item is pending, or the run that has begun waits for the lock of the group.
             item_pool& pool = g.queue.env.pools.pool(work_access::pool_id(work_access::location_of(*t)));
-            const pool_workqueue* const pwq = pool.inactive_on(*t);
+            const pool_workqueue* const pwq = pool.ledger.inactive_on(*t);
             ++nr_steps_;
             if (pwq == nullptr) continue;
             const bool known = std::ranges::any_of(places, [&](const place& p) { return p.pwq == pwq; });
@@ -158,7 +158,7 @@ CMWQ_INLINE void deadlock_check::read_group_locked(group_core& g, std::size_t in
 CMWQ_INLINE void deadlock_check::hold_locked(run_record& k, node wait) {
     if (room_.empty()) room_.resize(1);
     for (std::size_t n = 0;; room_.resize(n)) { // allocates without the lock of the pool
-        n = k.pool.held_by(k, room_.data(), room_.size());
+        n = k.pool.ledger.held_by(k, room_.data(), room_.size());
         if (n > room_.size()) continue;
         nr_steps_ += n;
         for (std::size_t i = 0; i < n; ++i) {
@@ -184,7 +184,7 @@ CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, con
     };
     const auto add = [&](pool_workqueue& p) {
         if (slots != nullptr ? p.slots != slots : &p != pwq) return;
-        const item_pool::active_items here = p.pool->count_active(p);
+        const pool_ledger::active_items here = p.ledger->count_active(p);
         l.all += here.all;
         l.frozen |= here.frozen;
         parts_.insert_or_assign(&p, part{index, here.nr_left});
@@ -224,7 +224,7 @@ CMWQ_INLINE void deadlock_check::solve() {
 // as ending.
 CMWQ_INLINE void deadlock_check::add_limits() {
     for (limited& l : limits_) l.id = stuck_.add_ends_after_all();
-    for (const item_pool::held_item& h : held_) {
+    for (const pool_ledger::held_item& h : held_) {
         const auto p = parts_.find(h.pwq);
         if (p == parts_.end()) continue;
         limited& l = limits_[p->second.limit];
@@ -256,7 +256,7 @@ CMWQ_INLINE void deadlock_check::add_generations() {
     };
     std::vector<generation> all;
     all.reserve(held_.size());
-    for (const item_pool::held_item& h : held_) all.push_back({h.pwq, h.generation, h.wait});
+    for (const pool_ledger::held_item& h : held_) all.push_back({h.pwq, h.generation, h.wait});
     std::ranges::sort(all, std::less<>());
     std::vector<generation> nodes;
     for (const generation& g : all) {

@@ -102,7 +102,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             const auto s = std::ranges::lower_bound(suspects, &q, std::less<>(), &standstill::queue);
             if (s == suspects.end() || s->queue != &q) return;
             for (std::size_t i = s->first; i < s->last && s->blocked; ++i) {
-                s->blocked = runs[i].by->pool.goes_on(runs[i]);
+                s->blocked = runs[i].by->pool.ledger.goes_on(runs[i]);
             }
             if (!q.note_standstill(s->blocked, passed, limit) || !saturated.empty()) return;
             if (!q.first_report(event::kind::saturated)) return;

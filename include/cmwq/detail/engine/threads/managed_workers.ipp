@@ -25,16 +25,16 @@ CMWQ_INLINE managed_workers::managed_workers(const pool_env& env, std::uint64_t 
 CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watching) {
     cpuset near;
     for (const unsigned index : watching) {
-        if (spec.pod.contains(env_.cpus.number_of(index))) near.insert(index);
+        if (spec.pod.contains(ledger.env.cpus.number_of(index))) near.insert(index);
     }
     if (near.empty()) near = watching;
     const cpuset far = watching - near;
-    const scoped_lock g(lock_);
+    const scoped_lock g(ledger.lock);
     set_spec_locked(spec); // `spec` now has the former attributes, which are freed without the lock
     width_.store(spec_.width, relaxed);
-    max_running_.store(env_.cpus.width_of(spec_.cpus), relaxed);
+    max_running_.store(ledger.env.cpus.width_of(spec_.cpus), relaxed);
     limit_.store(spec_.width, relaxed);
-    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+    for (unsigned i = 0; i < ledger.env.cpus.nr_cpus(); i += 64) {
         std::uint64_t words[2] = {};
         for (unsigned bit = 0; bit < 64; ++bit) {
             if (near.contains(i + bit)) words[0] |= std::uint64_t{1} << bit;
@@ -47,7 +47,7 @@ CMWQ_INLINE void managed_workers::configure(pool_spec spec, const cpuset& watchi
 
 template <class F>
 void managed_workers::for_each_sentinel(sentinel_range which, F&& f) const {
-    for (unsigned i = 0; i < env_.cpus.nr_cpus(); i += 64) {
+    for (unsigned i = 0; i < ledger.env.cpus.nr_cpus(); i += 64) {
         std::uint64_t word = which != sentinel_range::far ? near_[i / 64].load(relaxed) : 0;
         if (which != sentinel_range::near) word |= far_[i / 64].load(relaxed);
         for (; word != 0; word &= word - 1) {
@@ -87,9 +87,9 @@ CMWQ_INLINE void managed_workers::run_begins_locked(worker& self) noexcept {
 // the only reason that they contend for the lock.
 CMWQ_INLINE void managed_workers::lock_after_run(worker& self) noexcept {
     self.finishing.store(true, relaxed);
-    if (!lock_.try_lock()) {
+    if (!ledger.lock.try_lock()) {
         const std::int64_t began = steady_now();
-        lock_.lock();
+        ledger.lock.lock();
         self.exclude(steady_now() - began);
     }
     self.finishing.store(false, relaxed);
@@ -114,10 +114,10 @@ CMWQ_INLINE bool managed_workers::is_idle(const work_base& w) const noexcept {
     constexpr int many = 32; // then the search in the table of runs is faster
     const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
     if (last == 0) return true;
-    if (last != id_) return false;
+    if (last != id()) return false;
     // The records of rescuers and of nested runs are not in the array. [RUN-2] acquire: if the last nested run has ended,
     // this thread sees its effects.
-    if (has_rescuable_.load(relaxed) || nr_nested_.load(acquire) != 0) return !may_run(w);
+    if (has_rescuable_.load(relaxed) || ledger.nr_nested() != 0) return !ledger.may_run(w);
     int n = 0;
     bool idle = true;
     countable_workers_.for_each([&](const worker& k) {
@@ -128,13 +128,13 @@ CMWQ_INLINE bool managed_workers::is_idle(const work_base& w) const noexcept {
 }
 
 CMWQ_INLINE void managed_workers::push_local(worker& self, work_base& w) noexcept {
-    work_access::set_location(w, id_ << location::id_shift | location::local);
+    work_access::set_location(w, id() << location::id_shift | location::local);
     self.local.push(w);
     announce(self);
 }
 
 CMWQ_INLINE bool managed_workers::push_local_unless(const atomic<bool>& stop, worker& self, work_base& w) noexcept {
-    work_access::set_location(w, id_ << location::id_shift | location::local);
+    work_access::set_location(w, id() << location::id_shift | location::local);
     if (!self.local.push_unless(stop, w)) {
         work_access::set_location(w, 0);
         return false;
@@ -159,10 +159,10 @@ CMWQ_INLINE void managed_workers::leave_local_items() noexcept {
 CMWQ_INLINE void managed_workers::recall_left_items_locked() noexcept {
     if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
     item_list recalled;
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        worker& one = *k->of_thread;
-        if (!one.counted.load(relaxed) && !one.local.empty()) one.local.recall(recalled);
-    }
+    ledger.for_each_busy_locked([&](worker& w) {
+        if (!w.counted.load(relaxed) && !w.local.empty()) w.local.recall(recalled);
+        return true;
+    });
     accept_all_locked(recalled);
 }
 
@@ -195,15 +195,18 @@ CMWQ_INLINE std::uint64_t managed_workers::sum_of(atomic<std::uint32_t> run_reco
 
 CMWQ_INLINE void managed_workers::accept_all_locked(item_list& items) noexcept {
     if (items.empty()) return;
-    while (work_base* const w = items.pop_front()) accept_locked(*w);
-    publish_pending_locked();
+    while (work_base* const w = items.pop_front()) ledger.accept_locked(*w);
+    ledger.publish_pending_locked();
 }
 
 // Also of workers that have not posted anything in their current run: what they post later must not follow in it.
 CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
     if (is_per_cpu_) return;
     item_list recalled;
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) k->of_thread->local.recall(recalled);
+    ledger.for_each_busy_locked([&](worker& w) {
+        w.local.recall(recalled);
+        return true;
+    });
     accept_all_locked(recalled);
 }
 
@@ -212,8 +215,8 @@ CMWQ_INLINE void managed_workers::recall_local_items_locked() noexcept {
 CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
     constexpr unsigned longest_run = 64;
     if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
-    // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
-    if (!self.counted.load(relaxed) || self.description[0] != 0 || item_pool::pending()) return nullptr;
+    // A worker that has been uncounted must be counted again, a description be reset: ledger.end_run_locked() follows.
+    if (!self.counted.load(relaxed) || self.description[0] != 0 || ledger.pending()) return nullptr;
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(self))) return nullptr;
     work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(self))
@@ -224,8 +227,8 @@ CMWQ_INLINE work_base* managed_workers::take_follow_up(worker& self) noexcept {
 
 CMWQ_INLINE bool managed_workers::become_follower(worker& self) noexcept {
     lock_after_run(self);
-    const bool follows = become_follower_locked(self);
-    lock_.unlock();
+    const bool follows = ledger.become_follower_locked(self);
+    ledger.lock.unlock();
     return follows;
 }
 
@@ -235,14 +238,14 @@ CMWQ_INLINE bool managed_workers::become_follower(worker& self) noexcept {
 CMWQ_INLINE work_base* managed_workers::take_locked(worker& self) noexcept {
     constexpr unsigned interval = 8, many = 64;
     if (nr_announced_.load(relaxed) == 0) {
-        work_base* const w = item_pool::take_locked(self);
+        work_base* const w = ledger.take_locked(self);
         return w != nullptr ? w : take_local_locked(self);
     }
     recall_left_items_locked();
     const bool turn = ++self.nr_taken % interval == 0;
     const bool local_first = self.scheduled.empty() && (self.local.size() > many ? !turn : turn);
     if (work_base* const w = local_first ? take_local_locked(self) : nullptr; w != nullptr) return w;
-    if (work_base* const w = item_pool::take_locked(self); w != nullptr) return w;
+    if (work_base* const w = ledger.take_locked(self); w != nullptr) return w;
     return take_local_locked(self);
 }
 
@@ -259,29 +262,28 @@ CMWQ_INLINE work_base* managed_workers::take_local_locked(worker& self) noexcept
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
         if (w == nullptr) continue;
-        if (admit_locked(*w)) return w;
+        if (ledger.admit_locked(*w)) return w;
         note_moved(*w, moved_to::pool);
     }
     // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
     recall_local_items_locked();
-    return item_pool::take_locked(self);
+    return ledger.take_locked(self);
 }
 
 // Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
 CMWQ_INLINE bool managed_workers::take_from_others_locked(worker& self) noexcept {
     constexpr unsigned most = 32;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        local_items& from = k->of_thread->local;
-        if (k == &self || from.empty()) continue;
+    bool found = false;
+    ledger.for_each_busy_locked([&](worker& w) CMWQ_NO_TSA { // under the lock
+        if (&w == &self || w.local.empty()) return true;
         announce(self);
-        from.give_oldest(self.local, most);
-        if (self.local.empty()) continue; // its owner has been faster
-        busy_.remove(*k);                 // the next time it is the turn of others
-        busy_.push_back(*k);
-        return true;
-    }
-    return false;
+        w.local.give_oldest(self.local, most);
+        found = !self.local.empty();
+        if (found) ledger.put_last_locked(w); // the next time it is the turn of others
+        return !found;                        // otherwise its owner has been faster
+    });
+    return found;
 }
 
 CMWQ_INLINE void managed_workers::run_ended_locked(worker& self) noexcept {
@@ -316,20 +318,22 @@ CMWQ_INLINE void managed_workers::detectors_needed() noexcept {
     // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
     // many; the caller may be a producer, so it does not arm them.
     if (const arming::ticket t = armed_.arm(); t != arming::none) {
-        for_each_sentinel(sentinel_range::near, [this](unsigned index) { env_.finder->sentinel_at(index).arm(); });
+        for_each_sentinel(sentinel_range::near,
+                          [this](unsigned index) { ledger.env.finder->sentinel_at(index).arm(); });
         armed_.answer(t);
     }
-    env_.requests.arm_monitor();
+    ledger.env.requests.arm_monitor();
 }
 
 CMWQ_INLINE void managed_workers::arm_far_sentinels() const noexcept {
-    for_each_sentinel(sentinel_range::far, [this](unsigned index) { env_.finder->sentinel_at(index).arm(); });
+    for_each_sentinel(sentinel_range::far, [this](unsigned index) { ledger.env.finder->sentinel_at(index).arm(); });
 }
 
 // Whether a sentinel of the pod watches the pool.
 CMWQ_INLINE bool managed_workers::sentinel_works() const noexcept {
     bool works = false;
-    for_each_sentinel(sentinel_range::near, [&](unsigned index) { works |= env_.finder->sentinel_at(index).works(); });
+    for_each_sentinel(sentinel_range::near,
+                      [&](unsigned index) { works |= ledger.env.finder->sentinel_at(index).works(); });
     return works;
 }
 
@@ -353,10 +357,10 @@ CMWQ_INLINE bool managed_workers::start_spares(int n) noexcept {
 
 CMWQ_INLINE void managed_workers::associate(bool with_its_cpu) noexcept {
     deferred d;
-    const scoped_lock g(lock_);
+    const scoped_lock g(ledger.lock);
     associated_.store(with_its_cpu, seq_cst); // [CPU-1]
     if (!pending()) return;
-    drain_locked(d);
+    ledger.drain_locked(d);
     notify_locked(d); // items that waited behind a running worker need not wait any more
 }
 

@@ -21,9 +21,9 @@ CMWQ_INLINE bool managed_workers::stalled_since_last_time() noexcept {
 
 CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) noexcept {
     monitor_findings found;
-    expire_may_block(env_.options.may_block_threshold.count());
-    found.computing = look_for_hogs(env_.options.cpu_hog_threshold.count());
-    look_for_overdue(passed, env_.options.overdue_after.count());
+    expire_may_block(ledger.env.options.may_block_threshold.count());
+    found.computing = look_for_hogs(ledger.env.options.cpu_hog_threshold.count());
+    look_for_overdue(passed, ledger.env.options.overdue_after.count());
     switch (check_for_blocked(detector::monitor, stalled_since_last_time())) {
     case finding::nothing_pending: break;
     case finding::running: arm_far_sentinels(); [[fallthrough]];
@@ -85,14 +85,14 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             w.cpu_burst.nr_waits = nr_waits;
             return true;
         }
-        if (!lock_for_service()) return true; // found again at the next check
-        const scoped_lock g(lock_, adopt_lock);
+        if (!ledger.lock_for_service()) return true; // found again at the next check
+        const scoped_lock g(ledger.lock, adopt_lock);
         if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
         if (!uncount(w)) return true;
         w.cpu_burst.run = 0;
         void (*const function)(work_base&) = w.function.load(relaxed);
         if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
-        env_.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
+        ledger.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
         return true;
     });
     return computing;
@@ -103,10 +103,10 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const bool concerned = patience != 0 && is_associated() && pending();
     if (!overdue_watch_.has_lasted(concerned, nr_begun(), passed, patience)) return;
-    if (!lock_for_service()) return; // again after the same time
+    if (!ledger.lock_for_service()) return; // again after the same time
     deferred d;
-    const scoped_lock g(lock_, adopt_lock);
-    drain_locked(d); // perhaps the limit keeps back all items of the inbox
+    const scoped_lock g(ledger.lock, adopt_lock);
+    ledger.drain_locked(d); // perhaps the limit keeps back all items of the inbox
     if (snapshot_locked().pending != 0 && nr_overdue_may_start_ == 0) {
         nr_overdue_may_start_ = overdue_burst_.next(nr_completed());
         ++nr_overdue_;
@@ -131,15 +131,15 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     int n = 0;
     bool roams = false;
     {
-        if (!lock_for_service()) return;
+        if (!ledger.lock_for_service()) return;
         // The record of a pool that has ended may be about to be configured for another pool.
-        const scoped_lock g(lock_, adopt_lock);
+        const scoped_lock g(ledger.lock, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
-        for (run_record* k = busy_.front(); k != nullptr && n < sample_size; k = busy_.next(*k)) {
-            if (k->is_guest()) continue; // any thread, which does other things between two tasks
-            worker* const w = k->of_thread;
-            sample[n++] = {w, w->in_wait.load(acquire), w->excluded_time.load(relaxed)}; // [WAIT-3], in this order
-        }
+        ledger.for_each_busy_locked([&](worker& w) {
+            if (w.is_guest()) return true; // any thread, which does other things between two tasks
+            sample[n++] = {&w, w.in_wait.load(acquire), w.excluded_time.load(relaxed)}; // [WAIT-3], in this order
+            return n < sample_size;
+        });
     }
     double cpu = 0, blocked = 0, waited = 0;
     for (int i = 0; i < n; ++i) {

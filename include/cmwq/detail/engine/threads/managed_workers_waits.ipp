@@ -39,29 +39,26 @@ CMWQ_INLINE bool managed_workers::run_for_waiter(run_record& self, work_base& w)
     lock_after_run(owner);
     run_record* const record = nested_record_locked(owner);
     if (record == nullptr) {
-        lock_.unlock();
+        ledger.lock.unlock();
         return false;
     }
     // Mostly it is one of the newest items of this worker; then the others stay local.
     const bool local = owner.local.take_back(w);
-    if (local) accept_locked(w);
-    else gather_locked(w, d);
+    if (local) ledger.accept_locked(w);
+    else ledger.gather_locked(w, d);
     if (!may_run_inside_locked(self, w)) {
         free_nested_records_.push_front(*record);
-        publish_pending_locked();
+        ledger.publish_pending_locked();
         notify_locked(d);
-        lock_.unlock();
+        ledger.lock.unlock();
         return false;
     }
     take_to_run_inside_locked(w);
-    record->interrupted = &self;
-    record->of_thread = &owner;
-    nested_.push_back(*record);
-    nr_nested_.store(static_cast<int>(nested_.size()), relaxed); // PEND-2 publishes it, like RUN-1
-    const started_item started = begin_run_locked(*record, w);
-    publish_pending_locked();
+    ledger.begin_nested_locked(*record, self);
+    const auto started = ledger.begin_run_locked(*record, w);
+    ledger.publish_pending_locked();
     notify_locked(d);
-    lock_.unlock();
+    ledger.lock.unlock();
     d.perform();
     run_inside(self, *record, started);
     return true;
@@ -70,60 +67,55 @@ CMWQ_INLINE bool managed_workers::run_for_waiter(run_record& self, work_base& w)
 // Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
 // waits on the worklist.
 CMWQ_INLINE bool managed_workers::may_run_inside_locked(const run_record& self, const work_base& w) noexcept {
-    if (!is_listed_locked(w)) return false;
+    if (!ledger.is_listed_locked(w)) return false;
     const std::uint64_t p = work_access::location_of(w);
     const pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t list = p & location::list_mask;
     if (list == location::on_worker || pwq.held_back) return false;
     // The limit keeps it back, or a freeze, which waits for the item that has the slot.
-    if ((list == location::on_inactive || pwq.frozen) && !has_slot_on_stack(self, *pwq.queue)) return false;
-    return (p & location::may_be_running) == 0 || running_.find(w) == nullptr;
+    if ((list == location::on_inactive || pwq.frozen) && !ledger.has_slot_on_stack(self, *pwq.queue)) return false;
+    return (p & location::may_be_running) == 0 || !ledger.is_running_locked(w);
 }
 
 // Beyond the limit, an item of the same queue waits below it. So no more items than the limit compute.
 CMWQ_INLINE void managed_workers::take_to_run_inside_locked(work_base& w) noexcept {
-    if ((work_access::location_of(w) & location::list_mask) == location::on_inactive) activate_beyond_limit_locked(w);
-    leave_worklist_locked(w);
+    if ((work_access::location_of(w) & location::list_mask) == location::on_inactive)
+        ledger.activate_beyond_limit_locked(w);
+    ledger.leave_worklist_locked(w);
 }
 
 // A free record, or a new one, which is made without the lock. Null: no memory.
 CMWQ_INLINE run_record* managed_workers::nested_record_locked(worker& owner) noexcept {
     if (run_record* const k = free_nested_records_.pop_front(); k != nullptr) return k;
-    const std::size_t nr_runs = busy_.size() + nested_.size();
-    const bool crowded = running_.is_small_for(nr_runs);
-    lock_.unlock();
-    if (crowded) make_room_for_runs(nr_runs);
+    const std::size_t nr_runs = ledger.nr_busy_locked() + static_cast<std::size_t>(ledger.nr_nested());
+    const bool crowded = ledger.needs_room_locked(nr_runs);
+    ledger.lock.unlock();
+    if (crowded) ledger.make_room(nr_runs);
     auto* const fresh = new (std::nothrow) run_record(*this, owner);
-    lock_.lock();
-    if (fresh != nullptr) add_record_locked(*fresh);
+    ledger.lock.lock();
+    if (fresh != nullptr) ledger.add_record_locked(*fresh);
     return fresh;
 }
 
 CMWQ_INLINE void managed_workers::run_inside(run_record& self, run_record& record,
-                                             const started_item& started) noexcept {
+                                             const pool_ledger::started_item& started) noexcept {
     run_record*& current = this_thread_slots().current_run;
     worker& owner = *self.of_thread;
     record.nr_nested = self.nr_nested + 1;
     record.stack_limit = self.stack_limit;
     current = &record;
-    call_above_other_code(record, started);
+    ledger.call_above_other_code(record, started);
     current = &self;
     if (owner.credit.n != 0) give_back_credit(owner); // of tasks of the inner item
     deferred d;
     lock_after_run(owner);
-    end_run_locked(record, d);
-    nested_.remove(record);
-    nr_nested_.store(static_cast<int>(nested_.size()), release); // [RUN-2]
-    if (owner.depth == 0 && !owner.cpu_intensive) count(owner);  // it may have been found blocked
-    // The item was queued again while it ran: any worker may run that instance now.
-    while (work_base* const again = record.scheduled.pop_front()) {
-        push_active_locked(*work_access::pwq(*again), *again);
-        work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
-    }
+    ledger.end_run_locked(record, d);
+    ledger.end_nested_locked(record); // if its item was queued again, any worker may run that instance now
+    if (owner.depth == 0 && !owner.cpu_intensive) count(owner); // it may have been found blocked
     free_nested_records_.push_front(record);
-    publish_pending_locked();
+    ledger.publish_pending_locked();
     notify_locked(d);
-    lock_.unlock();
+    ledger.lock.unlock();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -15,21 +15,22 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE void rescuable_pool::make_rescuable(pool_workqueue& pwq) {
     std::unique_ptr<worker> fresh;
     {
-        const scoped_lock g(lock_);
+        const scoped_lock g(ledger.lock);
         pwq.rescue_record = free_rescue_records_.pop_front();
     }
     if (pwq.rescue_record == nullptr) fresh = std::make_unique<worker>(*this, 0, worker::record_of::rescuer);
     pwq.rescued_in = this;
-    const scoped_lock g(lock_);
+    const scoped_lock g(ledger.lock);
     if (fresh != nullptr) {
         pwq.rescue_record = fresh.release();
-        add_record_locked(*pwq.rescue_record);
+        ledger.add_record_locked(*pwq.rescue_record);
     }
     rescuable_.push_back(pwq);
     has_rescuable_.store(true, relaxed);
 }
 
-CMWQ_INLINE void rescuable_pool::end_rescuable_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
+    const scoped_lock g(ledger.lock);
     if (pwq.rescue_record == nullptr) return;
     rescuable_.remove(pwq);
     has_rescuable_.store(!rescuable_.empty(), relaxed);
@@ -37,34 +38,19 @@ CMWQ_INLINE void rescuable_pool::end_rescuable_locked(pool_workqueue& pwq) noexc
     pwq.rescue_record = nullptr;
 }
 
-CMWQ_INLINE void rescuable_pool::end_rescuable(pool_workqueue& pwq) noexcept {
-    const scoped_lock g(lock_);
-    end_rescuable_locked(pwq);
-}
-
-CMWQ_INLINE bool rescuable_pool::may_be_freed(pool_workqueue& pwq) noexcept {
-    deferred d;
-    const scoped_lock g(lock_);
-    gather_locked(d); // the pwq may have a grant that comes too late
-    notify_locked(d);
-    if (!pwq.detached.load(relaxed) || !pwq.drained() || pwq.mayday) return false;
-    end_rescuable_locked(pwq);
-    return true;
-}
-
 CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
     constexpr std::int64_t patience = 10'000'000;
     if (!lacks_workers()) return; // only a hint: the service thread checks again at the next tick
     deferred d;
-    if (!lock_for_service()) return;
-    const scoped_lock g(lock_, adopt_lock);
-    gather_locked(d);
+    if (!ledger.lock_for_service()) return;
+    const scoped_lock g(ledger.lock, adopt_lock);
+    ledger.gather_locked(d);
     if (!needs_rescue_locked()) {
         short_since_ = 0;
         // Enough workers run, but a pool whose learned limit is higher would request a worker, now and at each tick
         // after a failed attempt to create one. Instead the detectors watch the running workers, and the monitor
         // replaces blocked ones at a tick.
-        if (short_of_threads_.load(relaxed) && idle_.empty() && !worklist_.empty()) watch_for_blocks();
+        if (short_of_threads_.load(relaxed) && idle_.empty() && ledger.has_listed_locked()) watch_for_blocks();
         else notify_locked(d);
         return;
     }
@@ -82,59 +68,39 @@ CMWQ_INLINE void rescuable_pool::call_rescuers(std::int64_t now) noexcept {
 
 // Whether items are pending, no idle worker can take them, and too few workers run that could take them soon.
 CMWQ_INLINE bool rescuable_pool::needs_rescue_locked() const noexcept {
-    if (!lacks_workers() || !idle_.empty() || worklist_.empty()) return false;
+    if (!lacks_workers() || !idle_.empty() || !ledger.has_listed_locked()) return false;
     return lacks_running_workers();
-}
-
-// Takes the next item of `pwq` from the worklist. Items of other queues before the cursor have been skipped already.
-CMWQ_INLINE work_base* rescuable_pool::take_for_rescue_locked(worker& record, pool_workqueue& pwq) noexcept {
-    if (work_base* again = record.scheduled.pop_front(); again != nullptr) return again;
-    work_base* w = record.cursor != nullptr ? worklist_.next(*record.cursor) : worklist_.front();
-    while (w != nullptr && pwq.nr_waiting != 0) {
-        work_base* const next = worklist_.next(*w);
-        if (work_access::pwq(*w) == &pwq) {
-            if (unlist_to_run_locked(*w)) return w;
-        } else {
-            record.cursor = w;
-        }
-        w = next;
-    }
-    return nullptr;
 }
 
 CMWQ_INLINE void rescuable_pool::rescue(pool_workqueue& pwq, rescuer& by) {
     constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
     self.probe.open_own(false);
-    self.stack_end = 0;                     // the record may have served another thread
-    self.binding = env_.cpus.binding() + 1; // not current: the thread binds itself before its first item
+    self.stack_end = 0;                           // the record may have served another thread
+    self.binding = ledger.env.cpus.binding() + 1; // not current: the thread binds itself before its first item
     self.rebind_at = 0;
     this_thread_slots() = {.observer = &self, .current_run = &self};
     bool again = false;
     {
         deferred d;
-        const scoped_lock g(lock_);
-        self.cursor = nullptr;
-        self.next_cursor = cursors_;
-        cursors_ = &self;
-        become_busy_locked(self);
+        const scoped_lock g(ledger.lock);
+        ledger.begin_taking_locked(self);
+        ledger.become_busy_locked(self);
         for (int n = 0;; ++n) {
-            gather_locked(d);
+            ledger.gather_locked(d);
             if (self.scheduled.empty()) { // only this run's record can run the items that wait behind its run
                 if (!needs_rescue_locked() || pwq.nr_waiting == 0) break;
                 if (again = n >= batch && by.is_awaited(); again) break;
             }
-            if (pwq.queue->first_report(event::kind::rescued)) env_.events.rescued(pwq.queue->name);
-            work_base* const w = take_for_rescue_locked(self, pwq);
+            if (pwq.queue->first_report(event::kind::rescued)) ledger.env.events.rescued(pwq.queue->name);
+            work_base* const w = ledger.take_of_locked(self, pwq);
             if (w == nullptr) break;
             nr_rescued_.fetch_add(1, relaxed);
             run_rescued_locked(self, *w, d);
         }
-        leave_busy_locked(self);
-        run_record** link = &cursors_;
-        while (*link != &self) link = &(*link)->next_cursor;
-        *link = self.next_cursor;
-        publish_pending_locked();
+        ledger.leave_busy_locked(self);
+        ledger.end_taking_locked(self);
+        ledger.publish_pending_locked();
         notify_locked(d);
         if (again) {
             by.call(pwq); // behind the other pools

@@ -18,44 +18,41 @@ public:
 
     /// As `Workers::configure()`.
     template <class... Watching>
-    void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this -> lock_);
+    void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this -> ledger.lock);
 
     void notify() noexcept override { this->wake_a_worker(); }
 
+    using item_pool::ledger;
     using guest_result = rescuable_pool::guest_result;
-    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> lock_);
+    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> ledger.lock);
 
 private:
-    using item_pool::drain_locked;
-    using item_pool::env_;
-    using item_pool::lock_;
-    using item_pool::worklist_;
     using worker_set::idle_;
     using worker_set::spec_;
 
-    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(lock_);
+    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(ledger.lock);
 
-    [[nodiscard]] worker* guest_record_locked() noexcept CMWQ_REQUIRES(lock_);
+    [[nodiscard]] worker* guest_record_locked() noexcept CMWQ_REQUIRES(ledger.lock);
     // Not noexcept: the next five functions run items.
     void serve(worker& self) override;
-    void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(lock_);
-    void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(lock_);
-    static void call(worker& self, const item_pool::started_item& started);
-    void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(lock_) {
+    void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
+    void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(ledger.lock);
+    static void call(worker& self, const pool_ledger::started_item& started);
+    void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(ledger.lock) {
         run_locked(record, w, d);
     }
 
     [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;
     void sleep(worker& self) noexcept;
-    [[nodiscard]] bool one_item_is_pending() noexcept CMWQ_EXCLUDES(lock_);
-    [[nodiscard]] bool return_to_pod(worker& self) noexcept CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] bool one_item_is_pending() noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] bool return_to_pod(worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
     void rebind_if_moved(worker& self) noexcept;
 
     bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod
     int pod_size_ = 1;   // I: likewise; number of CPUs in the pod
-    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(lock_) = 0;
-    unsigned nr_guest_records_ CMWQ_GUARDED_BY(lock_) = 0;
-    intrusive_list<worker, idle_tag> free_guest_records_ CMWQ_GUARDED_BY(lock_);
+    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(ledger.lock) = 0;
+    unsigned nr_guest_records_ CMWQ_GUARDED_BY(ledger.lock) = 0;
+    intrusive_list<worker, idle_tag> free_guest_records_ CMWQ_GUARDED_BY(ledger.lock);
 };
 
 using managed_pool = thread_pool<managed_workers>;

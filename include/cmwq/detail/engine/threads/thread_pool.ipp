@@ -20,7 +20,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 template <class Workers>
 template <class... Watching>
 void thread_pool<Workers>::configure(pool_spec spec, const Watching&... watching) {
-    roams_ = env_.cpus.binds_threads() && spec.pod != spec.cpus; // no thread reads these members before the first item
+    roams_ =
+        ledger.env.cpus.binds_threads() && spec.pod != spec.cpus; // no thread reads these members before the first item
     pod_size_ = static_cast<int>(spec.pod.size());
     Workers::configure(std::move(spec), watching...);
 }
@@ -38,21 +39,21 @@ template <class Workers>
 void thread_pool<Workers>::serve(worker& self) {
     const thread_refusals refused = set_up_thread(self);
     self.stack_end = 0; // the record may have served another thread
-    const bool may_keep = spec_.managed && env_.threads.take_descriptors(thread_probe::nr_descriptors);
+    const bool may_keep = spec_.managed && ledger.env.threads.take_descriptors(thread_probe::nr_descriptors);
     const bool keeps = self.probe.open_own(may_keep);
-    if (may_keep && !keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    if (may_keep && !keeps) ledger.env.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {.observer = &self, .current_run = &self};
 
     deferred d;
     bool came_home = return_to_pod(self);
-    lock_.lock();
+    ledger.lock.lock();
     this->refused_ = refused;
     while (!self.retiring) {
         if (this->stopping_ && self.idle) {
             this->retire_locked(self);
             break;
         }
-        drain_locked(d);
+        ledger.drain_locked(d);
         if (self.idle && need_more_worker(this->snapshot_locked())) {
             if (std::exchange(came_home, false)) ++nr_repatriated_;
             this->leave_idle_locked(self);
@@ -63,28 +64,29 @@ void thread_pool<Workers>::serve(worker& self) {
         }
         // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if no
         // item runs, and a worker is being made, its maker takes an item next; the monitor looks whether that takes long.
-        const bool behind = this->anything_waits_locked(), making = this->creating_ && this->busy_.empty();
-        lock_.unlock();
+        const bool behind = this->anything_waits_locked(),
+                   making = this->creating_ && this->ledger.nr_busy_locked() == 0;
+        ledger.lock.unlock();
         d.perform();
-        if (behind && making) env_.requests.arm_monitor();
+        if (behind && making) ledger.env.requests.arm_monitor();
         else if (behind) this->detectors_needed();
-        self.closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
+        self.closures.give_all(ledger.env.cpus.index_of(any_cpu), ledger.env.closures);
         sleep(self);
         came_home = return_to_pod(self);
-        lock_.lock();
+        ledger.lock.lock();
     }
-    lock_.unlock();
+    ledger.lock.unlock();
     self.probe.close_own();
-    if (keeps) env_.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    if (keeps) ledger.env.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {};
-    env_.finder->thread_leaves(self); // destructors of thread_local objects may still run code of the program
+    ledger.env.finder->thread_leaves(self); // destructors of thread_local objects may still run code of the program
 }
 
 // Sleeps until the next wake-up. The worker of a CPU does not poll: the producer needs that CPU.
 template <class Workers>
 void thread_pool<Workers>::sleep(worker& self) noexcept {
     constexpr int most_looks = 4096; // also ends the loop if the clock stands still
-    const std::int64_t limit = env_.options.idle_poll.count();
+    const std::int64_t limit = ledger.env.options.idle_poll.count();
     if (limit == 0 || this->is_per_cpu()) {
         self.sleep.park();
         return;
@@ -99,13 +101,14 @@ void thread_pool<Workers>::sleep(worker& self) noexcept {
 
 template <class Workers>
 thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
-    thread_attributes a{.own = env_.threads.own()};
-    self.binding = env_.cpus.binding(); // before the thread binds itself: so a change meanwhile is noticed
-    if (env_.cpus.binds_threads()) a.cpus = &spec_.cpus;
+    thread_attributes a{.own = ledger.env.threads.own()};
+    self.binding = ledger.env.cpus.binding(); // before the thread binds itself: so a change meanwhile is noticed
+    if (ledger.env.cpus.binds_threads()) a.cpus = &spec_.cpus;
     a.sched = spec_.sched;
     a.nice = spec_.nice;
     // The threads of shared pools may have any nice value, so their names contain the number that dump() shows instead.
-    const unsigned number = this->is_per_cpu() ? this->number() : static_cast<unsigned>(this->id() - env_.finder->id());
+    const unsigned number =
+        this->is_per_cpu() ? this->number() : static_cast<unsigned>(this->id() - ledger.env.finder->id());
     const char* const form = this->is_per_cpu() ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
     const char* const suffix = !this->is_per_cpu()                ? ""
                                : spec_.nice < 0                   ? "H"
@@ -113,8 +116,8 @@ thread_refusals thread_pool<Workers>::set_up_thread(worker& self) noexcept {
                                                                   : "";
     std::snprintf(a.name, sizeof a.name, form, number, self.id, suffix);
     const thread_refusals refused = apply_to_this_thread(a);
-    env_.events.thread_refusals_of(refused, a);
-    if (refused.cpus != 0) self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
+    ledger.env.events.thread_refusals_of(refused, a);
+    if (refused.cpus != 0) self.binding = ledger.env.cpus.binding() + 1; // not current: rebind_if_moved() tries again
     return refused;
 }
 
@@ -127,18 +130,19 @@ void thread_pool<Workers>::work_locked(worker& self, deferred& d) {
         if (this->create_worker_locked()) continue;
         // Producers of the items that wait behind this worker may have found it idle, and then have notified no other
         // thread.
-        env_.requests.arm_monitor();
+        ledger.env.requests.arm_monitor();
         break;
     }
-    this->become_busy_locked(self);
+    ledger.become_busy_locked(self);
     this->work_begins_locked(self);
     do {
         work_base* w = this->take_locked(self);
         if (w == nullptr) break;
         run_locked(self, *w, d);
-        if (worklist_.empty()) drain_locked(d); // not for each item: its cache line belongs to the producers
+        if (!ledger.has_listed_locked())
+            ledger.drain_locked(d); // not for each item: its cache line belongs to the producers
     } while (!self.scheduled.empty() || keep_working(this->snapshot_locked()));
-    this->leave_busy_locked(self);
+    ledger.leave_busy_locked(self);
     this->work_ends_locked(self);
 }
 
@@ -158,8 +162,8 @@ struct thread_exit_guard {
 // handler and no noexcept function. So without a handler of the queue, an exception ends the program at `throw`, before
 // the stack is unwound.
 template <class Workers>
-void thread_pool<Workers>::call(worker& self, const item_pool::started_item& started) {
-    if (item_pool::call_with_handler(self, started)) return;
+void thread_pool<Workers>::call(worker& self, const pool_ledger::started_item& started) {
+    if (pool_ledger::call_with_handler(self, started)) return;
     thread_exit_guard end;
     started.function(started.item);
     end.reached = true;
@@ -172,28 +176,28 @@ void thread_pool<Workers>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
     // none can be created.
     CMWQ_ASSERT(!idle_.empty() || this->is_creating_or_short_locked() || self.is_rescuer() || self.is_guest());
-    const auto started = this->begin_run_locked(self, w);
+    const auto started = ledger.begin_run_locked(self, w);
     this->run_begins_locked(self);
     // [IDLE-2] The producer of an item that has come in since the last drain may have woken this very worker, just
     // before this worker published the next one to wake. The same holds for the thread that granted a slot to this
     // pool. Then no other thread knows of these items. If enough workers run already, this worker takes the item next,
     // or the detectors find it.
-    if (worklist_.empty() && this->wants_more_running()) drain_locked(d);
+    if (!ledger.has_listed_locked() && this->wants_more_running()) ledger.drain_locked(d);
     const bool more = this->anything_waits_locked();
     if (more && need_more_worker(this->snapshot_locked()) && !idle_.empty()) d.wake(idle_.front()->sleep);
-    lock_.unlock();
+    ledger.lock.unlock();
     d.perform();
     if (more) this->detectors_needed();
     rebind_if_moved(self);
     call(self, started);
     while (work_base* const next = this->take_follow_up(self)) {
         if (self.credit.n != 0) give_back_credit_before(self, *next);
-        call(self, this->begin_follow_up(self, *next));
+        call(self, ledger.begin_follow_up(self, *next));
         self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
     }
     if (self.credit.n != 0) give_back_credit(self);
     this->lock_after_run(self);
-    this->end_run_locked(self, d);
+    ledger.end_run_locked(self, d);
     this->run_ended_locked(self);
 }
 
@@ -205,10 +209,10 @@ worker* thread_pool<Workers>::guest_record_locked() noexcept {
     if (worker* const free = free_guest_records_.pop_front(); free != nullptr) return free;
     if (nr_guest_records_ == worker_set::most_guests) return nullptr;
     const unsigned number = nr_guest_records_++;
-    lock_.unlock();
+    ledger.lock.unlock();
     auto* const fresh = new (std::nothrow) worker(*this, number, worker::record_of::guest);
-    lock_.lock();
-    if (fresh != nullptr) this->add_record_locked(*fresh);
+    ledger.lock.lock();
+    if (fresh != nullptr) ledger.add_record_locked(*fresh);
     else --nr_guest_records_;
     return fresh;
 }
@@ -219,16 +223,16 @@ template <class Workers>
 rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task, std::uintptr_t stack_end) {
     const group_core& group = task.group;
     deferred d;
-    lock_.lock();
+    ledger.lock.lock();
     worker* const self = guest_record_locked();
-    drain_locked(d);
+    ledger.drain_locked(d);
     const std::uint64_t at = work_access::location_of(task);
     // Relaxed: the mark does not change while the task is listed, or the queue has the attributes of both states.
     const auto may_run = [](const work_base& w) { return work_access::pwq(w)->takes_guests.load(relaxed); };
     if (self == nullptr || (at & location::list_mask) != location::on_worklist || !may_run(task)) {
         if (self != nullptr) free_guest_records_.push_front(*self);
         this->notify_locked(d);
-        lock_.unlock();
+        ledger.lock.unlock();
         return (at & location::list_and_local) == 0 ? guest_result::gone : guest_result::kept_back;
     }
     const no_cancellation whole; // the thread may be cancelled, but not in the middle of a task
@@ -237,29 +241,29 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
     run_record* const current = std::exchange(slots.current_run, self);
     self->probe.open_own(false);
     self->stack_end = stack_end;
-    this->become_busy_locked(*self);
+    ledger.become_busy_locked(*self);
     this->work_begins_locked(*self);
     self->examines_task = true;
-    static_cast<void>(this->unlist_to_run_locked(task)); // no other thread runs a task
+    static_cast<void>(ledger.unlist_to_run_locked(task)); // no other thread runs a task
     run_locked(*self, task, d);
     for (;;) {
-        if (worklist_.empty()) drain_locked(d);
-        work_base* const next = worklist_.front();
+        if (!ledger.has_listed_locked()) ledger.drain_locked(d);
+        work_base* const next = ledger.first_listed_locked();
         if (next == nullptr || !is_task_of(group, *next) || !may_run(*next)) break;
-        static_cast<void>(this->unlist_to_run_locked(*next));
+        static_cast<void>(ledger.unlist_to_run_locked(*next));
         run_locked(*self, *next, d);
     }
-    this->leave_busy_locked(*self);
+    ledger.leave_busy_locked(*self);
     this->work_ends_locked(*self);
-    this->publish_pending_locked();
+    ledger.publish_pending_locked();
     this->notify_locked(d);
-    lock_.unlock();
+    ledger.lock.unlock();
     d.perform();
-    self->closures.give_all(env_.cpus.index_of(any_cpu), env_.closures);
+    self->closures.give_all(ledger.env.cpus.index_of(any_cpu), ledger.env.closures);
     self->probe.close_own();
     slots.observer = observer;
     slots.current_run = current;
-    const scoped_lock g(lock_);
+    const scoped_lock g(ledger.lock);
     free_guest_records_.push_front(*self);
     return guest_result::has_run;
 }
@@ -270,10 +274,10 @@ rescuable_pool::guest_result thread_pool<Workers>::run_as_guest(group_task& task
 template <class Workers>
 bool thread_pool<Workers>::one_item_is_pending() noexcept {
     deferred d;
-    lock_.lock();
-    drain_locked(d);
+    ledger.lock.lock();
+    ledger.drain_locked(d);
     const bool one = this->snapshot_locked().pending == 1;
-    lock_.unlock();
+    ledger.lock.unlock();
     d.perform();
     return one;
 }
@@ -291,7 +295,7 @@ bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
     if (pod_size_ == 1 && !one_item_is_pending()) return false;
     if (bind_this_thread(spec_.pod) != 0) return false; // the CPUs of the pod have just gone
     if (bind_this_thread(spec_.cpus) != 0) {
-        self.binding = env_.cpus.binding() + 1; // not current: rebind_if_moved() tries again
+        self.binding = ledger.env.cpus.binding() + 1; // not current: rebind_if_moved() tries again
         self.rebind_at = 0;
     }
     return true;
@@ -302,8 +306,8 @@ bool thread_pool<Workers>::return_to_pod(worker& self) noexcept {
 // sleeps, only the workers can notice such changes. While CPUs are missing, each check reads the clock.
 template <class Workers>
 void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
-    if (!env_.cpus.binds_threads() || self.is_guest()) return;
-    const unsigned binding = env_.cpus.binding();
+    if (!ledger.env.cpus.binds_threads() || self.is_guest()) return;
+    const unsigned binding = ledger.env.cpus.binding();
     const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;
     if (!outside && !some_missing && self.binding == binding) return;
     const std::int64_t now = steady_now();
@@ -314,7 +318,7 @@ void thread_pool<Workers>::rebind_if_moved(worker& self) noexcept {
     // Not current: it tries again before each item. The CPU may be back before anybody has noticed that it was missing.
     if (!there && !some_missing) self.binding = binding + 1;
     if (some_missing || there != this->is_associated() || (outside && !this->is_per_cpu()))
-        env_.requests.request_cpu_check();
+        ledger.env.requests.request_cpu_check();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -22,41 +22,36 @@ CMWQ_INLINE void worker_set::thread_main(void* self) {
 
 CMWQ_INLINE void worker_set::set_spec_locked(pool_spec& spec) noexcept {
     std::swap(spec_, spec);
-    low_priority_.store(spec_.sched == sched_class::idle || spec_.nice > 0, relaxed);
+    ledger.set_low_priority(spec_.sched == sched_class::idle || spec_.nice > 0);
     stopping_ = false;
 }
 
 // --- creating workers ------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void worker_set::make_room_for_runs(std::size_t nr_runs) noexcept {
-    auto room = run_table::make_room(nr_runs); // the former table is freed after the lock is released
-    const scoped_lock g(lock_);
-    running_.move_to(room);
-}
 
 // Creates a worker and makes it idle. Releases the lock while the thread is created. False: no worker could be created.
 CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
     if (stopping_) return false;
     creating_ = true;
     creating_since_.store(steady_now(), relaxed);
-    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
+    if (has_rescuable_.load(relaxed))
+        ledger.env.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
     worker* w = retired_.pop_front();
     const unsigned number = w != nullptr ? w->id : nr_records_++;
     if (w != nullptr) w->retiring = false;
-    const bool crowded = running_.is_small_for(nr_records_);
-    lock_.unlock();
-    if (crowded) make_room_for_runs(number);
+    const bool crowded = ledger.needs_room_locked(nr_records_);
+    ledger.lock.unlock();
+    if (crowded) ledger.make_room(number);
 
     const bool fresh = w == nullptr;
-    const bool admitted = env_.threads.admit_worker();
+    const bool admitted = ledger.env.threads.admit_worker();
     int error = admitted ? ENOMEM : 0;
     if (fresh && admitted && reserve_record(number + 1 + most_guests)) w = new (std::nothrow) worker(*this, number);
-    if (w != nullptr && admitted) error = env_.threads.start(w->os_thread, &worker_set::thread_main, w);
+    if (w != nullptr && admitted) error = ledger.env.threads.start(w->os_thread, &worker_set::thread_main, w);
     const bool created = admitted && error == 0;
-    if (created) env_.threads.thread_started(); // counts only threads that were created
-    else if (admitted) env_.threads.dismiss_worker();
+    if (created) ledger.env.threads.thread_started(); // counts only threads that were created
+    else if (admitted) ledger.env.threads.dismiss_worker();
 
-    lock_.lock();
+    ledger.lock.lock();
     creating_ = false;
     creating_since_.store(0, relaxed);
     if (created) {
@@ -65,7 +60,7 @@ CMWQ_INLINE bool worker_set::create_worker_locked() noexcept {
         short_since_ = 0; // the next shortage is a new one
         retry_pause_ = 0;
         retry_at_.store(0, relaxed);
-        if (fresh) add_record_locked(*w);
+        if (fresh) ledger.add_record_locked(*w);
         enter_idle_locked(*w, true); // its thread may be parked already; a thread that needs the worker wakes it
         if (stopping_) {             // the pool has begun to end meanwhile
             retire_locked(*w);
@@ -92,8 +87,8 @@ CMWQ_INLINE void worker_set::creation_failed_locked(bool admitted, int error) no
     retry_at_.store(steady_now() + retry_pause_, relaxed);
     if (short_of_threads_.exchange(true, relaxed)) return;
     const unsigned cpu = spec_.pod.next(0);
-    if (admitted) env_.events.no_thread(cpu, error);
-    else env_.events.thread_limit(cpu);
+    if (admitted) ledger.env.events.no_thread(cpu, error);
+    else ledger.env.events.thread_limit(cpu);
 }
 
 CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
@@ -106,26 +101,27 @@ CMWQ_INLINE void worker_set::notify_locked(deferred& d) noexcept {
 
 CMWQ_INLINE void worker_set::ask_for_worker() noexcept {
     if (const std::int64_t again = retry_at_.load(relaxed); again != 0 && steady_now() < again) {
-        env_.requests.arm_monitor(); // the monitor requests one at a tick after that
+        ledger.env.requests.arm_monitor(); // the monitor requests one at a tick after that
         return;
     }
     // [ASK-1] seq_cst: this thread has made items pending, then it reads the flag; pairs with take_request(), after
     // which the manager thread checks what is pending. The manager thread is woken in either case: the thread that has set
     // the flag may be preempted before it wakes it.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
-    env_.requests.wake_manager();
-    if (has_rescuable_.load(relaxed)) env_.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
+    ledger.env.requests.wake_manager();
+    if (has_rescuable_.load(relaxed))
+        ledger.env.requests.arm_monitor(); // the monitor calls the rescuers if that takes long
 }
 
 CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
     deferred d;
-    if (!lock_for_service()) {
-        wanted_.store(true, seq_cst); // [UNIFORM]
-        env_.requests.arm_monitor();  // the monitor requests one again at a tick
+    if (!ledger.lock_for_service()) {
+        wanted_.store(true, seq_cst);      // [UNIFORM]
+        ledger.env.requests.arm_monitor(); // the monitor requests one again at a tick
         return true;
     }
-    const scoped_lock g(lock_, adopt_lock);
-    drain_locked(d);
+    const scoped_lock g(ledger.lock, adopt_lock);
+    ledger.drain_locked(d);
     const pool_snapshot s = current_snapshot_locked();
     if (stopping_) return true;
     if (!need_more_worker(s)) {
@@ -134,7 +130,7 @@ CMWQ_INLINE bool worker_set::ensure_worker() noexcept {
         return true;
     }
     if (need_to_create_worker(s) && !create_worker_locked()) {
-        env_.requests.arm_monitor(); // the monitor tries again at a tick
+        ledger.env.requests.arm_monitor(); // the monitor tries again at a tick
         return false;
     }
     if (!idle_.empty()) {
@@ -149,20 +145,20 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
     worker* w = nullptr;
     {
         deferred d;
-        if (!lock_for_service()) return false;
-        const scoped_lock g(lock_, adopt_lock);
+        if (!ledger.lock_for_service()) return false;
+        const scoped_lock g(ledger.lock, adopt_lock);
         // Before the inbox is drained: a notification would request a worker, and two pools would take it from each
         // other forever.
         if (idle_.empty() || stopping_) return false;
-        gather_locked(d);
+        ledger.gather_locked(d);
         notify_locked(d);
-        if (!worklist_.empty()) return false;
-        if (!spare && idle_.size() < 2 && !busy_.empty()) return false;
+        if (ledger.has_listed_locked()) return false;
+        if (!spare && idle_.size() < 2 && ledger.nr_busy_locked() != 0) return false;
         w = idle_.next_to_end();
         if (w == nullptr) return false;
         retire_locked(*w);
         if (idle_.empty()) short_of_threads_.store(true, relaxed); // until this pool creates a worker
-        drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
+        ledger.drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
         notify_locked(d);
     }
     w->sleep.unpark();
@@ -175,12 +171,12 @@ CMWQ_INLINE bool worker_set::give_up_worker(bool spare) noexcept {
 CMWQ_INLINE void worker_set::retire_locked(worker& w) noexcept {
     leave_idle_locked(w);
     w.retiring = true;
-    env_.threads.worker_ended();
+    ledger.env.threads.worker_ended();
 }
 
 CMWQ_INLINE bool worker_set::thread_is_gone(worker& w) noexcept {
-    if (!lock_for_service()) return false;
-    const scoped_lock g(lock_, adopt_lock);
+    if (!ledger.lock_for_service()) return false;
+    const scoped_lock g(ledger.lock, adopt_lock);
     --nr_live_;
     retired_.push_front(w);
     return true;
@@ -191,14 +187,14 @@ CMWQ_INLINE bool worker_set::thread_is_gone(worker& w) noexcept {
 CMWQ_INLINE void worker_set::enter_idle_locked(worker& w, bool fresh) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
-    w.idle_since = env_.now();
+    w.idle_since = ledger.env.now();
     if (fresh) idle_.push_fresh(w);
     else if (!spec_.pod.contains(current_cpu())) idle_.push_outside(w);
     else idle_.push_inside(w);
     publish_next_idle_locked();
     if (has_surplus_locked() && cull_at_.load(relaxed) == 0) {
-        cull_at_.store(w.idle_since + env_.options.idle_timeout.count(), release); // [LOCK]
-        env_.requests.wake_manager();
+        cull_at_.store(w.idle_since + ledger.env.options.idle_timeout.count(), release); // [LOCK]
+        ledger.env.requests.wake_manager();
     }
 }
 
@@ -215,18 +211,18 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
         {
             deferred d;
             constexpr std::int64_t later = 1'000'000;
-            if (!lock_for_service()) return now + later;
-            const scoped_lock g(lock_, adopt_lock);
+            if (!ledger.lock_for_service()) return now + later;
+            const scoped_lock g(ledger.lock, adopt_lock);
             cull_at_.store(0, relaxed);
             next_to_end = idle_.next_to_end();
             if (next_to_end == nullptr || stopping_ || !has_surplus_locked()) return 0;
-            const std::int64_t due = next_to_end->idle_since + env_.options.idle_timeout.count();
+            const std::int64_t due = next_to_end->idle_since + ledger.env.options.idle_timeout.count();
             if (due > now) {
                 cull_at_.store(due, release); // [LOCK]
                 return due;
             }
             retire_locked(*next_to_end);
-            drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
+            ledger.drain_locked(d); // a producer that has read next_idle_ before may wake the retired worker
             notify_locked(d);
         }
         next_to_end->sleep.unpark(); // the record may serve another thread by now; waking that one is harmless
@@ -235,17 +231,17 @@ CMWQ_INLINE std::int64_t worker_set::cull(std::int64_t now) noexcept {
 
 template <class F>
 void worker_set::for_each_worker(F&& f) const noexcept {
-    for (run_record* k = all_.load(acquire); k != nullptr; k = k->next_record) { // [REC-1]
-        if (!k->is_nested()) f(*k->of_thread);
-    }
+    ledger.for_each_record([&](run_record& k) {
+        if (!k.is_nested()) f(*k.of_thread);
+    });
 }
 
 CMWQ_INLINE void worker_set::end_threads() noexcept {
     {
-        const scoped_lock g(lock_);
+        const scoped_lock g(ledger.lock);
         stopping_ = true; // workers that are not idle yet see it when they are
         short_since_ = 0;
-        CMWQ_ASSERT(worklist_.empty() && inbox_.empty());
+        CMWQ_ASSERT(!ledger.has_listed_locked() && !ledger.has_arrivals());
         while (worker* w = idle_.front()) retire_locked(*w);
     }
     for_each_worker([](worker& w) { w.sleep.unpark(); });
@@ -257,7 +253,7 @@ CMWQ_INLINE void worker_set::let_threads_end() noexcept {
     // No thread begins to create a worker any more. A worker that is being created is added before `creating_` is
     // reset.
     for (backoff b;; b.pause()) {
-        const scoped_lock g(lock_);
+        const scoped_lock g(ledger.lock);
         if (!creating_) break;
     }
     if (spec_.sched != sched_class::idle) return;

@@ -90,7 +90,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     };
     if (queue_ != nullptr) look_at(*queue_);
     else if (const directory::pin at(pool_id_); at.runtime != nullptr)
-        at.runtime->pool(pool_id_).with_queue_of(*iw_, look_at);
+        at.runtime->pool(pool_id_).ledger.with_queue_of(*iw_, look_at);
     if (!depends || !mine.first_report(event::kind::flush_dependency)) return;
     mine.env.events.post(
         event::kind::flush_dependency, 0, current_cpu(),
@@ -103,10 +103,10 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
 
 // The thread does not sleep yet, so it may take its waiters back at any time.
 CMWQ_INLINE void registered_wait::stop_waiting() noexcept {
-    for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->stop_waiting(nodes_[i]);
+    for (unsigned i = 0; i < nr_nodes_; ++i) nodes_[i].pool->ledger.stop_waiting(nodes_[i]);
     if (iw_ == nullptr) return;
     const directory::pin at(pool_id_);
-    if (at.runtime != nullptr) at.runtime->pool(pool_id_).stop_waiting(*iw_);
+    if (at.runtime != nullptr) at.runtime->pool(pool_id_).ledger.stop_waiting(*iw_);
 }
 
 CMWQ_INLINE registered_wait::~registered_wait() {
@@ -156,11 +156,11 @@ void wait_graph::for_each_waiting_run_locked(registered_wait& r, std::uint64_t s
         for (; t != nullptr; t = t->next) f(*t->by);
         return;
     }
-    for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->for_each_waiting_run(r.nodes_[i], search, f);
+    for (unsigned i = 0; i < r.nr_nodes_; ++i) r.nodes_[i].pool->ledger.for_each_waiting_run(r.nodes_[i], search, f);
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
-    run_record* const k = at.runtime->pool(r.pool_id_).run_awaited_by(*r.iw_);
+    run_record* const k = at.runtime->pool(r.pool_id_).ledger.run_awaited_by(*r.iw_);
     if (k != nullptr && k->waits != nullptr) f(*k);
 }
 

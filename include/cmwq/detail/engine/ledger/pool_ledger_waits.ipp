@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of item_pool for the graph of waits.
+// Bodies of pool_ledger for the graph of waits.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE void item_pool::stop_waiting(item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE void pool_ledger::stop_waiting(item_waiter& iw) noexcept {
+    const scoped_lock g(lock);
     if (!iw.waits) return;
     item_waiter** link = iw.runner != nullptr ? &iw.runner->waiters : &item_waiters_;
     while (*link != &iw) link = &(*link)->next;
@@ -19,13 +19,18 @@ CMWQ_INLINE void item_pool::stop_waiting(item_waiter& iw) noexcept {
     iw.waits = false;
 }
 
-CMWQ_INLINE void item_pool::stop_waiting(color_waiter& cw) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE void pool_ledger::stop_waiting(color_waiter& cw) noexcept {
+    const scoped_lock g(lock);
     if (cw.waits) cw.pwq->colors.forget(cw);
 }
 
-CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
+// The record whose run must end before any item of the worklist can start; null: there is none.
+CMWQ_INLINE run_record* pool_ledger::run_before_worklist_locked() noexcept {
+    return only_record_ != nullptr && only_record_->current_pwq != nullptr ? only_record_ : nullptr;
+}
+
+CMWQ_INLINE pool_ledger::awaited_item pool_ledger::look_at(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock);
     if (!iw.waits) return {};
     if (iw.runner != nullptr) return {.run = iw.runner};
     const work_base& w = *iw.item; // pending, and on a list of this pool
@@ -36,8 +41,8 @@ CMWQ_INLINE item_pool::awaited_item item_pool::look_at(const item_waiter& iw) no
     }
 }
 
-CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE pool_ledger::remaining_items pool_ledger::look_at(const color_waiter& cw) noexcept {
+    const scoped_lock g(lock);
     if (!cw.waits) return {};
     pool_workqueue& pwq = *cw.pwq;
     const work_base* const first = pwq.inactive.front(); // the oldest one: if it is too young, all of them are
@@ -47,21 +52,21 @@ CMWQ_INLINE item_pool::remaining_items item_pool::look_at(const color_waiter& cw
                 first != nullptr && pwq.colors.covers(cw, location::color_of(work_access::location_of(*first)))};
 }
 
-CMWQ_INLINE const pool_workqueue* item_pool::inactive_on(const work_base& w) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE const pool_workqueue* pool_ledger::inactive_on(const work_base& w) noexcept {
+    const scoped_lock g(lock);
     const bool inactive =
         is_listed_locked(w) && (work_access::location_of(w) & location::list_mask) == location::on_inactive;
     return inactive ? work_access::pwq(w) : nullptr;
 }
 
-CMWQ_INLINE run_record* item_pool::run_awaited_by(const item_waiter& iw) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE run_record* pool_ledger::run_awaited_by(const item_waiter& iw) noexcept {
+    const scoped_lock g(lock);
     return iw.waits ? iw.runner : nullptr;
 }
 
 template <class F>
-void item_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
-    const scoped_lock g(lock_);
+void pool_ledger::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
+    const scoped_lock g(lock);
     if (!cw.waits) return;
     pool_workqueue& pwq = *cw.pwq;
     const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
@@ -74,8 +79,8 @@ void item_pool::for_each_waiting_run(const color_waiter& cw, std::uint64_t searc
     }
 }
 
-CMWQ_INLINE std::size_t item_pool::held_by(run_record& k, held_item* to, std::size_t room) noexcept {
-    const scoped_lock g(lock_);
+CMWQ_INLINE std::size_t pool_ledger::held_by(run_record& k, held_item* to, std::size_t room) noexcept {
+    const scoped_lock g(lock);
     const bool drains = run_before_worklist_locked() == &k;
     const std::size_t n = 1 + k.scheduled.size() + (drains ? worklist_.size() : 0);
     if (n > room) return n;
@@ -93,11 +98,11 @@ CMWQ_INLINE std::size_t item_pool::held_by(run_record& k, held_item* to, std::si
     return n;
 }
 
-CMWQ_INLINE item_pool::active_items item_pool::count_active(const pool_workqueue& pwq) noexcept {
+CMWQ_INLINE pool_ledger::active_items pool_ledger::count_active(const pool_workqueue& pwq) noexcept {
     deferred d;
-    const scoped_lock g(lock_);
+    const scoped_lock g(lock);
     gather_locked(d); // a slot that was granted just now makes an item active
-    notify_locked(d);
+    owner.notify_locked(d);
     return {.all = pwq.nr_active, .frozen = pwq.frozen || pwq.held_back, .nr_left = pwq.colors.nr_left()};
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of item_pool that work on its lists, under its lock: how items are accepted, become active, run and leave.
+// Bodies of pool_ledger that work on its lists, under its lock: how items are accepted, become active, run and leave.
 #pragma once
 
 #include <cmwq/detail/engine/item/group_tasks.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 
 #include <exception>
@@ -17,14 +17,14 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 // push has completed is on a list of this pool, or is a local item of a worker. A caller that is not a counted worker
 // calls notify_locked() before it unlocks: for a moment the items were neither in the inbox nor counted in nr_pending_,
 // so other threads could not see them.
-CMWQ_INLINE void item_pool::drain_locked(deferred& d) noexcept {
+CMWQ_INLINE void pool_ledger::drain_locked(deferred& d) noexcept {
     drain_inbox_locked();
     // The grants come second, because the item that uses a granted slot has waited for its queue's limit: it goes
     // behind all items that have come in until now.
     if (!grants_.empty()) drain_grants_locked(d);
 }
 
-CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
+CMWQ_INLINE void pool_ledger::drain_inbox_locked() noexcept {
     nr_activated_ = 0;
     work_base* w = inbox_.take_all();
     if (w == nullptr) return;
@@ -37,7 +37,7 @@ CMWQ_INLINE void item_pool::drain_inbox_locked() noexcept {
 }
 
 // Serves the grants: each of these pwqs comes with a slot, or has its turn in an ordered queue.
-CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
+CMWQ_INLINE void pool_ledger::drain_grants_locked(deferred& d) noexcept {
     while (pool_workqueue* p = grants_.take_all()) {
         while (p != nullptr) {
             pool_workqueue* next = grants_.unlink_next(*p);
@@ -63,22 +63,22 @@ CMWQ_INLINE void item_pool::drain_grants_locked(deferred& d) noexcept {
 }
 
 // Takes a slot of the limit for one more active item. False: no slot is free, or no item of the pwq may become active.
-CMWQ_INLINE bool item_pool::take_slot_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool pool_ledger::take_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (pwq.slots != nullptr ? !take_shared_slot(pwq) : pwq.nr_active >= pwq.max_active) return false;
     ++pwq.nr_active;
     return true;
 }
 
-CMWQ_INLINE bool item_pool::take_shared_slot(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool pool_ledger::take_shared_slot(pool_workqueue& pwq) noexcept {
     const node_slots::taken t = pwq.slots->take(pwq);
     if (t.granted_to != nullptr) t.granted_to->notify(); // rare; allowed under a lock, too
     return t.yes;
 }
 
 // If this pool is granted the slot again, the grant is in grants_ after the call.
-CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
-    if (item_pool* p = pwq.slots->give_back(); p != nullptr && p != this) d.notify(*p);
+CMWQ_INLINE void pool_ledger::give_back_slot(pool_workqueue& pwq, deferred& d) noexcept {
+    if (pool_owner* p = pwq.slots->give_back(); p != nullptr && p != &owner) d.notify(*p);
     if (pwq.slots->is_down()) pwq.queue->request_reaping();
 }
 
@@ -87,8 +87,8 @@ CMWQ_INLINE void item_pool::give_back_slot(pool_workqueue& pwq, deferred& d) noe
 //
 // The next item of the queue goes behind all items that have come in. So a queue with a long backlog never occupies
 // more of the worklist than its active items, and an item of another queue starts behind those.
-CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
-    if (--pwq.nr_active == 0 && pwq.frozen) env_.requests.request_freeze_check();
+CMWQ_INLINE void pool_ledger::end_active_locked(pool_workqueue& pwq, deferred& d) noexcept {
+    if (--pwq.nr_active == 0 && pwq.frozen) env.requests.request_freeze_check();
     if (pwq.slots != nullptr) {
         // Not while another pwq of the pool has been granted a slot: a backlog would pass it by for ever.
         if (grants_.empty() && keep_slot_locked(pwq)) return;
@@ -105,7 +105,7 @@ CMWQ_INLINE void item_pool::end_active_locked(pool_workqueue& pwq, deferred& d) 
 
 // The slot that an item leaves goes to the next item of the same pwq, if no other pwq waits for one. This spares the lock
 // of the slots, a grant, and a registration for the next slot for each item of a backlog.
-CMWQ_INLINE bool item_pool::keep_slot_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE bool pool_ledger::keep_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.inactive.empty() || pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (!pwq.slots->has_no_other_waiter()) return false;
     drain_inbox_in_time_locked(pwq.slots->max());
@@ -118,11 +118,11 @@ CMWQ_INLINE bool item_pool::keep_slot_locked(pool_workqueue& pwq) noexcept {
 
 // The cache line of the inbox belongs to the producers. So the inbox is not drained before each item that becomes
 // active, but once for each eighth of the limit.
-CMWQ_INLINE void item_pool::drain_inbox_in_time_locked(unsigned limit) noexcept {
+CMWQ_INLINE void pool_ledger::drain_inbox_in_time_locked(unsigned limit) noexcept {
     if (++nr_activated_ >= limit / 8) drain_inbox_locked();
 }
 
-CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::accept_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     if (admit_locked(w)) {
         push_active_locked(pwq, w);
@@ -134,7 +134,7 @@ CMWQ_INLINE void item_pool::accept_locked(work_base& w) noexcept {
 
 // Gives an item its color. True: it has taken a slot of the limit, and is on no list yet. False: it is on the inactive
 // list of its pwq.
-CMWQ_INLINE bool item_pool::admit_locked(work_base& w) noexcept {
+CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t before = work_access::location_of(w) & ~location::color_mask;
     const std::uint64_t p = before | std::uint64_t{pwq.colors.enter()} << location::color_shift;
@@ -148,12 +148,12 @@ CMWQ_INLINE bool item_pool::admit_locked(work_base& w) noexcept {
     return false;
 }
 
-CMWQ_INLINE void item_pool::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::push_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
     ++pwq.nr_waiting;
     worklist_.push_back(w);
 }
 
-CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::leave_worklist_locked(work_base& w) noexcept {
     --work_access::pwq(w)->nr_waiting;
     for (run_record* k = cursors_; k != nullptr; k = k->next_cursor) {
         if (k->cursor == &w) k->cursor = worklist_.prev(w);
@@ -162,17 +162,17 @@ CMWQ_INLINE void item_pool::leave_worklist_locked(work_base& w) noexcept {
 }
 
 // Makes an inactive item active. The caller has taken a slot for it.
-CMWQ_INLINE void item_pool::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
     pwq.inactive.remove(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
 
-CMWQ_INLINE void item_pool::activate_first_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void pool_ledger::activate_first_locked(pool_workqueue& pwq) noexcept {
     make_active_locked(pwq, pwq.inactive.first());
 }
 
-CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::activate_beyond_limit_locked(work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     make_active_locked(pwq, w);
     if (pwq.slots != nullptr) {
@@ -183,7 +183,7 @@ CMWQ_INLINE void item_pool::activate_beyond_limit_locked(work_base& w) noexcept 
 }
 
 // Makes items active until no slot is free. The caller then calls publish_pending_locked() and notify_locked().
-CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void pool_ledger::activate_locked(pool_workqueue& pwq) noexcept {
     while (!pwq.inactive.empty() && take_slot_locked(pwq)) activate_first_locked(pwq);
     if (!pwq.frozen || pwq.slots != nullptr) return;
     for (work_base* w = pwq.inactive.front(); w != nullptr && pwq.nr_active < pwq.max_active;) {
@@ -195,7 +195,7 @@ CMWQ_INLINE void item_pool::activate_locked(pool_workqueue& pwq) noexcept {
 
 // A freeze waits for the items that run. One of them may be on another CPU, and wait for a task that is inactive here.
 // (The policies with slots need no such rule: their waiters take any task of the group themselves.)
-CMWQ_INLINE void item_pool::start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept {
+CMWQ_INLINE void pool_ledger::start_awaited_task_locked(pool_workqueue& pwq, work_base& w) noexcept {
     if (!pwq.frozen || pwq.held_back || pwq.slots != nullptr) return;
     if (pwq.nr_active >= pwq.max_active || !is_awaited_task(w)) return;
     ++pwq.nr_active;
@@ -203,7 +203,7 @@ CMWQ_INLINE void item_pool::start_awaited_task_locked(pool_workqueue& pwq, work_
 }
 
 // The last step of an instance: it leaves its color. `pwq` may be freed once the lock has been released.
-CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
+CMWQ_INLINE void pool_ledger::leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept {
     pwq.colors.leave(color, d);
     if (!pwq.detached.load(relaxed) || !pwq.drained()) return;
     pass_turn_locked(pwq, d);
@@ -212,21 +212,19 @@ CMWQ_INLINE void item_pool::leave_locked(pool_workqueue& pwq, unsigned color, de
 
 // If the pwq of an ordered queue is detached and has drained, the next one may begin. That one still exists: it is freed
 // after this one, which needs this lock.
-CMWQ_INLINE void item_pool::pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept {
+CMWQ_INLINE void pool_ledger::pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (pwq.successor == nullptr || pwq.plugged || !pwq.drained()) return;
     pool_workqueue& next = *std::exchange(pwq.successor, nullptr);
     next.has_turn = true; // the push publishes it
-    next.pool->grant(next);
-    d.notify(*next.pool);
+    d.notify(next.granted());
 }
 
-// Whether the item is on a list of this pool.
-CMWQ_INLINE bool item_pool::is_listed_locked(const work_base& w) const noexcept {
+CMWQ_INLINE bool pool_ledger::is_listed_locked(const work_base& w) const noexcept {
     const std::uint64_t p = work_access::location_of(w);
     return work_access::pool_id(p) == id_ && (p & location::list_mask) != 0;
 }
 
-CMWQ_INLINE work_base* item_pool::take_locked(run_record& self) noexcept {
+CMWQ_INLINE work_base* pool_ledger::take_locked(run_record& self) noexcept {
     if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
     while (work_base* w = worklist_.front()) {
         if (unlist_to_run_locked(*w)) return w;
@@ -234,9 +232,7 @@ CMWQ_INLINE work_base* item_pool::take_locked(run_record& self) noexcept {
     return nullptr;
 }
 
-// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
-// runs it afterwards.
-CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
+CMWQ_INLINE bool pool_ledger::unlist_to_run_locked(work_base& w) noexcept {
     leave_worklist_locked(w);
     nr_pending_.store(static_cast<unsigned>(worklist_.size()), relaxed); // relaxed: a lower number wakes no thread
     const std::uint64_t p = work_access::location_of(w);
@@ -248,10 +244,42 @@ CMWQ_INLINE bool item_pool::unlist_to_run_locked(work_base& w) noexcept {
     return false;
 }
 
+// --- the items of one queue --------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void pool_ledger::begin_taking_locked(run_record& self) noexcept {
+    self.cursor = nullptr;
+    self.next_cursor = cursors_;
+    cursors_ = &self;
+}
+
+CMWQ_INLINE void pool_ledger::end_taking_locked(run_record& self) noexcept {
+    run_record** link = &cursors_;
+    while (*link != &self) link = &(*link)->next_cursor;
+    *link = self.next_cursor;
+}
+
+// Items of other queues before the cursor have been skipped already.
+CMWQ_INLINE work_base* pool_ledger::take_of_locked(run_record& self, const pool_workqueue& pwq) noexcept {
+    if (work_base* again = self.scheduled.pop_front(); again != nullptr) return again;
+    work_base* w = self.cursor != nullptr ? worklist_.next(*self.cursor) : worklist_.front();
+    while (w != nullptr && pwq.nr_waiting != 0) {
+        work_base* const next = worklist_.next(*w);
+        if (work_access::pwq(*w) == &pwq) {
+            if (unlist_to_run_locked(*w)) return w;
+        } else {
+            self.cursor = w;
+        }
+        w = next;
+    }
+    return nullptr;
+}
+
+// --- waiters, and the records of runs ----------------------------------------------------------------------------------
+
 // Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
 // be destroyed after f.
 template <class F>
-void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
+void pool_ledger::take_waiters_locked(const work_base& w, F&& f) noexcept {
     for (item_waiter** link = &item_waiters_; *link != nullptr;) {
         item_waiter* iw = *link;
         if (iw->item == &w) {
@@ -264,7 +292,7 @@ void item_pool::take_waiters_locked(const work_base& w, F&& f) noexcept {
 }
 
 template <class F>
-void item_pool::for_each_record_locked(F&& f) noexcept {
+void pool_ledger::for_each_record_locked(F&& f) noexcept {
     for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
         if (!f(*k)) return;
     }
@@ -273,9 +301,31 @@ void item_pool::for_each_record_locked(F&& f) noexcept {
     }
 }
 
+CMWQ_INLINE void pool_ledger::begin_nested_locked(run_record& self, run_record& outer) noexcept {
+    self.interrupted = &outer;
+    self.of_thread = outer.of_thread;
+    nested_.push_back(self);
+    nr_nested_.store(static_cast<int>(nested_.size()), relaxed); // PEND-2 publishes it, like RUN-1
+}
+
+CMWQ_INLINE void pool_ledger::end_nested_locked(run_record& self) noexcept {
+    nested_.remove(self);
+    nr_nested_.store(static_cast<int>(nested_.size()), release); // [RUN-2]
+    while (work_base* const again = self.scheduled.pop_front()) {
+        push_active_locked(*work_access::pwq(*again), *again);
+        work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
+    }
+}
+
+CMWQ_INLINE void pool_ledger::make_room(std::size_t nr_runs) noexcept {
+    auto room = run_table::make_room(nr_runs); // the former table is freed after the lock is released
+    const scoped_lock g(lock);
+    running_.move_to(room);
+}
+
 // --- runs ------------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(run_record& self, work_base& w) noexcept {
+CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& self, work_base& w) noexcept {
     pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t p = work_access::location_of(w);
     const started_item r{w, work_access::run(w), pwq.queue->on_exception, work_access::is_self_owned(w)};
@@ -308,7 +358,7 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_run_locked(run_record& self
     return r;
 }
 
-CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(run_record& self, work_base& w) const noexcept {
+CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_follow_up(run_record& self, work_base& w) const noexcept {
     const started_item r{w, work_access::run(w), self.current_pwq->queue->on_exception, work_access::is_self_owned(w)};
     self.own_item = &w;
     self.owns_item = r.owns_itself;
@@ -321,13 +371,13 @@ CMWQ_INLINE item_pool::started_item item_pool::begin_follow_up(run_record& self,
     return r;
 }
 
-CMWQ_INLINE bool item_pool::become_follower_locked(run_record& self) noexcept {
+CMWQ_INLINE bool pool_ledger::become_follower_locked(run_record& self) noexcept {
     if (self.waiters != nullptr || !self.scheduled.empty()) return false;
     forget_item_locked(self);
     return running_.add_follower(self);
 }
 
-CMWQ_INLINE bool item_pool::call_with_handler(run_record& self, const started_item& r) {
+CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_item& r) {
     if (r.sink.call == nullptr) return false;
     try {
         r.function(r.item);
@@ -339,7 +389,7 @@ CMWQ_INLINE bool item_pool::call_with_handler(run_record& self, const started_it
     return true;
 }
 
-CMWQ_INLINE void item_pool::call_above_other_code(run_record& self, const started_item& r) noexcept {
+CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const started_item& r) noexcept {
     if (call_with_handler(self, r)) return;
     try {
         r.function(r.item);
@@ -349,7 +399,7 @@ CMWQ_INLINE void item_pool::call_above_other_code(run_record& self, const starte
     }
 }
 
-CMWQ_INLINE void item_pool::end_run_locked(run_record& self, deferred& d) noexcept {
+CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
     forget_item_locked(self);
     if (self.is_follower) running_.remove_follower(self);
@@ -377,7 +427,7 @@ CMWQ_INLINE void item_pool::end_run_locked(run_record& self, deferred& d) noexce
 }
 
 // Resets the worker's pointers to its item, which may be destroyed or reused from here on.
-CMWQ_INLINE void item_pool::forget_item_locked(run_record& self) noexcept {
+CMWQ_INLINE void pool_ledger::forget_item_locked(run_record& self) noexcept {
     self.own_item = nullptr;
     if (self.current.load(relaxed) == nullptr) return;
     running_.remove(self);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of pool_ledger for dump() and the diagnosis thread: groups of pending items, the state of a pwq, and queues that
+// stay at their limit.
+#pragma once
+
+#include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/ledger/pool_ledger.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE bool item_groups::add(const work_base& w) noexcept {
+    const work_access::function f = work_access::run(w);
+    const queue_face* const queue = work_access::pwq(w)->queue;
+    const auto same = [&](const item_group& g) { return g.function == f && g.of == queue; };
+    if (groups_.empty() || !same(groups_.back())) {
+        if (groups_.size() == max_groups) return false;
+        groups_.push_back({.function = f, .first = &w, .count = 0, .of = queue, .queue = {}}); // there is room for it
+        groups_.back().queue.copy(queue->name);
+    }
+    ++groups_.back().count;
+    return true;
+}
+
+CMWQ_INLINE void item_groups::add(item_list& items) noexcept {
+    std::size_t n = 0;
+    for (work_base* w = items.front(); w != nullptr && n < max_walked && add(*w); w = items.next(*w)) ++n;
+    nr_items_ += items.size();
+    nr_more_ += items.size() - n;
+}
+
+// The newest ones are found first.
+CMWQ_INLINE void item_groups::add_arrived(const inbox<work_base, item_tag>& items) noexcept {
+    arrived_.clear();
+    items.for_each([this](const work_base& w) {
+        complete_ = arrived_.size() < max_walked;
+        if (complete_) arrived_.push_back(&w); // there is room for it
+        return complete_;
+    });
+    nr_items_ += arrived_.size();
+    std::size_t n = 0;
+    while (n < arrived_.size() && add(*arrived_[arrived_.size() - 1 - n])) ++n;
+    nr_more_ += arrived_.size() - n;
+}
+
+CMWQ_INLINE void pool_ledger::list_pending_locked(item_groups& to) noexcept {
+    to.add(worklist_);
+    to.add_arrived(inbox_);
+}
+
+CMWQ_INLINE void pool_ledger::report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) {
+    to.inactive.reserve(false);
+    if (!try_lock_until(lock, deadline)) {
+        to.locked = true;
+        return;
+    }
+    const scoped_lock g(lock, adopt_lock);
+    to.nr_active = pwq.nr_active;
+    to.nr_waiting = pwq.nr_waiting;
+    to.frozen = pwq.frozen;
+    to.plugged = pwq.plugged;
+    to.mayday = pwq.mayday;
+    to.detached = pwq.detached.load(relaxed);
+    to.counts = stats_of_locked(pwq);
+    to.inactive.add(pwq.inactive);
+}
+
+CMWQ_INLINE pool_ledger::backlog pool_ledger::backlog_of(const pool_workqueue& pwq, seen_run* to,
+                                                         std::size_t room) noexcept {
+    deferred d;
+    const scoped_lock g(lock);
+    gather_locked(d);
+    owner.notify_locked(d);
+    backlog b{.waiting = !pwq.inactive.empty() && !pwq.frozen && !pwq.held_back && !pwq.plugged,
+              .all_run = pwq.nr_waiting == 0};
+    if (!b.all_run) return b;
+    for_each_record_locked([&](run_record& w) {
+        if (w.current_pwq != &pwq) return true;
+        if (b.runs < room) to[b.runs] = {&w, w.of_thread, &pwq, w.nr_runs.load(relaxed)};
+        ++b.runs;
+        return true;
+    });
+    return b;
+}
+
+CMWQ_INLINE bool pool_ledger::goes_on(const seen_run& r) const noexcept {
+    const scoped_lock g(lock);
+    return r.by->current_pwq == r.pwq && r.by->nr_runs.load(relaxed) == r.number;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
