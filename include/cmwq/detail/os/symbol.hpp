@@ -10,12 +10,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <cxxabi.h>
 #include <link.h>
 #include <memory>
 #include <new>
 #include <string>
+
+// Code that runs under the lock of the dynamic linker. ThreadSanitizer takes that lock for a report, under locks of its own
+// that instrumented code takes as well, and so do the functions of the C library that it replaces.
+#if defined(__clang__)
+#define CMWQ_UNDER_LINKER_LOCK __attribute__((disable_sanitizer_instrumentation))
+#else
+#define CMWQ_UNDER_LINKER_LOCK __attribute__((no_sanitize_thread))
+#endif
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
@@ -30,17 +37,32 @@ inline std::string demangle(const char* symbol) {
     return name != nullptr ? name.get() : symbol;
 }
 
+/// Copies a text, or the part of it for which there is room. Whether there was room for all of it.
+template <std::size_t Room>
+CMWQ_UNDER_LINKER_LOCK bool copy_text(char (&to)[Room], const char* from) noexcept {
+    std::size_t n = 0;
+    for (; n < Room - 1 && from[n] != 0; ++n) to[n] = from[n];
+    to[n] = 0;
+    return from[n] == 0;
+}
+
+/// An address in the dynamic section of a file. Most dynamic linkers have added `base`.
+CMWQ_UNDER_LINKER_LOCK inline ElfW(Addr) loaded_address(ElfW(Addr) p, std::uintptr_t base) noexcept {
+    return p < base ? p + base : p;
+}
+
 /// The exported symbol of a loaded file at an address, or null. `base`: what the dynamic linker has added to the addresses
 /// of the file. The file stays loaded during the call.
-inline const char* exported_name(const ElfW(Dyn) * section, std::uintptr_t base, std::uintptr_t address) noexcept {
-    const auto at = [base](ElfW(Addr) p) { return p < base ? p + base : p; }; // most dynamic linkers have added it
+CMWQ_UNDER_LINKER_LOCK inline const char* exported_name(const ElfW(Dyn) * section, std::uintptr_t base,
+                                                        std::uintptr_t address) noexcept {
     const ElfW(Sym)* symbols = nullptr;
     const char* names = nullptr;
     const std::uint32_t* hash = nullptr;
     for (const ElfW(Dyn)* d = section; d != nullptr && d->d_tag != DT_NULL; ++d) {
-        if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(at(d->d_un.d_ptr));
-        else if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(at(d->d_un.d_ptr));
-        else if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(at(d->d_un.d_ptr));
+        if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(loaded_address(d->d_un.d_ptr, base));
+        else if (d->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(loaded_address(d->d_un.d_ptr, base));
+        else if (d->d_tag == DT_GNU_HASH)
+            hash = reinterpret_cast<const std::uint32_t*>(loaded_address(d->d_un.d_ptr, base));
     }
     if (symbols == nullptr || names == nullptr || hash == nullptr) return nullptr;
     // The table: the number of buckets, the first symbol with a hash, the number of words of a filter, a shift; then the
@@ -67,12 +89,7 @@ public:
     /// Looks it up. False: the address belongs to no loaded file. The dynamic linker unloads no file meanwhile. A
     /// dlopen() only waits while it adds a file: not in the constructors of that file, as dladdr() would, which may wait
     /// for the thread that describes an address.
-    [[nodiscard]] bool find() noexcept {
-        const auto visit = [](dl_phdr_info* one, std::size_t /*size*/, void* self) {
-            return static_cast<code_origin*>(self)->is_in(*one) ? 1 : 0;
-        };
-        return ::dl_iterate_phdr(visit, this) != 0;
-    }
+    [[nodiscard]] bool find() noexcept { return ::dl_iterate_phdr(&code_origin::visit, this) != 0; }
 
     const std::uintptr_t address;
     std::uintptr_t base = 0; ///< what the dynamic linker has added to the addresses of the file
@@ -80,7 +97,10 @@ public:
     char name[4096] = "";    ///< the mangled name of the function that begins at the address; empty: not known
 
 private:
-    bool is_in(const dl_phdr_info& f) noexcept {
+    CMWQ_UNDER_LINKER_LOCK static int visit(dl_phdr_info* one, std::size_t /*size*/, void* self) noexcept {
+        return static_cast<code_origin*>(self)->is_in(*one) ? 1 : 0;
+    }
+    CMWQ_UNDER_LINKER_LOCK bool is_in(const dl_phdr_info& f) noexcept {
         const ElfW(Dyn)* section = nullptr;
         bool is_here = false;
         for (int i = 0; i < f.dlpi_phnum; ++i) {
@@ -91,11 +111,13 @@ private:
         }
         if (!is_here) return false;
         base = f.dlpi_addr;
-        const char* const path = f.dlpi_name != nullptr && *f.dlpi_name != 0 ? f.dlpi_name : program_invocation_name;
-        const char* const slash = std::strrchr(path, '/');
-        std::snprintf(file, sizeof file, "%s", slash != nullptr ? slash + 1 : path);
+        const char* last = f.dlpi_name != nullptr && *f.dlpi_name != 0 ? f.dlpi_name : program_invocation_name;
+        for (const char* c = last; *c != 0; ++c) {
+            if (*c == '/') last = c + 1;
+        }
+        static_cast<void>(copy_text(file, last));
         const char* const found = exported_name(section, base, address);
-        if (found != nullptr && std::strlen(found) < sizeof name) std::strcpy(name, found);
+        if (found != nullptr && !copy_text(name, found)) name[0] = 0;
         return true;
     }
 };
