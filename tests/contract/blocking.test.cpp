@@ -161,7 +161,7 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
     const unsigned cpu = *rt.cpus().begin();
     const auto& pool = cmwq_test::core_of(rt).pools().pool_at(0, cmwq::priority::normal);
     CHECK(chain_of_waiters(rt, 30, false) == 30);
-    CHECK(pool.limit() > 1);
+    CHECK(pool.concurrency->limit() > 1);
     std::atomic<bool> stop{false};
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> stream; // never blocks and never ends
     for (int i = 0; i < 4; ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("blocking: a pool whose items stop blocking returns to one active work
         }));
     }
     for (const auto& w : stream) q.queue_on(cpu, *w);
-    CHECK(eventually([&] { return pool.limit() == 1; }));
+    CHECK(eventually([&] { return pool.concurrency->limit() == 1; }));
     stop = true;
     q.drain();
 }

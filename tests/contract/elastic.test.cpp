@@ -157,7 +157,7 @@ TEST_CASE("elastic: a pool whose items stop blocking returns to one runnable ite
     }
     for (const auto& w : stream) q.queue_on(cpu, *w);
     leave.release(many); // these items continue while others are always pending
-    CHECK(eventually([&] { return cmwq_test::shared_pools_of(rt).at(0).as_managed()->limit() == width; }));
+    CHECK(eventually([&] { return cmwq_test::shared_pools_of(rt).at(0).concurrency->limit() == width; }));
     CHECK(eventually([&] {
         most = 0;
         const std::uint64_t before = q.stats().completed;

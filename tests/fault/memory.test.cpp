@@ -279,18 +279,19 @@ TEST_CASE("memory: a CPU may disappear and return before there is memory for the
     const cmwq::cpuset fewer = rt.cpus() - cmwq::cpuset{cmwq_test::core_of(rt).env().cpus.number_of(last)};
     const auto there = [&](bool is) { CHECK(cmwq::detail::bind_thread(manager.front(), is ? rt.cpus() : fewer) == 0); };
     there(false);
-    CHECK(with_each_allocation_failing([&] { rt.refresh_topology(); },
-                                       [&] {
-                                           there(true);
-                                           rt.refresh_topology();
-                                           CHECK(pool.is_associated()); // a pool without its CPU replaces no worker
-                                           CHECK(works(q));
-                                           there(false);
-                                       }) > 1);
-    CHECK_FALSE(pool.is_associated());
+    CHECK(with_each_allocation_failing(
+              [&] { rt.refresh_topology(); },
+              [&] {
+                  there(true);
+                  rt.refresh_topology();
+                  CHECK(pool.concurrency->is_associated()); // a pool without its CPU replaces no worker
+                  CHECK(works(q));
+                  there(false);
+              }) > 1);
+    CHECK_FALSE(pool.concurrency->is_associated());
     there(true);
     rt.refresh_topology();
-    CHECK(pool.is_associated());
+    CHECK(pool.concurrency->is_associated());
 }
 
 TEST_CASE("memory: an event without memory for its message is reported with an empty message") {

@@ -336,13 +336,13 @@ TEST_CASE("local: a surplus worker goes idle and another one runs its closures")
 TEST_CASE("local: an idle worker ends while an item posts a closure") {
     CHECK(model::explore(search_on(2, "give-up", 3), [] {
         elastic_machine m({.end_searched = true});
-        cmwq::detail::managed_pool* pool = nullptr;
+        cmwq::detail::worker_threads* workers = nullptr;
         model::semaphore go{0}, gate{0}, done{0};
         std::int64_t before = 0;
         {
             const model::unsearched quiet;
             m.q.post([&] {
-                pool = static_cast<cmwq::detail::managed_pool*>(&own_record().pool);
+                workers = own_record().pool.threads;
                 go.acquire();
                 m.q.post([&] { gate.release(); });
                 gate.acquire();
@@ -351,7 +351,7 @@ TEST_CASE("local: an idle worker ends while an item posts a closure") {
             model::sleep(1000 * ms); // the item waits, and the pool has one spare
             before = m.waited();
         }
-        auto t = model::spawn([&] { static_cast<void>(pool->give_up_worker(true)); });
+        auto t = model::spawn([&] { static_cast<void>(workers->give_up_worker(true)); });
         go.release();
         done.acquire();
         t.join();

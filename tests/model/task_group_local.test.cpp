@@ -15,7 +15,7 @@
 #include "catch.hpp"
 #include "model/threads.hpp"
 
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // too_deep: a wait that must not run tasks.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdint>

@@ -97,7 +97,7 @@ void make_workers(cmwq::runtime& rt) {
         q.drain();
     }
     CHECK(cmwq_test::eventually(
-        [&] { return cmwq_test::core_of(rt).pools().pool_at(0, cmwq::priority::normal).limit() == 1; }));
+        [&] { return cmwq_test::core_of(rt).pools().pool_at(0, cmwq::priority::normal).concurrency->limit() == 1; }));
 }
 
 void check(const timeline::scenario& s, bool annotated) {

@@ -6,8 +6,8 @@
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 
 #include <array>
 #include <atomic>

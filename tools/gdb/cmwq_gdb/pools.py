@@ -33,12 +33,12 @@ class Pool:
         """(idle, all) threads."""
         if self.is_bottom_half:
             return 0, 0
-        idle = self.value["idle_"]
-        return int(idle["inside_"]["size_"]) + int(idle["outside_"]["size_"]), int(self.value["nr_live_"])
+        idle = self.value["spares"]["idle_"]
+        return int(idle["inside_"]["size_"]) + int(idle["outside_"]["size_"]), int(self.value["workers"]["nr_live_"])
 
     def nr_running(self):
         """Counted workers; None in a pool that does not count them."""
-        return int(memory.load(self.value["nr_running_"])) if self.is_managed else None
+        return int(memory.load(self.value["concurrency"].dereference()["nr_running_"])) if self.is_managed else None
 
     def is_locked(self):
         return int(memory.load(self.ledger["lock"]["word_"])) != 0
@@ -51,7 +51,7 @@ class Pool:
         """(its CPUs, those of its pod) as lists of CPUs."""
         if self.users is None:
             return str(int(self.value["number_"])), ""
-        spec = self.value["spec_"]
+        spec = self.value["workers"]["spec_"]
         cpus, pod = memory.cpu_list(spec["cpus"]), memory.cpu_list(spec["pod"])
         return cpus, pod if pod != cpus else ""
 
@@ -59,7 +59,7 @@ class Pool:
         """The priority of its threads, as text."""
         if self.is_bottom_half:
             return "-"
-        spec = self.value["spec_"]
+        spec = self.value["workers"]["spec_"]
         names = {0: str(int(spec["nice"])), 1: f"batch {int(spec['nice'])}", 2: "idle", 3: "fifo"}
         return names.get(int(spec["sched"]), "?")
 
@@ -77,7 +77,7 @@ class Pool:
             yield from worker.waiting_items(walks)
 
 
-def of_table(table, copy, process, walks):
+def of_table(table, process, walks):
     """Yields the pools of a pool_table that have, or have had, a use."""
     first_id = int(table["first_pool_id_"])
     for record in memory.elements(table["cpus_"], walks.limit):
@@ -86,10 +86,7 @@ def of_table(table, copy, process, walks):
             yield Pool(cpu["pools"][i], kind, process, first_id, None)
         for i, kind in enumerate(_BOTTOM_HALF_POOLS):
             yield Pool(cpu["bottom_halves"][i], kind, process, first_id, None)
-    managed = copy.type("managed_workers")
     for record in walks.of_stable_vector(table["registry_"]["records_"], "shared pools"):
         value = memory.owned(record["pool"]).dereference()
-        is_managed = bool(value["spec_"]["managed"])
-        if is_managed:
-            value = memory.derived(value, managed)
-        yield Pool(value, "elastic" if is_managed else "unbound", process, first_id, int(record["users"]))
+        is_elastic = int(value["locals"]) != 0
+        yield Pool(value, "elastic" if is_elastic else "unbound", process, first_id, int(record["users"]))

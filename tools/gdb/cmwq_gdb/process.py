@@ -18,7 +18,7 @@ class Runtime:
         self.is_of_parent = bool(memory.load(value["listed_"]["dead_"]))
         self.cpus = memory.cpu_list(value["cpus_"]["cpus_"])
         walks = process.walks
-        self.pools = sorted(pools.of_table(value["pools_"], copy, process, walks), key=lambda p: p.number)
+        self.pools = sorted(pools.of_table(value["pools_"], process, walks), key=lambda p: p.number)
         self._number_of = {p.address: p.number for p in self.pools}
         self.queues = [Queue(one) for one in walks.of_list(value["queues_"]["list_"], "queues")]
 

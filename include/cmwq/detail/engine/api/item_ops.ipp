@@ -36,16 +36,16 @@ CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept 
 CMWQ_API queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] {
-        if (!push_local(q, w, cpu)) q.push_keyed<managed_pool, order::none>(w, cpu).notify();
+        if (!push_local(q, w, cpu)) q.push_keyed<elastic_pool, order::none>(w, cpu).notify();
     });
 }
 
 CMWQ_API queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept {
-    return queue_keyed<unmanaged_pool, order::none>(q, w, cpu);
+    return queue_keyed<unbound_pool, order::none>(q, w, cpu);
 }
 
 CMWQ_API queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept {
-    return queue_keyed<unmanaged_pool, order::fifo>(q, w, cpu);
+    return queue_keyed<unbound_pool, order::fifo>(q, w, cpu);
 }
 
 CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept {

@@ -6,7 +6,7 @@
 
 #include <cmwq/detail/engine/bh/bh_budget.hpp>
 #include <cmwq/detail/engine/bh/bh_thread.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -46,6 +46,10 @@ public:
     /// Runs the pending items, in order, unless another thread drains the pool. The calling thread must not be draining
     /// another bottom-half pool, except the normal pool whose `higher_priority` is this one.
     void run(bh_budget& budget) noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock) {
+        const scoped_lock g(ledger.lock);
+        return {.started = nr_started(), .completed = nr_completed()};
+    }
     /// The caller has pushed an item and does not run it: notifies the bottom-half thread, which runs it.
     void notify() noexcept override;
 
@@ -54,6 +58,7 @@ private:
     void run_locked(worker& self, work_base& w, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
     // Empty: every producer runs its item or notifies the bottom-half thread.
     void notify_locked(deferred& /*d*/) noexcept override CMWQ_REQUIRES(ledger.lock) {}
+    void recall_local_items_locked() noexcept override CMWQ_REQUIRES(ledger.lock) {}
 
     worker& record_;                          // I: the draining thread runs items under it
     bh_thread& thread_;                       // I: runs the items that a drain leaves behind

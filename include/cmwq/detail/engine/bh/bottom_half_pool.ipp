@@ -15,7 +15,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
                                                bottom_half_pool* higher_priority)
-    : item_pool(env, id, cpu), record_(*new worker(*this, 0, worker::record_of::bottom_half)), thread_(thread),
+    : item_pool(env, id, cpu, nullptr, nullptr, nullptr),
+      record_(*new worker(*this, 0, worker::record_of::bottom_half)), thread_(thread),
       higher_priority_(higher_priority) {
     const scoped_lock g(ledger.lock);
     ledger.add_record_locked(record_);

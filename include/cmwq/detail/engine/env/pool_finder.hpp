@@ -10,7 +10,6 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
-class sentinel;
 class worker;
 
 /// The base of pool_table. Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call every
@@ -30,7 +29,9 @@ public:
     [[nodiscard]] virtual item_pool& pool(std::uint64_t pool_id) noexcept = 0;
     /// The id of the pool with workers that runs `w`; `none` if no pool does.
     [[nodiscard]] virtual std::uint64_t id_of_runner(const work_base& w, std::uint64_t none) const noexcept = 0;
-    [[nodiscard]] virtual sentinel& sentinel_at(unsigned index) noexcept = 0;
+    /// As sentinel::arm() and works(), of the sentinel of that CPU.
+    virtual void arm_sentinel(unsigned index) noexcept = 0;
+    [[nodiscard]] virtual bool sentinel_works(unsigned index) const noexcept = 0;
     /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
     /// objects may follow.
     virtual void thread_leaves(worker& w) noexcept = 0;

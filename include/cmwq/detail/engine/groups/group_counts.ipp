@@ -6,7 +6,7 @@
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/item/group_tasks.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/engine/waits/group_sleeper.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 

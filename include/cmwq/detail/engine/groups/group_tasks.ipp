@@ -132,14 +132,14 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     }
     work_access::set_pwq(t, &pwq);
     t.where = own ? place::owner_list : place::local_list;
-    auto& pool = static_cast<managed_pool&>(*pwq.pool);
-    if (!pool.push_local_unless(g.lists_all, thread, t)) {
+    item_pool& pool = self->pool;
+    if (!pool.locals->push_unless(g.lists_all, pool.ledger, thread, t)) {
         t.where = place::group_list;
         if (own) count_own(g, minus_one);
         else ++thread.credit.n;
         return false;
     }
-    pool.notify();
+    pool.concurrency->wake_a_worker();
     return true;
 }
 

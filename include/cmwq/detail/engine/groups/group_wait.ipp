@@ -8,7 +8,7 @@
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
-#include <cmwq/detail/engine/threads/managed_workers_waits.ipp>
+#include <cmwq/detail/engine/threads/inner_runs.hpp>
 #include <cmwq/detail/engine/waits/announced_wait.hpp>
 #include <cmwq/detail/engine/waits/group_sleeper.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
@@ -228,7 +228,7 @@ CMWQ_INLINE void group_wait::search() noexcept {
     }
     g_.queue.for_each_pwq([&](const pool_workqueue& pwq) {
         const scoped_lock guard(g_.lock);
-        pwq.pool->for_each_local_item(list);
+        if (pwq.pool->locals != nullptr) local_lists::for_each(*pwq.ledger, list);
     });
     const scoped_lock guard(g_.lock);
     g_.searched = true;
@@ -297,8 +297,8 @@ CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
 // This thread has counted itself as an examiner of the task. If the task runs here, that counts it out, so that the memory
 // of the task is freed by the worker. False: the limit keeps the task back.
 CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
-    using result = rescuable_pool::guest_result;
-    const result r = static_cast<rescuable_pool&>(pool_of(t)).run_as_guest(t, stack_end_);
+    using result = worker_loop::guest_result;
+    const result r = static_cast<worker_pool&>(pool_of(t)).run_as_guest(t, stack_end_);
     if (r == result::has_run) return true;
     if (r == result::gone) {
         const scoped_lock guard(g_.lock);

@@ -13,10 +13,8 @@
 #include <cmwq/detail/engine/ledger/run_table.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -223,17 +221,14 @@ public:
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
-    /// Whether the item that waits under `waiter`, or one below it on the stack of its thread, has a slot of `q`.
-    [[nodiscard]] static bool has_slot_on_stack(const run_record& waiter, const queue_face& q) noexcept;
     /// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
     /// runs it afterwards.
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Whether the item is on a list of this pool.
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock);
-    /// Removes an item from the worklist.
-    void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
-    /// Puts an item of an inactive list on the worklist, although the limit keeps it back.
-    void activate_beyond_limit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
+    /// If an item for which the item under `self` waits is on a list of this pool and may start: removes it from there, for
+    /// the caller to run it inside that item. Beyond the limit it may start if an item on the stack has a slot of its queue.
+    [[nodiscard]] bool take_to_run_inside_locked(const run_record& self, work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Publishes the length of the worklist for threads without the lock.
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock) {
         nr_pending_.store(static_cast<unsigned>(worklist_.size()), seq_cst); // [ARM-1], [IDLE-1]
@@ -299,6 +294,11 @@ public:
         busy_.remove(w);
         busy_.push_back(w);
     }
+    /// A record for an item that runs inside another one; null: all that there are run items, and the caller adds one.
+    [[nodiscard]] run_record* free_nested_record_locked() noexcept CMWQ_REQUIRES(lock) {
+        return free_nested_.pop_front();
+    }
+    void give_back_locked(run_record& nested) noexcept CMWQ_REQUIRES(lock) { free_nested_.push_front(nested); }
     /// The item that runs under `outer` waits: its thread runs another one under `self`, inside it.
     void begin_nested_locked(run_record& self, run_record& outer) noexcept CMWQ_REQUIRES(lock);
     /// The end of that: `self` runs nothing any more. Instances of its item that were queued meanwhile are pending.
@@ -323,10 +323,6 @@ public:
     }
     /// Enlarges the table of runs.
     void make_room(std::size_t nr_runs) noexcept CMWQ_EXCLUDES(lock);
-    /// Whether a run of `w` goes on, at least until the caller has released the lock.
-    [[nodiscard]] bool is_running_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock) {
-        return running_.find(w) != nullptr;
-    }
 
     /// Locks the pool for the service thread or the manager thread. A worker of low priority may hold the lock and get no
     /// CPU; these threads do not wait for it, and try again later. False: not locked.
@@ -345,6 +341,9 @@ private:
     void drain_inbox_in_time_locked(unsigned limit) noexcept CMWQ_REQUIRES(lock);
     void drain_grants_locked(deferred& d) noexcept CMWQ_REQUIRES(lock);
     void push_active_locked(pool_workqueue& pwq, work_base& w) noexcept CMWQ_REQUIRES(lock);
+    void leave_worklist_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
+    void activate_beyond_limit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] static bool has_slot_on_stack(const run_record& waiter, const queue_face& q) noexcept;
     void unlist_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] bool take_slot_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] static bool take_shared_slot(pool_workqueue& pwq) noexcept;
@@ -385,8 +384,9 @@ private:
     atomic<std::uint64_t> nr_started_{0};                               // A: written under L
     atomic<std::uint64_t> nr_completed_{0};                             // A: written under L
     intrusive_list<run_record, busy_tag> nested_ CMWQ_GUARDED_BY(lock); // L: records that run items inside others
-    atomic<int> nr_busy_{0};                                            // A: length of busy_; written under L
-    atomic<int> nr_nested_{0};                                          // A: length of nested_; written under L
+    intrusive_list<run_record, busy_tag> free_nested_ CMWQ_GUARDED_BY(lock); // L: records that run none
+    atomic<int> nr_busy_{0};                                                 // A: length of busy_; written under L
+    atomic<int> nr_nested_{0};                                               // A: length of nested_; written under L
     atomic<std::uint64_t> nr_inside_{0};              // A: of nr_started_: inside others, or in guests; written under L
     unsigned nr_activated_ CMWQ_GUARDED_BY(lock) = 0; // L: slots that became free since the inbox was last drained
     item_waiter* item_waiters_ CMWQ_GUARDED_BY(lock) = nullptr; // L: waiters for items that are pending here

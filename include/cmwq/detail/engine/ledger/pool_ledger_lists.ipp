@@ -315,6 +315,24 @@ CMWQ_INLINE void pool_ledger::end_nested_locked(run_record& self) noexcept {
         push_active_locked(*work_access::pwq(*again), *again);
         work_access::set_location(*again, location::with_list(work_access::location_of(*again), location::on_worklist));
     }
+    give_back_locked(self);
+}
+
+// Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
+// waits on the worklist. Beyond the limit, an item of the same queue waits below it, so no more items than the limit
+// compute.
+CMWQ_INLINE bool pool_ledger::take_to_run_inside_locked(const run_record& self, work_base& w) noexcept {
+    if (!is_listed_locked(w)) return false;
+    const std::uint64_t p = work_access::location_of(w);
+    const pool_workqueue& pwq = *work_access::pwq(w);
+    const std::uint64_t list = p & location::list_mask;
+    if (list == location::on_worker || pwq.held_back) return false;
+    // The limit keeps it back, or a freeze, which waits for the item that has the slot.
+    if ((list == location::on_inactive || pwq.frozen) && !has_slot_on_stack(self, *pwq.queue)) return false;
+    if ((p & location::may_be_running) != 0 && running_.find(w) != nullptr) return false;
+    if (list == location::on_inactive) activate_beyond_limit_locked(w);
+    leave_worklist_locked(w);
+    return true;
 }
 
 CMWQ_INLINE void pool_ledger::make_room(std::size_t nr_runs) noexcept {

@@ -16,7 +16,7 @@ class item_pool;
 class node_slots;
 class pool_ledger;
 class pool_owner;
-class rescuable_pool;
+class rescue_calls;
 class queue_face;
 class run_record;
 class worker;
@@ -54,10 +54,10 @@ public:
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too
     node_slots* slots;
-    std::uint64_t serial = 0;             // WQ: numbers the pwqs of a queue in the order of their creation
-    worker* rescue_record = nullptr;      // L: if the queue has a rescuer: the record under which it runs items here
-    rescuable_pool* rescued_in = nullptr; // I: the pool, if the queue has a rescuer; otherwise null
-    unsigned max_active = 0;              // L: limit of items on the worklist or running, if the pwq shares no slots
+    std::uint64_t serial = 0;           // WQ: numbers the pwqs of a queue in the order of their creation
+    worker* rescue_record = nullptr;    // L: if the queue has a rescuer: the record under which it runs items here
+    rescue_calls* rescued_in = nullptr; // I: of the pool, if the queue has a rescuer; otherwise null
+    unsigned max_active = 0;            // L: limit of items on the worklist or running, if the pwq shares no slots
     bool plugged = false;  // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
     bool has_turn = false; // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
     // L: of a detached pwq of an ordered queue: the next one, which is plugged; null: none, or it has been told

@@ -93,8 +93,8 @@ public:
 
     // --- written for each run: these members begin a cache line --------------------------------------------------------
 
-    alignas(cache_line) atomic<bool> end_needs_lock{
-        false};                 // A: of a follower: a thread depends on the end of its item. [FOL-1]
+    // A: of a follower: a thread depends on the end of its item. [FOL-1]
+    alignas(cache_line) atomic<bool> end_needs_lock{false};
     const record_of record;     // I
     bool is_follower = false;   // K: in the list of followers of run_table
     bool owns_item = false;     // S: the current item owns itself

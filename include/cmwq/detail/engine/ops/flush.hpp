@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/detail/engine/waits/announced_wait.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/ops/grab.ipp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/threads/inner_runs.hpp>
 #include <cmwq/detail/engine/waits/announced_wait.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -23,14 +24,12 @@ class elastic_waiter {
 public:
     elastic_waiter() noexcept : self_(own_run()) {
         if (self_ == nullptr) return;
-        const queue_core& q = self_->current_pwq->queue->core;
-        if (!q.keyed() || !q.managed) self_ = nullptr;
+        if (self_->pool.locals == nullptr) self_ = nullptr;
     }
     /// Runs `w` if it is pending in the pool of the thread. False: it has not run here.
     [[nodiscard]] bool run(work_base& w) const noexcept {
-        if (self_ == nullptr) return false;
-        auto& pool = static_cast<managed_pool&>(self_->pool);
-        return work_access::pool_id(work_access::location_of(w)) == pool.id() && pool.run_for_waiter(*self_, w);
+        return self_ != nullptr && work_access::pool_id(work_access::location_of(w)) == self_->pool.id() &&
+               run_for_waiter(*self_, w);
     }
     /// Lets `w` start in place of the waiter, if a limit keeps it back.
     void let_start(work_base& w, std::uint64_t pool_id) const noexcept {

@@ -48,12 +48,12 @@ CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->of_thread->is_rescuer())
         return false;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
-    auto& pool = static_cast<managed_pool&>(*pwq.pool);
+    item_pool& pool = self->pool;
     // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
-    if (pwq.detached.load(relaxed) || !pool.is_idle(w)) return false;
+    if (pwq.detached.load(relaxed) || !pool.locals->is_idle(pool.ledger, w)) return false;
     work_access::set_pwq(w, &pwq);
-    pool.push_local(*self->of_thread, w);
-    pool.notify();
+    pool.locals->push(pool.ledger, *self->of_thread, w);
+    pool.concurrency->wake_a_worker();
     return true;
 }
 

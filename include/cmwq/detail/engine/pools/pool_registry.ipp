@@ -12,7 +12,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE rescuable_pool& pool_registry::get(pool_spec spec) {
+CMWQ_INLINE worker_pool& pool_registry::get(pool_spec spec) {
     const std::size_t hash = spec.hash();
     const scoped_lock g(lock_);
     record*& bucket = buckets_[hash % nr_buckets];
@@ -23,8 +23,8 @@ CMWQ_INLINE rescuable_pool& pool_registry::get(pool_spec spec) {
     }
     const bool managed = spec.managed;
     record& r = unused_record_locked(managed);
-    if (managed) configure_managed(static_cast<managed_pool&>(*r.pool), std::move(spec));
-    else static_cast<unmanaged_pool&>(*r.pool).configure(std::move(spec));
+    if (managed) configure_elastic(static_cast<elastic_pool&>(*r.pool), std::move(spec));
+    else static_cast<unbound_pool&>(*r.pool).configure(std::move(spec), {});
     free_[managed] = r.next;
     r.hash = hash;
     r.users = 1;
@@ -39,18 +39,19 @@ CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool mana
     const auto n = records_.size();
     const auto number = static_cast<unsigned>(n);
     auto r = std::make_unique<record>();
-    if (managed) r->pool = std::make_unique<managed_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
-    else r->pool = std::make_unique<unmanaged_pool>(env_, first_id_ + n, number, worker_set::serves::attributes);
+    if (managed) r->pool = std::make_unique<elastic_pool>(env_, first_id_ + n, number, worker_pool::serves::attributes);
+    else r->pool = std::make_unique<unbound_pool>(env_, first_id_ + n, number, worker_pool::serves::attributes);
     free = &records_.append(std::move(r));
     return *free;
 }
 
-CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&& spec) {
+CMWQ_INLINE void pool_registry::configure_elastic(elastic_pool& pool, pool_spec&& spec) {
     const cpuset sentinels = env_.cpus.indices_of(env_.cpus.sentinel_cpus_of(spec));
     pool.configure(std::move(spec), sentinels);
     try {
-        pool.for_each_sentinel(managed_workers::sentinel_range::all, [&](unsigned index) {
-            env_.pools.sentinel_at(index).watch(pool, pool.spec().pod.contains(env_.cpus.number_of(index)));
+        pool.concurrency->for_each_sentinel([&](unsigned index) {
+            const bool in_pod = pool.spec().pod.contains(env_.cpus.number_of(index));
+            env_.pools.sentinel_at(index).watch(*pool.concurrency, in_pod ? sentinel::near::pod : sentinel::near::none);
         });
     } catch (...) {
         stop_watching(pool);
@@ -58,10 +59,10 @@ CMWQ_INLINE void pool_registry::configure_managed(managed_pool& pool, pool_spec&
     }
     // The previous pool of this record may have ended while its flag was set, and none of the new pool's sentinels is
     // armed.
-    pool.disarmed();
+    pool.concurrency->disarmed();
 }
 
-CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
+CMWQ_INLINE void pool_registry::put(worker_pool& pool) noexcept {
     {
         const scoped_lock g(lock_);
         record& r = records_[pool.number()];
@@ -75,7 +76,7 @@ CMWQ_INLINE void pool_registry::put(rescuable_pool& pool) noexcept {
     env_.requests.request_cleaning();
 }
 
-CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const rescuable_pool& pool, std::int64_t deadline) const {
+CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const worker_pool& pool, std::int64_t deadline) const {
     if (!try_lock_until(lock_, deadline)) return {.locked = true, .users = 0, .spec = {}};
     const scoped_lock g(lock_, adopt_lock);
     const unsigned users = records_[pool.number()].users;
@@ -93,7 +94,7 @@ CMWQ_INLINE void pool_registry::end_unused() noexcept {
             unused_ = r->next;
         }
         stop_watching(*r->pool);
-        r->pool->end_threads();
+        r->pool->workers.end();
         const scoped_lock g(lock_);
         r->next = ending_;
         ending_ = r;
@@ -105,22 +106,21 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
     const scoped_lock g(lock_);
     for (record** link = &ending_; *link != nullptr;) {
         record& r = **link;
-        if (!r.pool->has_ended()) {
+        if (!r.pool->workers.have_ended()) {
             link = &r.next;
             continue;
         }
         *link = r.next;
-        record*& free = free_[r.pool->as_managed() != nullptr];
+        record*& free = free_[r.pool->concurrency != nullptr];
         r.next = free;
         free = &r;
     }
 }
 
-CMWQ_INLINE void pool_registry::stop_watching(rescuable_pool& pool) noexcept {
-    managed_workers* const watched = pool.as_managed();
-    if (watched == nullptr) return;
-    watched->for_each_sentinel(managed_workers::sentinel_range::all,
-                               [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*watched); });
+CMWQ_INLINE void pool_registry::stop_watching(worker_pool& pool) noexcept {
+    if (pool.concurrency == nullptr) return;
+    pool.concurrency->for_each_sentinel(
+        [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*pool.concurrency); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

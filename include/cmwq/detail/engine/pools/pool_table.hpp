@@ -27,7 +27,7 @@ struct cpu_record {
 
     const unsigned cpu; // I: its number
     sentinel watch;
-    managed_pool pools[nr_priorities];
+    bound_pool pools[nr_priorities];
     bh_thread bottom_half_thread;
     bottom_half_pool bottom_halves[nr_bh_priorities];
 };
@@ -49,22 +49,24 @@ public:
         return r.bottom_halves[i - nr_priorities];
     }
 
-    [[nodiscard]] managed_pool& pool_at(unsigned index, priority p) noexcept {
+    [[nodiscard]] bound_pool& pool_at(unsigned index, priority p) noexcept {
         return cpus_[index]->pools[static_cast<unsigned>(p)];
     }
     [[nodiscard]] bottom_half_pool& bottom_half_at(unsigned index, priority p) noexcept {
         return cpus_[index]->bottom_halves[static_cast<unsigned>(p)];
     }
-    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept override { return cpus_[index]->watch; }
+    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->watch; }
+    void arm_sentinel(unsigned index) noexcept override { cpus_[index]->watch.arm(); }
+    [[nodiscard]] bool sentinel_works(unsigned index) const noexcept override { return cpus_[index]->watch.works(); }
     /// The pools that are shared by queues with equal attributes.
     [[nodiscard]] pool_registry& shared() noexcept { return registry_; }
     [[nodiscard]] const pool_registry& shared() const noexcept { return registry_; }
 
-    /// Calls f(rescuable_pool&) for every pool with workers.
+    /// Calls f(worker_pool&) for every pool with workers.
     template <class F>
     void for_each_pool(F&& f) const {
         for (const auto& r : cpus_) {
-            for (managed_pool& p : r->pools) f(p);
+            for (bound_pool& p : r->pools) f(p);
         }
         for (std::size_t i = 0, n = registry_.size(); i < n; ++i) f(registry_.at(i));
     }

@@ -11,9 +11,10 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number,
                                    unsigned index)
-    : cpu(cpu_number), watch(env, cpu_number), pools{{env, first_pool_id, cpu_number, worker_set::serves::one_cpu},
-                                                     {env, first_pool_id + 1, cpu_number, worker_set::serves::one_cpu},
-                                                     {env, first_pool_id + 2, cpu_number, worker_set::serves::one_cpu}},
+    : cpu(cpu_number), watch(env, cpu_number),
+      pools{{env, first_pool_id, cpu_number, worker_pool::serves::one_cpu},
+            {env, first_pool_id + 1, cpu_number, worker_pool::serves::one_cpu},
+            {env, first_pool_id + 2, cpu_number, worker_pool::serves::one_cpu}},
       bottom_half_thread(env, cpu_number, bottom_halves[0], bottom_halves[1]),
       bottom_halves{{env, first_pool_id + nr_priorities, cpu_number, bottom_half_thread, &bottom_halves[1]},
                     {env, first_pool_id + nr_priorities + 1, cpu_number, bottom_half_thread, nullptr}} {
@@ -22,7 +23,7 @@ CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool
         if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
         if (p == static_cast<unsigned>(priority::fifo)) spec.sched = sched_class::fifo;
         pools[p].configure(std::move(spec), cpuset{index});
-        watch.watch(pools[p], true);
+        watch.watch(*pools[p].concurrency, sentinel::near::own_cpu);
     }
 }
 
@@ -38,7 +39,7 @@ CMWQ_INLINE pool_table::pool_table(pool_env& env, std::uint64_t first_pool_id)
 
 CMWQ_INLINE std::uint64_t pool_table::id_of_runner(const work_base& w, std::uint64_t none) const noexcept {
     std::uint64_t id = none;
-    for_each_pool([&](const rescuable_pool& p) {
+    for_each_pool([&](const worker_pool& p) {
         if (p.ledger.runs(w)) id = p.id();
     });
     return id;
@@ -46,7 +47,7 @@ CMWQ_INLINE std::uint64_t pool_table::id_of_runner(const work_base& w, std::uint
 
 CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
     bool pending = false;
-    for_each_pool([&](const rescuable_pool& p) { pending |= p.pending(); });
+    for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
     for_each_bottom_half([&](const bottom_half_pool& p) { pending |= p.pending(); });
     for_each_cpu([&](const cpu_record& r) { pending |= r.bottom_half_thread.wanted(); });
     return pending;
@@ -58,14 +59,14 @@ CMWQ_INLINE void pool_table::end_threads() noexcept {
         r.watch.request_end();
         r.bottom_half_thread.request_end();
     });
-    for_each_pool([](rescuable_pool& p) { p.end_threads(); });
+    for_each_pool([](worker_pool& p) { p.workers.end(); });
     for_each_cpu([](cpu_record& r) { r.watch.leave_idle_class_to_end(); });
-    for_each_pool([](rescuable_pool& p) { p.let_threads_end(); });
+    for_each_pool([](worker_pool& p) { p.workers.let_end(); });
     for_each_cpu([](cpu_record& r) {
         r.watch.join();
         r.bottom_half_thread.join();
     });
-    for_each_pool([](rescuable_pool& p) { p.join_threads(); });
+    for_each_pool([](worker_pool& p) { p.workers.join(); });
 }
 
 CMWQ_INLINE void pool_table::forget_threads() noexcept {
@@ -73,7 +74,7 @@ CMWQ_INLINE void pool_table::forget_threads() noexcept {
         r.watch.forget_thread();
         r.bottom_half_thread.forget_thread();
     });
-    for_each_pool([](rescuable_pool& p) { p.forget_threads(); });
+    for_each_pool([](worker_pool& p) { p.workers.forget(); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_counts.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 

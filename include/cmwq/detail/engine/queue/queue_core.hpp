@@ -133,7 +133,7 @@ public:
     /// holds no lock. `cpu`: a CPU number, or any_cpu.
     [[nodiscard]] pushed<> push(work_base& w, int cpu) noexcept;
     /// As `push()`, for a queue that is known to be per_cpu.
-    [[nodiscard]] managed_pool& push_per_cpu(work_base& w, int cpu) noexcept;
+    [[nodiscard]] bound_pool& push_per_cpu(work_base& w, int cpu) noexcept;
     /// As `push()`, for a queue of bottom halves.
     [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept;
     /// As `push()`, for a queue that is known to be attrs_keyed, with this order, and with pools of this type.

@@ -72,9 +72,9 @@ Pool& queue_core::push_to(pool_workqueue& pwq, work_base& w) noexcept {
     return pool;
 }
 
-CMWQ_INLINE managed_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
+CMWQ_INLINE bound_pool& queue_core::push_per_cpu(work_base& w, int cpu) noexcept {
     const pwq_map& m = *map.load(seq_cst); // [UNIFORM] the map of a per_cpu queue never changes
-    return push_to<managed_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
+    return push_to<bound_pool>(*pwq_for(w, m, env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 
 CMWQ_INLINE bottom_half_pool& queue_core::push_bottom_half(work_base& w, int cpu) noexcept {
@@ -131,7 +131,7 @@ CMWQ_INLINE pushed<> queue_core::push(work_base& w, int cpu) noexcept {
 
 // Of an attrs_keyed queue.
 [[nodiscard]] CMWQ_INLINE unsigned node_of(const pool_workqueue& p) noexcept {
-    return static_cast<const rescuable_pool&>(*p.pool).spec().node;
+    return static_cast<const worker_pool&>(*p.pool).spec().node;
 }
 
 CMWQ_INLINE void queue_core::make_slots(unsigned node) {

@@ -16,7 +16,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE queue_plan::~queue_plan() {
     for (const auto& p : fresh) {
         if (p->rescued_in != nullptr) p->rescued_in->end_rescuable(*p);
-        queue->env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
+        queue->env.pools.shared().put(static_cast<worker_pool&>(*p->pool));
     }
 }
 
@@ -36,7 +36,7 @@ CMWQ_INLINE void queue_core::make_pwqs() {
         p->serial = ++nr_pwqs_made_;
         pwqs_.push_back(*p);
         m->of_cpu.push_back(p);
-        if (own_rescuer != nullptr) env.pools.pool_at(index, prio).make_rescuable(*p);
+        if (own_rescuer != nullptr) env.pools.pool_at(index, prio).rescue.make_rescuable(*p);
     }
     map.store(m.release(), release); // [NEW]
     if (own_rescuer == nullptr) return;
@@ -49,7 +49,7 @@ CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, chosen_pools&& chos
     plan.map->of_cpu.resize(env.cpus.nr_cpus());
     const pwq_map* const now = map.load(relaxed);
     for (pool_choice& choice : plan.chosen.pools) {
-        rescuable_pool& pool = env.pools.shared().get(std::move(choice.spec));
+        worker_pool& pool = env.pools.shared().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that is in both maps keeps its pwq
             for (pool_workqueue* old : now->of_cpu) {
@@ -63,7 +63,7 @@ CMWQ_INLINE queue_plan queue_core::plan(const attrs& wanted, chosen_pools&& chos
                 if (pool.spec().node != no_node) make_slots(pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
                 auto fresh = std::make_unique<pool_workqueue>(*this, pool, &slots_of_machine_);
-                if (own_rescuer != nullptr) pool.make_rescuable(*fresh);
+                if (own_rescuer != nullptr) pool.rescue.make_rescuable(*fresh);
                 plan.fresh.push_back(std::move(fresh));
             } catch (...) {
                 env.pools.shared().put(pool);
@@ -145,7 +145,7 @@ CMWQ_INLINE bool queue_core::reap() noexcept {
         gone_.started += counted.started;
         gone_.completed += counted.completed;
         pwqs_.remove(one);
-        env.pools.shared().put(static_cast<rescuable_pool&>(*one.pool));
+        env.pools.shared().put(static_cast<worker_pool&>(*one.pool));
         delete &one;
     }
     if (!is_divided_ && !fifo) share_out_locked();
@@ -159,7 +159,7 @@ CMWQ_INLINE void queue_core::give_back_pools() noexcept {
     grace->wait(); // producers may have pushed their items, but not notified the pool yet
     while (pool_workqueue* p = pwqs_.pop_front()) {
         if (fifo && p->serial > 1) p->ledger->receive_turn(); // from the pwq before, which is gone; and passes it on
-        env.pools.shared().put(static_cast<rescuable_pool&>(*p->pool));
+        env.pools.shared().put(static_cast<worker_pool&>(*p->pool));
         delete p;
     }
 }

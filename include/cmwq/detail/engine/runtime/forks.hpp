@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/directory.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/system.hpp>

@@ -44,10 +44,10 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
 // --- creating threads ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void manager_thread::create_workers() noexcept {
-    env_.pools.for_each_pool([this](rescuable_pool& p) {
-        if (!p.take_request()) return;
+    env_.pools.for_each_pool([this](worker_pool& p) {
+        if (!p.spares.take_request()) return;
         // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
-        if (!p.ensure_worker() && make_room_for(p)) static_cast<void>(p.ensure_worker());
+        if (!p.workers.ensure_worker() && make_room_for(p)) static_cast<void>(p.workers.ensure_worker());
     });
 }
 
@@ -62,11 +62,12 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
 }
 
 // If the limit of threads keeps `pool` from having a worker, asks another pool to give one up. Returns whether one did.
-CMWQ_INLINE bool manager_thread::make_room_for(const worker_set& pool) noexcept {
+CMWQ_INLINE bool manager_thread::make_room_for(const worker_pool& pool) noexcept {
     if (!env_.threads.is_exhausted()) return false;
     bool made = false;
     const auto ask_all = [&](bool spare) {
-        env_.pools.for_each_pool([&](rescuable_pool& p) { made = made || (&p != &pool && p.give_up_worker(spare)); });
+        env_.pools.for_each_pool(
+            [&](worker_pool& p) { made = made || (&p != &pool && p.workers.give_up_worker(spare)); });
     };
     ask_all(false);
     // A pool that has no worker at all may take the spare of another pool.
@@ -92,7 +93,7 @@ CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
         w = unjoined_.next(one);
         if (!one.os_thread.try_join()) continue;
         unjoined_.remove(one); // before the pool gets the record back: its idle list uses the same link
-        if (static_cast<worker_set&>(one.pool).thread_is_gone(one)) gone = true;
+        if (one.pool.threads->thread_is_gone(one)) gone = true;
         else unjoined_.push_back(one);
     }
     if (gone) env_.pools.shared().free_ended();
@@ -103,9 +104,9 @@ CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
 
 CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
     std::int64_t next = 0;
-    env_.pools.for_each_pool([&](rescuable_pool& p) {
-        std::int64_t due = p.cull_at();
-        if (due != 0 && due <= now) due = p.cull(now);
+    env_.pools.for_each_pool([&](worker_pool& p) {
+        std::int64_t due = p.workers.cull_at();
+        if (due != 0 && due <= now) due = p.workers.cull(now);
         next = earlier_of(next, due);
     });
     return next;

@@ -293,7 +293,7 @@ CMWQ_INLINE void placement::check_cpus_locked(bool may_wait) {
     env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
         const bool there = usable_.contains(r.cpu);
         if (there == now.contains(r.cpu)) return;
-        for (managed_pool& p : r.pools) p.associate(there);
+        for (bound_pool& p : r.pools) p.associate(there);
     });
     env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
 }

@@ -67,12 +67,12 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before the monitor sleeps: arming it costs a producer a system call
     const std::int64_t now = steady_now(), stalled_after = env_.options.watchdog.count();
     monitor_findings all;
-    env_.pools.for_each_pool([&](rescuable_pool& p) {
+    env_.pools.for_each_pool([&](worker_pool& p) {
         const monitor_findings f = p.look_after(passed);
         all.pending |= f.pending;
         all.eventful |= f.eventful;
         all.computing |= f.computing;
-        p.call_rescuers(now);
+        p.rescue.call(now);
         if (p.has_stalled(passed, stalled_after)) report_stall(p, p.is_per_cpu() ? nullptr : &p);
     });
     env_.pools.for_each_bottom_half([&](bottom_half_pool& p) {
@@ -91,7 +91,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     quiet_ticks_ = all.pending || all.computing ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
-        env_.pools.for_each_pool([](rescuable_pool& p) { p.reset_learned_limit(); });
+        env_.pools.for_each_pool([](worker_pool& p) { p.reset_learned_limit(); });
         arming& armed = env_.requests.monitor();
         armed.disarm(); // [ARM-2]
         if (env_.pools.anything_pending()) {
@@ -105,7 +105,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
 }
 
 // The diagnosis thread describes the pool as it is then. `shared`: the same pool, if it does not belong to one CPU.
-CMWQ_INLINE void service_thread::report_stall(item_pool& pool, const rescuable_pool* shared) noexcept {
+CMWQ_INLINE void service_thread::report_stall(item_pool& pool, const worker_pool* shared) noexcept {
     env_.events.post(event::kind::stalled, 0, 0, [this, &pool, shared](event& e) {
         char time[32];
         std::snprintf(time, sizeof time, "%g s: ", static_cast<double>(env_.options.watchdog.count()) / 1e9);

@@ -3,8 +3,8 @@
 // deadlock_check: one check of all registered waits, which finds those that never end.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/stuck/stuck_set.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 
 #include <cstddef>

@@ -74,8 +74,8 @@ private:
         return blocks_[b].load(relaxed)[i - (size_of(b) - first_size)];
     }
 
+    atomic<std::size_t> size_{0}; // on the cache line of the first blocks, which are all that most pools need
     atomic<atomic<Worker*>*> blocks_[nr_blocks] = {};
-    atomic<std::size_t> size_{0};
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -5,7 +5,7 @@
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
-#include <cmwq/detail/engine/threads/rescuable_pool.hpp>
+#include <cmwq/detail/engine/threads/rescue_calls.hpp>
 #include <cmwq/detail/engine/threads/rescuer.hpp>
 
 #include <cstdio>

@@ -15,7 +15,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct pool_env;
-class managed_workers;
+class load;
 
 /// The sentinel of a CPU watches the pools whose workers may run on the CPU. It takes no lock to check them.
 ///
@@ -32,11 +32,12 @@ public:
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
 
-    /// Adds a pool to those that the sentinel watches. Throws std::bad_alloc. One caller at a time. `in_pod`: the CPU
-    /// belongs to the pool's pod; otherwise the pool's workers may run on the CPU, but it is not in the pod.
-    void watch(managed_workers& pool, bool in_pod);
+    /// What the CPU is to a pool: its only CPU, one of its pod, or neither, but its workers may run there.
+    enum class near : unsigned char { own_cpu, pod, none };
+    /// Adds a pool to those that the sentinel watches. Throws std::bad_alloc. One caller at a time.
+    void watch(load& pool, near how);
     /// Removes a pool. The sentinel may check the pool once more after that; records of pools are never freed.
-    void stop_watching(managed_workers& pool) noexcept;
+    void stop_watching(load& pool) noexcept;
 
     /// Any thread: items are pending behind a running worker of this CPU. Costs one load while the sentinel is armed.
     void arm() noexcept {
@@ -64,13 +65,13 @@ public:
 
 private:
     struct watched {
-        atomic<managed_workers*> pool{nullptr}; // A: null: the entry is free
-        atomic<bool> in_pod{true};              // A
-        watched* next = nullptr;                // I
-        bool insist = false;                    // S
-        std::uint64_t completed = 0;            // S
-        int nr_replaced = 0;                    // S: spares found necessary since an item of the pool has ended
-        int idle_looks = 0;                     // S: checks in a row that found this CPU idle and the pod busy
+        atomic<load*> pool{nullptr}; // A: null: the entry is free
+        atomic<near> how{near::pod}; // A
+        watched* next = nullptr;     // I
+        bool insist = false;         // S
+        std::uint64_t completed = 0; // S
+        int nr_replaced = 0;         // S: spares found necessary since an item of the pool has ended
+        int idle_looks = 0;          // S: checks in a row that found this CPU idle and the pod busy
     };
 
     /// Of the thread: not permitted; not needed so far; to be created; created.

@@ -3,7 +3,7 @@
 // Bodies of sentinel: the list of watched pools, and the loop of the thread.
 #pragma once
 
-#include <cmwq/detail/engine/threads/managed_workers.hpp>
+#include <cmwq/detail/engine/threads/load.hpp>
 #include <cmwq/detail/engine/threads/sentinel.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
@@ -22,7 +22,7 @@ CMWQ_INLINE sentinel::~sentinel() {
     while (w != nullptr) delete std::exchange(w, w->next);
 }
 
-CMWQ_INLINE void sentinel::watch(managed_workers& pool, bool in_pod) {
+CMWQ_INLINE void sentinel::watch(load& pool, near how) {
     watched* w = watched_.load(relaxed);
     while (w != nullptr && w->pool.load(relaxed) != nullptr) w = w->next;
     if (w == nullptr) {
@@ -30,11 +30,11 @@ CMWQ_INLINE void sentinel::watch(managed_workers& pool, bool in_pod) {
         w->next = watched_.load(relaxed);
         watched_.store(w, release); // [WATCH-1] pairs with the acquire loads of the sentinel
     }
-    w->in_pod.store(in_pod, relaxed);
+    w->how.store(how, relaxed);
     w->pool.store(&pool, release); // [WATCH-1]
 }
 
-CMWQ_INLINE void sentinel::stop_watching(managed_workers& pool) noexcept {
+CMWQ_INLINE void sentinel::stop_watching(load& pool) noexcept {
     // [WATCH-1] Acquire: another thread may add to the list now, under a lock that this caller does not hold.
     for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {
         if (w->pool.load(relaxed) == &pool) w->pool.store(nullptr, relaxed);
@@ -131,11 +131,11 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         bool pending = false, no_spare = false, hold = false, no_progress = true;
         int nr_running = 0; // in the pools that share the quota
         for (const watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            const managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
-            if (pool != nullptr && !pool->is_per_cpu()) nr_running += pool->nr_running();
+            const load* pool = w->pool.load(acquire);                                // [WATCH-1]
+            if (pool != nullptr && w->how.load(relaxed) != near::own_cpu) nr_running += pool->nr_running();
         }
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-            managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
+            load* pool = w->pool.load(acquire);                                // [WATCH-1]
             if (pool == nullptr) continue;
             // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the one
             // before. Otherwise a chain of n items would need n checks.
@@ -149,7 +149,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             hold |= f == finding::all_blocked;
             w->insist = f == finding::all_blocked;
             // The pod is busy, but this CPU, which the pool's workers may use as well, is idle.
-            const bool could_help = f == finding::running && !w->in_pod.load(relaxed);
+            const bool could_help = f == finding::running && w->how.load(relaxed) == near::none;
             w->idle_looks = could_help ? w->idle_looks + 1 : 0;
             if (w->idle_looks > patience) {
                 const bool lent = env_.cpus.quota_admits(nr_running) && pool->lend_cpu();
@@ -161,7 +161,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             }
             // In a bound pool, a worker that is found running uses this CPU, and may block soon. In other pools it may
             // be on another CPU.
-            const bool elsewhere = f == finding::running && !pool->is_per_cpu();
+            const bool elsewhere = f == finding::running && w->how.load(relaxed) != near::own_cpu;
             if (f != finding::nothing_pending && f != finding::no_spare && !elsewhere) no_progress = false;
         }
         if (!no_progress) nap_length = shortest_nap;
@@ -176,7 +176,7 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             nap(moment);
             // Resets `insist` if an item of the pool has ended meanwhile: then the CPU has not been idle all the time.
             for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
-                managed_workers* pool = w->pool.load(acquire);                     // [WATCH-1]
+                load* pool = w->pool.load(acquire);                                // [WATCH-1]
                 w->insist &= pool != nullptr && pool->nr_completed() == w->completed;
             }
         } else if (no_spare || ++fruitless > (nap_length == shortest_nap ? patience : 0)) {
@@ -196,8 +196,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
 CMWQ_INLINE bool sentinel::disarm() noexcept {
     const auto any = [this](auto&& predicate) {
         bool found = false;
-        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {                             // [WATCH-1]
-            if (managed_workers* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool); // [WATCH-1]
+        for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) {                  // [WATCH-1]
+            if (load* pool = w->pool.load(acquire); pool != nullptr) found |= predicate(*pool); // [WATCH-1]
         }
         return found;
     };
@@ -205,8 +205,8 @@ CMWQ_INLINE bool sentinel::disarm() noexcept {
     // [ARM-3] First the sentinel's own flag, then those of its pools. A producer that finds a pool's flag unset after
     // this arms the sentinel again. A producer that finds it set has made its items pending before the check below,
     // which sees them.
-    any([](managed_workers& pool) { return pool.disarmed(), false; });
-    if (!any([](managed_workers& pool) { return pool.pending(); })) return true;
+    any([](load& pool) { return pool.disarmed(), false; });
+    if (!any([](load& pool) { return pool.pending(); })) return true;
     armed_.stay_armed();
     return false;
 }

@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// thread_pool: the loop of a worker's thread. `Workers` decides when another worker is needed.
+// thread_pool: the loop of a worker's thread.
 #pragma once
 
-#include <cmwq/detail/engine/threads/managed_workers.hpp>
-#include <cmwq/detail/engine/threads/unmanaged_workers.hpp>
+#include <cmwq/detail/engine/threads/no_parts.hpp>
+#include <cmwq/detail/engine/threads/worker_pool.hpp>
+
+#include <type_traits>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A pool with worker threads: `managed_pool` or `unmanaged_pool`. `Workers` is the base, managed_workers or
-/// unmanaged_workers. Thread safety: as item_pool. Letters as in worker.hpp.
-template <class Workers>
-class thread_pool final : public Workers {
+template <class Load>
+using monitor_of = std::conditional_t<Load::replaces_blocked, load_monitor, no_load_monitor>;
+
+/// A pool of one type. `Load` is load or no_load, `Local` is local_lists or no_local_lists.
+///
+/// Thread safety: as item_pool. Letters as in worker.hpp.
+template <class Load, class Local>
+class thread_pool final : public worker_pool {
 public:
-    thread_pool(const pool_env& env, std::uint64_t id, unsigned number, worker_set::serves what)
-        : Workers(env, id, number, what) {}
+    thread_pool(const pool_env& env, std::uint64_t id, unsigned number, serves what);
 
-    /// As `Workers::configure()`.
-    template <class... Watching>
-    void configure(pool_spec spec, const Watching&... watching) CMWQ_EXCLUDES(this -> ledger.lock);
-
-    void notify() noexcept override { this->wake_a_worker(); }
-
-    using item_pool::ledger;
-    using guest_result = rescuable_pool::guest_result;
-    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(this -> ledger.lock);
+    void notify() noexcept override { load_.wake_a_worker(); }
+    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(ledger.lock);
 
 private:
-    using worker_set::idle_;
-    using worker_set::spec_;
-
-    [[nodiscard]] pool_stats stats_locked() const noexcept override CMWQ_REQUIRES(ledger.lock);
-
-    [[nodiscard]] worker* guest_record_locked() noexcept CMWQ_REQUIRES(ledger.lock);
+    [[nodiscard, gnu::always_inline]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(ledger.lock) {
+        return load_.snapshot_locked(ledger, workers.is_creating_locked());
+    }
+    [[nodiscard]] bool anything_waits_locked() const noexcept CMWQ_REQUIRES(ledger.lock) {
+        return ledger.anything_listed_locked() || local_.any();
+    }
+    void begin_work_locked(worker& self) noexcept CMWQ_REQUIRES(ledger.lock) {
+        ledger.become_busy_locked(self);
+        if constexpr (Load::replaces_blocked) working_.add(self);
+        load_.begin_work_locked(self);
+    }
+    void end_work_locked(worker& self) noexcept CMWQ_REQUIRES(ledger.lock) {
+        ledger.leave_busy_locked(self);
+        local_.end_work_locked(ledger, self);
+        if constexpr (Load::replaces_blocked) working_.remove(self);
+        load_.end_work_locked(self);
+    }
     // Not noexcept: the next five functions run items.
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
@@ -42,20 +51,16 @@ private:
         run_locked(record, w, d);
     }
 
-    [[nodiscard]] thread_refusals set_up_thread(worker& self) noexcept;
-    void sleep(worker& self) noexcept;
-    [[nodiscard]] bool one_item_is_pending() noexcept CMWQ_EXCLUDES(ledger.lock);
-    [[nodiscard]] bool return_to_pod(worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
-    void rebind_if_moved(worker& self) noexcept;
-
-    bool roams_ = false; // I: constant while the pool has users; its threads may run outside the pod
-    int pod_size_ = 1;   // I: likewise; number of CPUs in the pod
-    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(ledger.lock) = 0;
-    unsigned nr_guest_records_ CMWQ_GUARDED_BY(ledger.lock) = 0;
-    intrusive_list<worker, idle_tag> free_guest_records_ CMWQ_GUARDED_BY(ledger.lock);
+    Local local_;
+    Load load_;
+    monitor_of<Load> monitor_;
 };
 
-using managed_pool = thread_pool<managed_workers>;
-using unmanaged_pool = thread_pool<unmanaged_workers>;
+/// The pool of bound queues.
+using bound_pool = thread_pool<load, no_local_lists>;
+/// The pool of elastic queues.
+using elastic_pool = thread_pool<load, local_lists>;
+/// The pool of unbound and ordered queues.
+using unbound_pool = thread_pool<no_load, no_local_lists>;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -3,8 +3,8 @@
 // announced_wait: a thread that runs an item is about to sleep until other items have run.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -16,11 +16,11 @@ public:
     explicit announced_wait(bool must_wait = true) noexcept {
         if (run_record* const run = own_run(); must_wait && run != nullptr) {
             self_ = run->of_thread;
-            self_->pool.wait_begins(*self_);
+            if (self_->pool.concurrency != nullptr) self_->pool.concurrency->wait_begins(*self_);
         }
     }
     ~announced_wait() {
-        if (self_ != nullptr) self_->pool.wait_ends(*self_);
+        if (self_ != nullptr && self_->pool.concurrency != nullptr) self_->pool.concurrency->wait_ends(*self_);
     }
     announced_wait(const announced_wait&) = delete;
     announced_wait& operator=(const announced_wait&) = delete;

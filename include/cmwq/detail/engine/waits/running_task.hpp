@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
-#include <cmwq/detail/engine/ledger/worker.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 

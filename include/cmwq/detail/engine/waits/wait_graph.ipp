@@ -10,9 +10,9 @@
 
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/engine/waits/wait_report.hpp>

@@ -6,9 +6,9 @@
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/detail/engine/env/closure_blocks.hpp>
 #include <cmwq/detail/engine/item/group_credit.hpp>
-#include <cmwq/detail/engine/ledger/idle_poll.hpp>
-#include <cmwq/detail/engine/ledger/local_items.hpp>
 #include <cmwq/detail/engine/ledger/run_record.hpp>
+#include <cmwq/detail/engine/threads/idle_poll.hpp>
+#include <cmwq/detail/engine/threads/local_items.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
@@ -18,6 +18,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct idle_tag;
+class worker_loop;
 
 /// The record of a worker, of a rescuer in a pool, of a guest, or of the thread that drains a bottom-half pool. When its
 /// thread has ended it serves another thread.
@@ -25,8 +26,10 @@ struct idle_tag;
 /// Letters as in run_record.hpp; P the lock of the object itself.
 class worker final : public blocking_observer, public list_node<idle_tag>, public run_record {
 public:
-    worker(item_pool& p, unsigned number, record_of kind = record_of::worker) noexcept
-        : run_record(p, this, kind), id(number) {}
+    worker(item_pool& p, unsigned number, record_of kind) noexcept : run_record(p, this, kind), id(number) {}
+    /// Of a thread of the pool, which does `l.serve()`.
+    worker(item_pool& p, unsigned number, worker_loop& l) noexcept
+        : run_record(p, this, record_of::worker), id(number), loop(&l) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
@@ -60,10 +63,11 @@ public:
 
     // --- the others ------------------------------------------------------------------------------------------------------
 
-    const unsigned id;          // I: numbers the workers of a pool
-    thread os_thread;           // started by the thread that creates the worker, joined by the manager thread
-    thread_probe probe;         // A
-    std::int64_t rebind_at = 0; // S: if not on its CPUs: when the thread may bind itself again; steady clock
+    const unsigned id;                 // I: numbers the workers of a pool
+    worker_loop* const loop = nullptr; // I: what its own thread does; null: it has none
+    thread os_thread;                  // started by the thread that creates the worker, joined by the manager thread
+    thread_probe probe;                // A
+    std::int64_t rebind_at = 0;        // S: if not on its CPUs: when the thread may bind itself again; steady clock
     atomic<std::int64_t> may_block_since{0}; // A: steady clock; 0: not inside a may_block region
     atomic<bool> in_wait{false};             // A: inside a wait of the library, see announced_wait
     std::int64_t wait_began = 0;             // S: that wait; steady clock

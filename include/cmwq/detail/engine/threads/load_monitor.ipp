@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of managed_workers for the monitor, which calls look_after() at each tick.
+// Bodies of load_monitor.
 #pragma once
 
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
-#include <cmwq/detail/engine/threads/managed_workers.hpp>
+#include <cmwq/detail/engine/threads/load_monitor.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>
@@ -14,19 +14,20 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Whether no item of the pool has ended since the last call.
-CMWQ_INLINE bool managed_workers::stalled_since_last_time() noexcept {
-    const std::uint64_t seen = nr_completed();
+CMWQ_INLINE bool load_monitor::stalled_since_last_time() noexcept {
+    const std::uint64_t seen = load_.nr_completed();
     return std::exchange(completed_seen_, seen) == seen;
 }
 
-CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) noexcept {
+CMWQ_INLINE monitor_findings load_monitor::look_after(std::int64_t passed) noexcept {
     monitor_findings found;
-    expire_may_block(ledger.env.options.may_block_threshold.count());
-    found.computing = look_for_hogs(ledger.env.options.cpu_hog_threshold.count());
-    look_for_overdue(passed, ledger.env.options.overdue_after.count());
-    switch (check_for_blocked(detector::monitor, stalled_since_last_time())) {
+    const auto& options = ledger_.env.options;
+    expire_may_block(options.may_block_threshold.count());
+    found.computing = look_for_hogs(options.cpu_hog_threshold.count());
+    look_for_overdue(passed, options.overdue_after.count());
+    switch (load_.check_for_blocked(detector::monitor, stalled_since_last_time())) {
     case finding::nothing_pending: break;
-    case finding::running: arm_far_sentinels(); [[fallthrough]];
+    case finding::running: load_.arm_far_sentinels(); [[fallthrough]];
     case finding::all_blocked: found.pending = true; break;
     case finding::replaced: found.pending = found.eventful = true; break;
     case finding::no_spare: found.pending = true; break; // a worker has been requested
@@ -35,23 +36,13 @@ CMWQ_INLINE monitor_findings managed_workers::look_after(std::int64_t passed) no
     return found;
 }
 
-CMWQ_INLINE pool_stats managed_workers::stats_locked() const noexcept {
-    pool_stats s = rescuable_pool::stats_locked();
-    s.by_guard = by_guard_.load(relaxed);
-    s.by_sentinel = by_sentinel_.load(relaxed);
-    s.by_monitor = by_monitor_.load(relaxed);
-    s.spare_wakeups = spare_wakeups_.load(relaxed);
-    s.overdue = nr_overdue_;
-    return s;
-}
-
 // Uncounts the workers whose may_block region has lasted for `threshold` nanoseconds.
-CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexcept {
-    if (!pending()) return;
+CMWQ_INLINE void load_monitor::expire_may_block(std::int64_t threshold) noexcept {
+    if (!load_.pending()) return;
     const std::int64_t now = steady_now();
-    countable_workers_.for_each([&](worker& w) {
+    working_.for_each([&](worker& w) {
         const std::int64_t since = w.may_block_since.load(acquire); // [ALONE]
-        if (since != 0 && now - since >= threshold) block_begins(w);
+        if (since != 0 && now - since >= threshold) load_.block_begins(w);
         return true;
     });
 }
@@ -60,10 +51,10 @@ CMWQ_INLINE void managed_workers::expire_may_block(std::int64_t threshold) noexc
 // it counts the run's CPU time; if the run waits for something, the count starts again. The check does not depend on
 // pending items, as long as the monitor is awake. It stays awake while a run that may become a hog computes, or waits for
 // the CPU.
-CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept {
-    if (threshold == 0 || !is_associated()) return false;
+CMWQ_INLINE bool load_monitor::look_for_hogs(std::int64_t threshold) noexcept {
+    if (threshold == 0 || !load_.is_associated()) return false;
     bool computing = false;
-    countable_workers_.for_each([&](worker& w) {
+    working_.for_each([&](worker& w) {
         if (!w.counted.load(acquire)) { // [HINT]
             w.cpu_burst.run = 0;
             return true;
@@ -85,14 +76,14 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
             w.cpu_burst.nr_waits = nr_waits;
             return true;
         }
-        if (!ledger.lock_for_service()) return true; // found again at the next check
-        const scoped_lock g(ledger.lock, adopt_lock);
+        if (!ledger_.lock_for_service()) return true; // found again at the next check
+        const scoped_lock g(ledger_.lock, adopt_lock);
         if (w.nr_runs.load(relaxed) != run || w.current_pwq == nullptr) return true; // the run has just ended
-        if (!uncount(w)) return true;
+        if (!load_.uncount(w)) return true;
         w.cpu_burst.run = 0;
         void (*const function)(work_base&) = w.function.load(relaxed);
         if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
-        ledger.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
+        ledger_.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
         return true;
     });
     return computing;
@@ -100,26 +91,26 @@ CMWQ_INLINE bool managed_workers::look_for_hogs(std::int64_t threshold) noexcept
 
 // Starts overdue items. Items that pause often are never hogs, and their pauses may be too short for a detector.
 // As long as at least one of them is running at any time, no other item would start.
-CMWQ_INLINE void managed_workers::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
-    const bool concerned = patience != 0 && is_associated() && pending();
-    if (!overdue_watch_.has_lasted(concerned, nr_begun(), passed, patience)) return;
-    if (!ledger.lock_for_service()) return; // again after the same time
+CMWQ_INLINE void load_monitor::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
+    const bool concerned = patience != 0 && load_.is_associated() && load_.pending();
+    if (!overdue_watch_.has_lasted(concerned, load_.nr_begun(), passed, patience)) return;
+    if (!ledger_.lock_for_service()) return; // again after the same time
     deferred d;
-    const scoped_lock g(ledger.lock, adopt_lock);
-    ledger.drain_locked(d); // perhaps the limit keeps back all items of the inbox
-    if (snapshot_locked().pending != 0 && nr_overdue_may_start_ == 0) {
-        nr_overdue_may_start_ = overdue_burst_.next(nr_completed());
+    const scoped_lock g(ledger_.lock, adopt_lock);
+    ledger_.drain_locked(d); // perhaps the limit keeps back all items of the inbox
+    if (load_.snapshot_locked(ledger_, false).pending != 0 && !load_.is_overdue_locked()) {
+        load_.let_overdue_start_locked(overdue_burst_.next(load_.nr_completed()));
         ++nr_overdue_;
     }
-    notify_locked(d);
+    ledger_.owner.notify_locked(d);
 }
 
 // Little's law: a CPU is kept busy by one worker, plus as many as are blocked while one computes. The scheduler
 // accounts for each thread: time on the CPU and time waiting for a CPU. In the rest of the time the thread was blocked.
-CMWQ_INLINE void managed_workers::learn_limit() noexcept {
+CMWQ_INLINE void load_monitor::learn_limit() noexcept {
     constexpr int sample_size = 64;
-    const int width = width_.load(relaxed);
-    if (!is_associated() || limit_.load(relaxed) <= width) {
+    const int width = load_.width();
+    if (!load_.is_associated() || load_.limit() <= width) {
         sum_cpu_ = sum_blocked_ = sum_waited_ = 0;
         return;
     }
@@ -131,11 +122,11 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
     int n = 0;
     bool roams = false;
     {
-        if (!ledger.lock_for_service()) return;
+        if (!ledger_.lock_for_service()) return;
         // The record of a pool that has ended may be about to be configured for another pool.
-        const scoped_lock g(ledger.lock, adopt_lock);
+        const scoped_lock g(ledger_.lock, adopt_lock);
         roams = spec_.pod.size() < spec_.cpus.size();
-        ledger.for_each_busy_locked([&](worker& w) {
+        ledger_.for_each_busy_locked([&](worker& w) {
             if (w.is_guest()) return true; // any thread, which does other things between two tasks
             sample[n++] = {&w, w.in_wait.load(acquire), w.excluded_time.load(relaxed)}; // [WAIT-3], in this order
             return n < sample_size;
@@ -179,13 +170,13 @@ CMWQ_INLINE void managed_workers::learn_limit() noexcept {
                      ? width
                      : width + static_cast<int>(__builtin_lround(others + 0.75 * __builtin_sqrt(others)));
     // Workers may run on CPUs outside the pod. As long as they hardly have to wait for a CPU, the limit does not fall.
-    if (roams && sum_waited_ * 20 < sum_cpu_) target = std::max(target, limit_.load(relaxed));
-    int seen = limit_.load(relaxed);
+    if (roams && sum_waited_ * 20 < sum_cpu_) target = std::max(target, load_.limit());
+    int seen = load_.limit();
     while (seen != target) {
         // Up by one, and only if as many workers are active as allowed; down by halves.
-        if (seen < target && nr_active() < seen) return;
+        if (seen < target && load_.nr_active() < seen) return;
         const int next = seen < target ? seen + 1 : seen - (seen - target + 1) / 2;
-        if (limit_.compare_exchange_weak(seen, next, relaxed, relaxed)) return;
+        if (load_.change_limit(seen, next)) return;
     }
 }
 

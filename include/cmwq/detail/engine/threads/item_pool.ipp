@@ -5,9 +5,10 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
-#include <cmwq/detail/engine/ledger/item_pool.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
+#include <cmwq/detail/engine/threads/worker_threads.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
@@ -49,7 +50,7 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
             return;
         }
         const scoped_lock g(ledger.lock, adopt_lock);
-        to.workers = worker_counts_locked();
+        if (threads != nullptr) to.workers = threads->counts_locked(ledger);
         ledger.list_pending_locked(to.pending);
         ledger.for_each_record_locked([&](const run_record& w) {
             if (!w.is_nested()) to.nr_local += w.of_thread->local.size();
@@ -88,7 +89,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         ledger.gather_locked(d);                      // items in the inbox are pending, too
         notify_locked(d);
         busy = ledger.nr_busy_locked();
-        now = worker_counts_locked();
+        if (threads != nullptr) now = threads->counts_locked(ledger);
         waiting = ledger.nr_listed_locked();
         if (const work_base* w = ledger.first_listed_locked(); w != nullptr) {
             first.function = work_access::run(*w);
@@ -123,18 +124,19 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
 
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (is_bottom_half()) refuse_to_block(*current_pwq->queue);
-    if (kind == will_block || pool.env().options.may_block_threshold.count() == 0) pool.block_begins(*this);
-    else may_block_since.store(steady_now(), release); // [ALONE]
+    if (kind != will_block && pool.env().options.may_block_threshold.count() != 0)
+        may_block_since.store(steady_now(), release); // [ALONE]
+    else if (pool.concurrency != nullptr) pool.concurrency->block_begins(*this);
 }
 
 CMWQ_INLINE void worker::upgrade_blocking() noexcept {
     may_block_since.store(0, release); // [ALONE]
-    pool.block_begins(*this);
+    if (pool.concurrency != nullptr) pool.concurrency->block_begins(*this);
 }
 
 CMWQ_INLINE void worker::end_blocking() noexcept {
     may_block_since.store(0, release); // [ALONE]
-    pool.block_ends(*this);
+    if (pool.concurrency != nullptr) pool.concurrency->block_ends(*this);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

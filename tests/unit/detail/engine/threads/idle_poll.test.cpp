@@ -3,7 +3,7 @@
 // idle_poll: polling begins after several short idle times in a row, and ends with the first long one.
 #include "catch.hpp"
 
-#include <cmwq/detail/engine/ledger/idle_poll.hpp>
+#include <cmwq/detail/engine/threads/idle_poll.hpp>
 
 using cmwq::detail::idle_poll;
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// local_lists: the lists of an elastic pool's workers, to which items go that their runs queue.
+#pragma once
+
+#include <cmwq/detail/engine/ledger/pool_ledger.hpp>
+#include <cmwq/detail/engine/threads/busy_workers.hpp>
+#include <cmwq/detail/engine/threads/spare_workers.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Locks the pool after a run. Waiting for the lock must not count as blocking in an item: otherwise the pool would keep
+/// many workers for the only reason that they contend for the lock.
+void lock_after_run(pool_ledger& ledger, worker& self) noexcept CMWQ_ACQUIRE(ledger.lock);
+
+/// Knows which workers have local items, and takes items from all of them. `ledger` is that of the pool. A worker has local
+/// items only while it is among `workers`.
+///
+/// Thread safety: any thread may call the members that name no `self`. `self` is the record of the calling thread.
+/// Letters: A atomic
+class local_lists {
+public:
+    local_lists(const busy_workers<worker>& workers, const spare_workers& spares) noexcept
+        : workers_(workers), spares_(spares) {}
+    local_lists(const local_lists&) = delete;
+    local_lists& operator=(const local_lists&) = delete;
+
+    /// Whether a worker has local items.
+    [[nodiscard]] bool any() const noexcept { return nr_announced_.load(seq_cst) != 0 && find(); } // [LOC-1]
+    /// Whether no worker runs that item. The caller owns PENDING. False: perhaps one does, here or in another pool.
+    [[nodiscard]] bool is_idle(const pool_ledger& ledger, const work_base& w) const noexcept;
+    /// The sum of these counters of all workers; 0 while no worker has local items.
+    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept;
+    /// `w` is not counted as running any more: its items must not wait for it.
+    void uncounted(const worker& w) noexcept {
+        // [LOC-2] The worker is not counted, then this thread reads whether its list is filled; pairs announce().
+        if (nr_announced_.load(seq_cst) != 0 && !w.local.empty()) leave();
+    }
+
+    /// Puts an idle item on the list of `self`, which runs an item of its pwq. The caller owns PENDING, and must notify the
+    /// pool as soon as it holds no lock.
+    void push(const pool_ledger& ledger, worker& self, work_base& w) noexcept;
+    /// As push(), unless `stop` is set. A thread that sets it, and then looks at all local items, finds the item, or `self`
+    /// has seen the flag. False: nothing has changed.
+    [[nodiscard]] bool push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
+                                   work_base& w) noexcept;
+    /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.
+    [[nodiscard]] work_base* take_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
+
+    void begin_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    void end_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// `self` takes no further item: its local items become those of the pool.
+    void end_work_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// Takes the next item for `self` to run: from its list, the worklist, or the list of another worker.
+    [[nodiscard]] work_base* take_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// Calls `f(work_base&)` for each local item, under the pool lock and the lock of its list.
+    template <class F>
+    static void for_each(pool_ledger& ledger, F&& f) noexcept CMWQ_EXCLUDES(ledger.lock) {
+        const scoped_lock g(ledger.lock);
+        ledger.for_each_busy_locked([&](worker& w) {
+            w.local.for_each(f);
+            return true;
+        });
+    }
+    /// The ledger accepts all local items.
+    void recall_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+
+private:
+    [[nodiscard]] bool find() const noexcept;
+    void announce(worker& self) noexcept;
+    void take_back_announcement(worker& self) noexcept;
+    void leave() noexcept;
+    static bool become_follower(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
+    static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
+    void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    [[nodiscard]] work_base* take_local_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    [[nodiscard]] bool take_from_others_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+
+    const busy_workers<worker>& workers_; // I
+    const spare_workers& spares_;         // I
+    // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
+    // more after the end of a run that leaves it without any.
+    atomic<int> nr_announced_{0};
+    atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of local_lists.
+#pragma once
+
+#include <cmwq/detail/engine/item/group_credit.hpp>
+#include <cmwq/detail/engine/threads/local_lists.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE void lock_after_run(pool_ledger& ledger, worker& self) noexcept {
+    self.finishing.store(true, relaxed);
+    if (!ledger.lock.try_lock()) {
+        const std::int64_t began = steady_now();
+        ledger.lock.lock();
+        self.exclude(steady_now() - began);
+    }
+    self.finishing.store(false, relaxed);
+}
+
+CMWQ_INLINE bool local_lists::is_idle(const pool_ledger& ledger, const work_base& w) const noexcept {
+    constexpr int many = 32; // then the search in the table of runs is faster
+    const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
+    if (last == 0) return true;
+    if (last != ledger.id()) return false;
+    // The records of rescuers and of nested runs are not in the array. [RUN-2] acquire: if the last nested run has ended,
+    // this thread sees its effects.
+    if (spares_.is_rescuable() || ledger.nr_nested() != 0) return !ledger.may_run(w);
+    int n = 0;
+    bool idle = true;
+    workers_.for_each([&](const worker& k) {
+        idle = ++n < many && k.current.load(acquire) != &w; // [RUN-1], [RUN-2]
+        return idle;
+    });
+    return idle;
+}
+
+CMWQ_INLINE void local_lists::push(const pool_ledger& ledger, worker& self, work_base& w) noexcept {
+    work_access::set_location(w, ledger.id() << location::id_shift | location::local);
+    self.local.push(w);
+    announce(self);
+}
+
+CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
+                                          work_base& w) noexcept {
+    work_access::set_location(w, ledger.id() << location::id_shift | location::local);
+    if (!self.local.push_unless(stop, w)) {
+        work_access::set_location(w, 0);
+        return false;
+    }
+    announce(self);
+    return true;
+}
+
+// `self`, the calling thread, has local items.
+CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
+    if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+    // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncount().
+    if (!self.counted.load(seq_cst)) leave();
+}
+
+// A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for other
+// workers to run out of local items of their own: the next worker that takes an item recalls them.
+CMWQ_INLINE void local_lists::leave() noexcept {
+    if (!has_left_items_.load(relaxed)) has_left_items_.store(true, release); // [LOC-3]
+}
+
+CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
+    if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
+    item_list recalled;
+    ledger.for_each_busy_locked([&](worker& w) {
+        if (!w.counted.load(relaxed) && !w.local.empty()) w.local.recall(recalled);
+        return true;
+    });
+    accept_all_locked(ledger, recalled);
+}
+
+CMWQ_INLINE void local_lists::take_back_announcement(worker& self) noexcept {
+    self.announced = false;
+    nr_announced_.fetch_sub(1, seq_cst); // [UNIFORM]
+}
+
+// Some worker has announced local items: whether one still has any.
+CMWQ_INLINE bool local_lists::find() const noexcept {
+    bool found = false;
+    workers_.for_each([&](const worker& w) {
+        found = !w.local.empty(); // [LOC-1]
+        return !found;
+    });
+    return found;
+}
+
+CMWQ_INLINE std::uint64_t local_lists::sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept {
+    std::uint64_t n = 0;
+    // Mostly there is none, and the sentinels must not read the lines of all workers. Tasks that a wait has run are not
+    // counted then before the end of the run.
+    if (nr_announced_.load(relaxed) == 0) return n;
+    workers_.for_each([&](const worker& w) {
+        n += (w.*counter).load(relaxed);
+        return true;
+    });
+    return n;
+}
+
+CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& items) noexcept {
+    if (items.empty()) return;
+    while (work_base* const w = items.pop_front()) ledger.accept_locked(*w);
+    ledger.publish_pending_locked();
+}
+
+// Also of workers that have not posted anything in their current run: what they post later must not follow in it.
+CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
+    item_list recalled;
+    ledger.for_each_busy_locked([&](worker& w) {
+        w.local.recall(recalled);
+        return true;
+    });
+    accept_all_locked(ledger, recalled);
+}
+
+// A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
+// as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
+CMWQ_INLINE work_base* local_lists::take_follow_up(pool_ledger& ledger, worker& self) noexcept {
+    constexpr unsigned longest_run = 64;
+    if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
+    // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
+    if (!self.counted.load(relaxed) || self.description[0] != 0 || ledger.pending()) return nullptr;
+    if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(ledger, self)))
+        return nullptr;
+    work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
+    if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(ledger, self))
+        w = self.local.take_newest_of(*self.current_pwq, false);
+    if (w != nullptr) self.nr_follow_ups.store(self.nr_follow_ups.load(relaxed) + 1, relaxed);
+    return w;
+}
+
+CMWQ_INLINE bool local_lists::become_follower(pool_ledger& ledger, worker& self) noexcept {
+    lock_after_run(ledger, self);
+    const bool follows = ledger.become_follower_locked(self);
+    ledger.lock.unlock();
+    return follows;
+}
+
+// The items of the worklist go first, because a local item can also follow in a run. But a worker that always finds
+// items there takes a local one now and then, its own or another worker's, because no other worker may be free to take
+// it, and its owner may be blocked; if it has many, it takes an item of the worklist now and then.
+CMWQ_INLINE work_base* local_lists::take_locked(pool_ledger& ledger, worker& self) noexcept {
+    constexpr unsigned interval = 8, many = 64;
+    if (nr_announced_.load(relaxed) == 0) {
+        work_base* const w = ledger.take_locked(self);
+        return w != nullptr ? w : take_local_locked(ledger, self);
+    }
+    recall_left_locked(ledger);
+    const bool turn = ++self.nr_taken % interval == 0;
+    const bool local_first = self.scheduled.empty() && (self.local.size() > many ? !turn : turn);
+    if (work_base* const w = local_first ? take_local_locked(ledger, self) : nullptr; w != nullptr) return w;
+    if (work_base* const w = ledger.take_locked(self); w != nullptr) return w;
+    return take_local_locked(ledger, self);
+}
+
+// The newest local item, whose data is most likely in the cache; now and then the oldest one, which others might pass
+// over for ever. If there is none, items of other workers.
+CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worker& self) noexcept {
+    constexpr unsigned interval = 16, most_refused = 16;
+    if (self.is_rescuer()) return nullptr;
+    for (unsigned refused = 0; refused < most_refused; ++refused) {
+        using end = local_items::end;
+        work_base* w = self.local.take(++self.nr_local_taken % interval == 0 ? end::oldest : end::newest);
+        if (w == nullptr) {
+            if (!take_from_others_locked(ledger, self)) return nullptr;
+            w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
+        }
+        if (w == nullptr) continue;
+        if (ledger.admit_locked(*w)) return w;
+        note_moved(*w, moved_to::pool);
+    }
+    // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
+    recall_locked(ledger);
+    return ledger.take_locked(self);
+}
+
+// Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
+CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worker& self) noexcept {
+    constexpr unsigned most = 32;
+    if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
+    bool found = false;
+    ledger.for_each_busy_locked([&](worker& w) CMWQ_NO_TSA { // under the lock
+        if (&w == &self || w.local.empty()) return true;
+        announce(self);
+        w.local.give_oldest(self.local, most);
+        found = !self.local.empty();
+        if (found) ledger.put_last_locked(w); // the next time it is the turn of others
+        return !found;                        // otherwise its owner has been faster
+    });
+    return found;
+}
+
+CMWQ_INLINE void local_lists::begin_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
+    const pool_workqueue& pwq = *self.current_pwq;
+    self.local.begin_run(!pwq.frozen && !pwq.held_back);
+}
+
+CMWQ_INLINE void local_lists::end_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
+    if (self.announced && self.local.empty()) take_back_announcement(self);
+}
+
+CMWQ_INLINE void local_lists::end_work_locked(pool_ledger& ledger, worker& self) noexcept {
+    if (!self.announced) return;
+    item_list left;
+    self.local.recall(left);
+    accept_all_locked(ledger, left);
+    take_back_announcement(self);
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
