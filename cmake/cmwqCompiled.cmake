@@ -1,7 +1,18 @@
 # cmwq::compiled: the engine as a library; BUILD_SHARED_LIBS decides whether it is a shared one. It is compiled in the build
-# of the program that links it, with the flags of that program. `cmwq_engine_source` is its source file.
+# of the program that links it, with the flags of that program, as one translation unit, so that the compiler can inline
+# calls between the bodies. With -DCMWQ_UNITY_BUILD=OFF each body is a translation unit: a changed one compiles in seconds,
+# and tools such as clangd know how to compile it. `cmwq_engine_source` includes all bodies; `cmwq_bodies` are their files.
 if(NOT TARGET cmwq_compiled)
-  add_library(cmwq_compiled EXCLUDE_FROM_ALL ${cmwq_engine_source})
+  option(CMWQ_UNITY_BUILD "Compile cmwq::compiled as one translation unit" ON)
+  if(CMWQ_UNITY_BUILD)
+    add_library(cmwq_compiled EXCLUDE_FROM_ALL ${cmwq_engine_source})
+  else()
+    cmake_policy(PUSH)
+    cmake_policy(SET CMP0119 NEW) # the suffix does not say that they are C++; LANGUAGE does
+    add_library(cmwq_compiled EXCLUDE_FROM_ALL ${cmwq_bodies})
+    set_source_files_properties(${cmwq_bodies} PROPERTIES LANGUAGE CXX)
+    cmake_policy(POP)
+  endif()
   add_library(cmwq::compiled ALIAS cmwq_compiled)
   target_compile_definitions(cmwq_compiled PUBLIC CMWQ_COMPILED)
   target_link_libraries(cmwq_compiled PUBLIC cmwq::cmwq)

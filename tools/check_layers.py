@@ -81,6 +81,13 @@ def check(root):
                     yield f"{rel}:{number}: {target} is in no layer (tools/layers.txt)"
                 elif other[0] > own[1]:
                     yield f"{rel}:{number}: may include up to layer {own[1]}, not {target} (layer {other[0]})"
+                elif target.endswith(".ipp") and rel != "engine.hpp":
+                    yield f"{rel}:{number}: {target} is a body, which only engine.hpp includes"
+    if (engine := base / "engine.hpp").exists():
+        included = {m[2].removeprefix("cmwq/") for line in engine.read_text().splitlines() if (m := INCLUDE.match(line))}
+        for body in sorted(b.relative_to(base).as_posix() for b in base.rglob("*.ipp")):
+            if body not in included:
+                yield f"engine.hpp: does not include {body}"
     text = root / "docs" / "architecture.md"
     if text.exists() and (m := DRAWING.search(text.read_text())) and m[1] != draw(root):
         yield "docs/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"
@@ -101,7 +108,11 @@ SELF_TEST = [
      ["detail/engine/ledger/worker.ipp:1: may include up to layer 8, not detail/engine/ops/flush.hpp (layer 18)"]),
     ({"include/cmwq/detail/engine/ledger/worker.ipp": "#  include  <cmwq/runtime.hpp>\n"},
      ["detail/engine/ledger/worker.ipp:1: may include up to layer 8, not runtime.hpp (layer 20)"]),
-    ({"include/cmwq/detail/engine/engine.ipp": "#include <cmwq/runtime.hpp>\n"}, []),
+    ({"include/cmwq/engine.hpp": "#include <cmwq/detail/engine/ops/grab.ipp>\n",
+      "include/cmwq/detail/engine/ops/grab.ipp": "", "include/cmwq/detail/engine/ops/wait.ipp": ""},
+     ["engine.hpp: does not include detail/engine/ops/wait.ipp"]),
+    ({"include/cmwq/detail/engine/api/item.ipp": "#include <cmwq/detail/engine/ops/grab.ipp>\n"},
+     ["detail/engine/api/item.ipp:1: detail/engine/ops/grab.ipp is a body, which only engine.hpp includes"]),
     ({"include/cmwq/cmwq.hpp": "#include <cmwq/testing/probe.hpp>\n"},
      ["cmwq.hpp:1: may include up to layer 20, not testing/probe.hpp (layer 21)"]),
     ({"include/cmwq/novel.hpp": ""}, ["novel.hpp: in no layer (tools/layers.txt)"]),

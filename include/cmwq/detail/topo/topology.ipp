@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of topology that need hwloc: the topology of this machine, of a description, and of a recorded machine.
-#pragma once
 
 #include <cmwq/detail/os/file.hpp>
 #include <cmwq/detail/sync/system.hpp>

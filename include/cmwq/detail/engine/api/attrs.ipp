@@ -2,7 +2,6 @@
 //
 // The bodies of attrs that need the definition of cpuset. They are behind the API boundary, because
 // <cmwq/workqueue.hpp> does not include that header.
-#pragma once
 
 #include <cmwq/attrs.hpp>
 #include <cmwq/cpuset.hpp>

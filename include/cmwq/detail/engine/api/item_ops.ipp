@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The engine's side of the API boundary: items, and the calling thread.
-#pragma once
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
-#include <cmwq/detail/engine/ops/grab.ipp>
-#include <cmwq/detail/engine/ops/item_wait.ipp>
-#include <cmwq/detail/engine/ops/queueing.ipp>
-#include <cmwq/detail/engine/ops/taken_from_destroyed.ipp>
+#include <cmwq/detail/engine/ops/grab.hpp>
+#include <cmwq/detail/engine/ops/item_wait.hpp>
+#include <cmwq/detail/engine/ops/queueing.hpp>
+#include <cmwq/detail/engine/ops/taken_from_destroyed.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The engine's side of the API boundary: queues.
-#pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
@@ -87,6 +86,27 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
     delete q;
 }
 
+// Takes away all items that have not started, and destroys those that own themselves. Clears PENDING of the others, and calls
+// `to(work_base&)` for each, while it holds no lock. One by one: `to` may cancel or destroy other items, which must still be
+// on the lists, where a cancel finds them. Returns how many items there were.
+template <class F>
+std::size_t drop_pending(queue_core& q, const F& to) noexcept {
+    q.hold_back();
+    std::size_t n = 0;
+    const auto drop = [&](work_base& w) noexcept {
+        ++n;
+        if (work_access::is_self_owned(w)) {
+            work_access::drop(w);
+        } else {
+            work_access::clear_pending(w);
+            to(w);
+        }
+    };
+    for (unsigned shard = 0; work_base* w = q.timers.take_one(q, shard);) drop(*w);
+    for (std::uint64_t first = 0; work_base* w = q.take_held_back(first);) drop(*w);
+    return n;
+}
+
 CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     check_copy(q, a_queue);
     refuse_to_wait_for(q, "shutdown()");
@@ -111,10 +131,8 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     do { // a producer that has found the queue open may still push
         // Closes the colors first, then drops: an item that is pushed later may wait for a thaw, and is dropped in the
         // next pass.
-        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true}, [&] {
-            unsigned shard = 0;
-            n += q.drop_pending([&] { return q.timers.take_one(q, shard); }, give);
-        });
+        wait_for_queued(q, {.name = "shutdown()", .may_throw = true, .of_pending = true},
+                        [&] { n += drop_pending(q, give); });
     } while (!is_empty(q));
     if (error != nullptr) std::rethrow_exception(error);
     return n;

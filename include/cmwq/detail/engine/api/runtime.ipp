@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of cmwq::runtime and freeze_guard.
-#pragma once
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>

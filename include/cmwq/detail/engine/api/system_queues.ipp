@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of the functions for the system queues. Each queue is made at its first use.
-#pragma once
 
 #include <cmwq/detail/engine/runtime/global.hpp>
 #include <cmwq/runtime.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of bh_thread: start, end and loop of the bottom-half thread of a CPU.
-#pragma once
 
 #include <cmwq/detail/engine/bh/bh_thread.hpp>
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of bottom_half_pool: how a thread drains the pool.
-#pragma once
 
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of the functions in bottom_halves.hpp, on the slots of the calling thread.
-#pragma once
 
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of closure_memory.
-#pragma once
 
 #include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>

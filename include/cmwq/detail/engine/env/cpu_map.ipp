@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of cpu_map.
-#pragma once
 
 #include <cmwq/detail/engine/env/cpu_map.hpp>
 #include <cmwq/detail/sync/system.hpp>

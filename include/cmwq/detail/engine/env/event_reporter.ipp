@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of event_reporter: the messages of the events, and their delivery.
-#pragma once
 
 #include <cmwq/detail/base/short_name.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of library_copy.hpp.
-#pragma once
 
 #include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/version.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of thread_budget.
-#pragma once
 
 #include <cmwq/detail/engine/env/thread_budget.hpp>
 

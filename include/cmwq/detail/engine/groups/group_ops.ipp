@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The engine's side of the API boundary: operations on task groups.
-#pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
-#include <cmwq/detail/engine/groups/group_wait.ipp>
+#include <cmwq/detail/engine/groups/group_counts.hpp>
+#include <cmwq/detail/engine/groups/group_wait.hpp>
 
 #include <cstdio>
 #include <exception>

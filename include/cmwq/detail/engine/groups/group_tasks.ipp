@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Tasks of groups: how they are added, run and dropped.
-//
-// A task can start in two ways: a worker runs its item, or a waiter takes the item off the lists of the pool and runs
+// Bodies of group_tasks.hpp. A task can start in two ways: a worker runs its item, or a waiter takes the item off the lists of the pool and runs
 // the task in its own run. The lists decide which of the two happens.
-#pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
-#include <cmwq/detail/engine/groups/group_counts.ipp>
-#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/groups/group_counts.hpp>
+#include <cmwq/detail/engine/groups/group_tasks.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
-#include <cmwq/detail/engine/ops/queueing.ipp>
+#include <cmwq/detail/engine/ops/queueing.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
 
 #include <exception>
@@ -18,15 +17,13 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock) {
+CMWQ_INLINE void unlist_locked(group_core& g, group_task& t) noexcept {
     list_moved_locked(g); // it may be one of them
     if (!std::exchange(t.listed, false)) return;
     g.not_started.remove(t);
 }
 
-/// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
-/// the task, and gives its memory back.
-CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept CMWQ_REQUIRES(g.lock) {
+CMWQ_INLINE bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept {
     if (cancelled) g.incomplete = true; // it has not run
     if (t.beyond_limit) --g.nr_beyond_limit;
     t.ended = true;
@@ -45,12 +42,10 @@ CMWQ_INLINE void end_task(group_task& t, bool cancelled) noexcept {
     if (mine) t.perform(t, group_task::step::give_back_memory);
 }
 
-/// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
 CMWQ_INLINE bool ends_with_lock(const group_core& g, bool cancelled) noexcept {
     return cancelled || g.lists_all.load(relaxed);
 }
 
-/// As end_task(), for an unlisted task that a worker has run.
 CMWQ_INLINE void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept {
     group_core& g = t.group;
     if (ends_with_lock(g, cancelled)) return end_task(t, cancelled);
@@ -66,8 +61,6 @@ CMWQ_INLINE void keep_error(group_core& g) noexcept {
     if (g.error == nullptr) g.error = std::current_exception();
 }
 
-/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
-/// calling thread. A cancelled task does not run.
 CMWQ_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) noexcept {
     running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
     if (self != nullptr) self->tasks = &here;

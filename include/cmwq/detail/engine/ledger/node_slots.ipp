@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of node_slots.
-#pragma once
 
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>

@@ -166,7 +166,19 @@ public:
     /// Calls f(worker&), under the pool lock, for each run that `cw` waits for and that is in a wait itself. Skips runs
     /// for which the same search has called f before.
     template <class F>
-    void for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept CMWQ_EXCLUDES(lock);
+    void for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept CMWQ_EXCLUDES(lock) {
+        const scoped_lock g(lock);
+        if (!cw.waits) return;
+        pool_workqueue& pwq = *cw.pwq;
+        const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
+        if (to <= from) return;
+        pwq.searched_by = search;
+        pwq.searched_to = to;
+        for (run_record* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
+            const std::uint64_t its = pwq.colors.generation_of(k->current_color);
+            if (its > from && its <= to) f(*k);
+        }
+    }
     /// An active item that cannot end before a given run: the item of that run, or an item that waits behind the run.
     struct held_item {
         const pool_workqueue* pwq;
@@ -307,7 +319,14 @@ public:
     [[nodiscard]] int nr_nested() const noexcept { return nr_nested_.load(acquire); } // [RUN-2]
     /// Calls f(run_record&), which returns whether to continue, for the records of all runs.
     template <class F>
-    void for_each_record_locked(F&& f) noexcept CMWQ_REQUIRES(lock);
+    void for_each_record_locked(F&& f) noexcept CMWQ_REQUIRES(lock) {
+        for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
+            if (!f(*k)) return;
+        }
+        for (run_record* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
+            if (!f(*k)) return;
+        }
+    }
     /// Adds a record, which the ledger destroys at its own end, to the list of all records, which readers walk without a
     /// lock.
     void add_record_locked(run_record& w) noexcept CMWQ_REQUIRES(lock);
@@ -356,8 +375,7 @@ private:
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock);
     void pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock);
-    template <class F>
-    void take_waiters_locked(const work_base& w, F&& f) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] item_waiter* take_waiters_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock);
     void forget_item_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock);

@@ -2,8 +2,8 @@
 //
 // Bodies of pool_ledger: pushing items, waiting for them, removing them, and the state of pwqs. The work on the lists
 // themselves is in pool_ledger_lists.ipp.
-#pragma once
 
+#include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 
@@ -102,7 +102,7 @@ CMWQ_INLINE void pool_ledger::unlist_locked(work_base& w, deferred& d) noexcept 
     case location::on_inactive: pwq.inactive.remove(w); break;
     default: running_.run_before(w).scheduled.remove(w); break;
     }
-    if ((p & location::has_waiters) != 0) take_waiters_locked(w, [&](item_waiter& iw) { iw.happened(d); });
+    if ((p & location::has_waiters) != 0) item_waiter::all_happened(take_waiters_locked(w), d);
     if ((p & location::list_mask) != location::on_inactive) end_active_locked(pwq, d);
     else if (pwq.slots != nullptr && pwq.inactive.empty()) pwq.slots->forget(pwq);
     publish_pending_locked();
@@ -229,7 +229,7 @@ CMWQ_INLINE work_base* pool_ledger::take_held_back(pool_workqueue& pwq) noexcept
     work_base* const w = pwq.inactive.pop_front();
     if (w != nullptr) {
         const std::uint64_t p = work_access::location_of(*w);
-        if ((p & location::has_waiters) != 0) take_waiters_locked(*w, [&](item_waiter& iw) { iw.happened(d); });
+        if ((p & location::has_waiters) != 0) item_waiter::all_happened(take_waiters_locked(*w), d);
         work_access::set_location(*w, id_of_runner_locked(*w, pwq) << location::id_shift);
         leave_locked(pwq, location::color_of(p), d);
     }

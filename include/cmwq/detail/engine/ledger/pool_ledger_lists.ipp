@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of pool_ledger that work on its lists, under its lock: how items are accepted, become active, run and leave.
-#pragma once
 
-#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
+#include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
@@ -278,27 +278,18 @@ CMWQ_INLINE work_base* pool_ledger::take_of_locked(run_record& self, const pool_
 
 // Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
 // be destroyed after f.
-template <class F>
-void pool_ledger::take_waiters_locked(const work_base& w, F&& f) noexcept {
+CMWQ_INLINE item_waiter* pool_ledger::take_waiters_locked(const work_base& w) noexcept {
+    item_waiter* taken = nullptr;
     for (item_waiter** link = &item_waiters_; *link != nullptr;) {
-        item_waiter* iw = *link;
-        if (iw->item == &w) {
-            *link = iw->next;
-            f(*iw);
-        } else {
-            link = &iw->next;
+        item_waiter& iw = **link;
+        if (iw.item != &w) {
+            link = &iw.next;
+            continue;
         }
+        *link = iw.next;
+        iw.next = std::exchange(taken, &iw);
     }
-}
-
-template <class F>
-void pool_ledger::for_each_record_locked(F&& f) noexcept {
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (!f(*k)) return;
-    }
-    for (run_record* k = nested_.front(); k != nullptr; k = nested_.next(*k)) {
-        if (!f(*k)) return;
-    }
+    return taken;
 }
 
 CMWQ_INLINE void pool_ledger::begin_nested_locked(run_record& self, run_record& outer) noexcept {
@@ -361,11 +352,8 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
         running_.add(self);
     }
     if ((p & location::has_waiters) != 0) {
-        take_waiters_locked(w, [&](item_waiter& iw) {
-            iw.runner = &self;
-            iw.next = self.waiters;
-            self.waiters = &iw;
-        });
+        self.waiters = take_waiters_locked(w);
+        for (item_waiter* iw = self.waiters; iw != nullptr; iw = iw->next) iw->runner = &self;
     }
     if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
@@ -431,10 +419,7 @@ CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noex
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
     if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
     nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);
-    while (item_waiter* iw = self.waiters) {
-        self.waiters = iw->next;
-        iw->happened(d);
-    }
+    item_waiter::all_happened(std::exchange(self.waiters, nullptr), d);
     end_active_locked(pwq, d);
     // [NEXT-1] All four are seq_cst: the flag, then the inbox here; the inbox, then the flag in the producer, which
     // notifies no worker if the flag is set. At least one of the two sees the other's write. Before this worker runs

@@ -2,7 +2,6 @@
 //
 // Bodies of pool_ledger for dump() and the diagnosis thread: groups of pending items, the state of a pwq, and queues that
 // stay at their limit.
-#pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of pool_ledger for the graph of waits.
-#pragma once
 
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 
@@ -62,21 +61,6 @@ CMWQ_INLINE const pool_workqueue* pool_ledger::inactive_on(const work_base& w) n
 CMWQ_INLINE run_record* pool_ledger::run_awaited_by(const item_waiter& iw) noexcept {
     const scoped_lock g(lock);
     return iw.waits ? iw.runner : nullptr;
-}
-
-template <class F>
-void pool_ledger::for_each_waiting_run(const color_waiter& cw, std::uint64_t search, F&& f) noexcept {
-    const scoped_lock g(lock);
-    if (!cw.waits) return;
-    pool_workqueue& pwq = *cw.pwq;
-    const std::uint64_t to = pwq.colors.generation_of(cw), from = pwq.searched_by == search ? pwq.searched_to : 0;
-    if (to <= from) return;
-    pwq.searched_by = search;
-    pwq.searched_to = to;
-    for (run_record* k = pwq.waiting.front(); k != nullptr; k = pwq.waiting.next(*k)) {
-        const std::uint64_t its = pwq.colors.generation_of(k->current_color);
-        if (its > from && its <= to) f(*k);
-    }
 }
 
 CMWQ_INLINE std::size_t pool_ledger::held_by(run_record& k, held_item* to, std::size_t room) noexcept {

@@ -36,6 +36,15 @@ struct item_waiter {
         d.happened(who);
     }
 
+    /// The same for all waiters of a list.
+    static void all_happened(item_waiter* first, deferred& d) noexcept {
+        while (first != nullptr) {
+            item_waiter& iw = *first;
+            first = iw.next;
+            iw.happened(d);
+        }
+    }
+
     waiter who;
     const work_base* item = nullptr;
     run_record* runner = nullptr; ///< the record of the run; null: the item is pending

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Waiting for the end of an item.
-#pragma once
+// Body of wait_for_work().
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
-#include <cmwq/detail/engine/ops/grab.ipp>
+#include <cmwq/detail/engine/ops/grab.hpp>
+#include <cmwq/detail/engine/ops/item_wait.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/threads/inner_runs.hpp>
@@ -42,9 +42,6 @@ private:
     run_record* self_; // null: the thread runs no such item
 };
 
-/// Waits for the end of the instance that was queued last; if `by` does not wait for pending items, only for the end of
-/// a running one. False: there was none. Throws std::system_error(resource_deadlock_would_occur) if the calling item
-/// would wait for itself, and `by` may throw. An item of an elastic queue runs a pending instance itself, if it can.
 CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
     const bool running_only = !by.of_pending;
     const item_name name = name_of(w);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How an item comes to its queue: who may queue it, the claim, and the way to a pool or a timer.
-#pragma once
+// Bodies of queueing.hpp: who may queue an item, and the way to a pool or a timer.
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
+#include <cmwq/detail/engine/ops/queueing.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/policy.hpp>
@@ -14,18 +14,17 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
+// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
 CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
     return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
 }
 
-/// Whether the caller may queue an item for that CPU.
 CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
     return admits(q, at_once) && q.env.cpus.has_cpu(cpu);
 }
 
-/// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
-/// runs on another CPU now.
+// The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
+// runs on another CPU now.
 CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     const run_record* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
@@ -41,8 +40,6 @@ CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept
     else raise_bottom_half(pool);
 }
 
-/// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
-/// pool.
 CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     run_record* const self = own_run();
     if (self == nullptr || self->current_pwq->queue != &q || cpu != any_cpu || self->of_thread->is_rescuer())
@@ -71,23 +68,6 @@ CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t n
     const pool_env& env = q.env; // the queue may be gone as soon as the timer is armed
     const std::int64_t now = env.now();
     if (q.timers.arm(q, w, where, now, now + ns)) env.requests.wake_service();
-}
-
-/// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
-/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it, once.
-template <class F>
-queue_status claim_and(work_base& w, F&& go) noexcept {
-    if (work_access::is_self_owned(w)) {
-        go();
-        return queue_status::queued;
-    }
-    switch (work_access::claim(w)) {
-    case claim_result::already_pending: return queue_status::already_pending;
-    case claim_result::disabled: return queue_status::disabled;
-    case claim_result::claimed: break;
-    }
-    go();
-    return queue_status::queued;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

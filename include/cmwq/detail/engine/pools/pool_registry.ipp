@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of pool_registry: finding, creating, ending and reusing shared pools.
-#pragma once
 
 #include <cmwq/detail/engine/pools/pool_registry.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of cpu_record and pool_table.
-#pragma once
 
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 

@@ -172,15 +172,17 @@ public:
     void make_rescuer();
     /// Called after the queue has drained: takes the rescuer away from the pools, and ends its thread.
     void end_rescuer() noexcept CMWQ_EXCLUDES(lock_);
-    /// Called before and after drop_pending(), which keeps items from becoming active until the last end_dropping().
-    /// Several callers at once share the items.
+    /// Items that hold_back() has held back do not become active until the last end_dropping(). Several callers at once
+    /// share the items.
     void begin_dropping() noexcept CMWQ_EXCLUDES(lock_);
     void end_dropping() noexcept CMWQ_EXCLUDES(lock_);
-    /// Takes away all items that have not started, one by one: those that `take_armed()` returns with their PENDING, until
-    /// that is null, and then those of the pwqs. Destroys items that own themselves. Clears PENDING of the others, and
-    /// calls `to(work_base&)` for each, while it holds no lock. Returns how many items there were. `to` must not throw.
-    template <class T, class F>
-    std::size_t drop_pending(T&& take_armed, F&& to) CMWQ_EXCLUDES(lock_);
+    /// Between these two: holds back all items that have not started.
+    void hold_back() noexcept CMWQ_EXCLUDES(lock_) {
+        for_each_pwq([](pool_workqueue& p) { p.ledger->hold_back(p); });
+    }
+    /// After that: removes one of them. The caller then owns its PENDING. Null: none is left. `first`: 0 at the first
+    /// call; changed by each.
+    [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
     /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
     [[nodiscard]] bool watch_backlog(std::vector<seen_run>& runs) CMWQ_EXCLUDES(lock_);
@@ -256,7 +258,6 @@ private:
     [[nodiscard]] bool fits_shares_locked() const noexcept CMWQ_REQUIRES(lock_);
     void share_out_locked() noexcept CMWQ_REQUIRES(lock_);
     [[nodiscard]] bool finish_change_locked(bool may_wait) noexcept CMWQ_REQUIRES(lock_);
-    [[nodiscard]] work_base* take_held_back(std::uint64_t& first) noexcept CMWQ_EXCLUDES(lock_);
 
     atomic<std::uint32_t> closed_{0};  // A
     atomic<bool> takes_guests_{false}; // A

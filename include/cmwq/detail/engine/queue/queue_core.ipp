@@ -2,7 +2,6 @@
 //
 // The bodies of queue_core: the choice of the pool for an item, limits, and the ends of its use. Those for its pwqs are in
 // queue_core_pwqs.ipp, those for dump() in report/runtime_report.ipp.
-#pragma once
 
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
@@ -279,25 +278,6 @@ CMWQ_INLINE work_base* queue_core::take_held_back(std::uint64_t& first) noexcept
     return nullptr;
 }
 
-// One by one: `to` may cancel or destroy other items, which must still be on the lists, where a cancel finds them.
-template <class T, class F>
-std::size_t queue_core::drop_pending(T&& take_armed, F&& to) {
-    for_each_pwq([](pool_workqueue& p) { p.ledger->hold_back(p); });
-    std::size_t n = 0;
-    const auto drop = [&](work_base& w) {
-        ++n;
-        if (work_access::is_self_owned(w)) {
-            work_access::drop(w);
-        } else {
-            work_access::clear_pending(w);
-            to(w);
-        }
-    };
-    while (work_base* w = take_armed()) drop(*w);
-    for (std::uint64_t first = 0; work_base* w = take_held_back(first);) drop(*w);
-    return n;
-}
-
 CMWQ_INLINE attrs queue_core::attributes() const {
     const scoped_lock g(lock_);
     return attrs_;
@@ -344,5 +324,10 @@ CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
     if (waiting) keep_backlog();
     return waiting;
 }
+
+// For the API, by policy.
+template pushed<elastic_pool> queue_core::push_keyed<elastic_pool, order::none>(work_base& w, int cpu) noexcept;
+template pushed<unbound_pool> queue_core::push_keyed<unbound_pool, order::none>(work_base& w, int cpu) noexcept;
+template pushed<unbound_pool> queue_core::push_keyed<unbound_pool, order::fifo>(work_base& w, int cpu) noexcept;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -2,7 +2,6 @@
 //
 // The bodies of queue_core for its pwqs, and of queue_plan: which pools serve a queue, and how they are exchanged while it
 // is in use.
-#pragma once
 
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The report of a runtime as text for people, modeled on the kernel's wq_dump and its list of busy workqueues.
-#pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>

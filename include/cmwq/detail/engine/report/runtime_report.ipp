@@ -2,7 +2,6 @@
 //
 // Collects the report of a runtime. Every lock is tried for a limited time: a debugger may have stopped its owner, or
 // the owner may wait for such a thread.
-#pragma once
 
 #include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>

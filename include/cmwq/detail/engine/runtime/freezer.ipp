@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of freezer.
-#pragma once
 
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/waits/announced_wait.hpp>

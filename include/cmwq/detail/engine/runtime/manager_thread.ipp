@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of manager_thread.
-#pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>

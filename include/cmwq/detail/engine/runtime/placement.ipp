@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of placement.
-#pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of runtime_core.
-#pragma once
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>

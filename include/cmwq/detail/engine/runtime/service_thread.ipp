@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of service_thread: its loop, the monitor's tick, and the reports of stalls.
-#pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>

@@ -8,11 +8,10 @@
 // read, still exists. Waits that have ended or begun during the check count as ending. Only a pending item, behind a
 // limit or behind a run, can be cancelled meanwhile. Behind a limit, the check notices this by the number of items that
 // have left the pwq. In both cases, a wait is reported only if two checks, some time apart, have found it stuck.
-#pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
-#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/stuck/deadlock_check.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of diagnosis_thread: its loop, and the check of queues at their limit.
-#pragma once
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Items that run inside others, which wait for them.
-#pragma once
 
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/item/group_credit.hpp>

@@ -2,7 +2,6 @@
 //
 // Bodies of item_pool for dump() and the watchdog: the state of the pool, and stalls. Bodies of worker: the calls of a
 // blocking_region in an item, which go to the pool.
-#pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>

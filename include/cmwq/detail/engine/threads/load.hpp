@@ -12,6 +12,7 @@
 #include <cmwq/detail/engine/threads/local_lists.hpp>
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 
@@ -55,7 +56,10 @@ public:
     void configure_locked(const pool_spec& spec, const watching_cpus& cpus) noexcept;
     /// Calls f(index) for the CPUs whose sentinels watch the pool.
     template <class F>
-    void for_each_sentinel(F&& f) const;
+    void for_each_sentinel(F&& f) const {
+        for_each(near_, f);
+        for_each(far_, f);
+    }
     /// The CPU of a bound pool came or went. Without its CPU the pool is not managed: blocked workers are not replaced,
     /// every pending item gets a worker, and the workers run where they can.
     void associate(bool with_its_cpu) noexcept { associated_.store(with_its_cpu, seq_cst); } // [CPU-1]
@@ -164,7 +168,12 @@ public:
 private:
     [[nodiscard]] bool has_local_items() const noexcept { return locals_ != nullptr && locals_->any(); }
     template <class F>
-    void for_each(const std::unique_ptr<atomic<std::uint64_t>[]>& set, F&& f) const;
+    void for_each(const std::unique_ptr<atomic<std::uint64_t>[]>& set, F&& f) const {
+        for (unsigned i = 0; i < ledger_.env.cpus.nr_cpus(); i += 64) {
+            for (std::uint64_t word = set[i / 64].load(relaxed); word != 0; word &= word - 1)
+                f(i + static_cast<unsigned>(std::countr_zero(word)));
+        }
+    }
     [[nodiscard]] bool sentinel_works() const noexcept;
     bool start_spares(int n) noexcept;
     void raise_limit(int to) noexcept;

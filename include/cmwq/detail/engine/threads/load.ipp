@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of load.
-#pragma once
 
 #include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/load.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-
-#include <bit>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -40,20 +37,6 @@ CMWQ_INLINE void load::configure_locked(const pool_spec& spec, const watching_cp
         near_[i / 64].store(words[0], relaxed);
         far_[i / 64].store(words[1], relaxed);
     }
-}
-
-template <class F>
-void load::for_each(const std::unique_ptr<atomic<std::uint64_t>[]>& set, F&& f) const {
-    for (unsigned i = 0; i < ledger_.env.cpus.nr_cpus(); i += 64) {
-        for (std::uint64_t word = set[i / 64].load(relaxed); word != 0; word &= word - 1)
-            f(i + static_cast<unsigned>(std::countr_zero(word)));
-    }
-}
-
-template <class F>
-void load::for_each_sentinel(F&& f) const {
-    for_each(near_, f);
-    for_each(far_, f);
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of local_lists.
-#pragma once
 
 #include <cmwq/detail/engine/item/group_credit.hpp>
 #include <cmwq/detail/engine/threads/local_lists.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of rescue_calls: calling the rescuers, and running items on their threads.
-#pragma once
 
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/rescue_calls.hpp>

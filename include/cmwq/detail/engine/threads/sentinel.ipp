@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of sentinel: the list of watched pools, and the loop of the thread.
-#pragma once
 
 #include <cmwq/detail/engine/threads/load.hpp>
 #include <cmwq/detail/engine/threads/sentinel.hpp>

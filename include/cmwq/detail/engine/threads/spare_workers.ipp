@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of spare_workers.
-#pragma once
 
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 #include <cmwq/detail/sync/clock.hpp>

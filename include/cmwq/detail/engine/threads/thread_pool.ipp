@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of thread_pool: the loop of a worker.
-#pragma once
 
 #include <cmwq/detail/engine/env/closure_memory.hpp>
-#include <cmwq/detail/engine/item/group_tasks.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/threads/thread_pool.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -204,5 +203,10 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     workers.give_back_guest_record_locked(*self);
     return guest_result::has_run;
 }
+
+// All pools with workers. Other files know only their declarations.
+template class thread_pool<load, no_local_lists>;
+template class thread_pool<load, local_lists>;
+template class thread_pool<no_load, no_local_lists>;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of worker_pool, and where its threads run.
-#pragma once
 
 #include <cmwq/detail/base/cpu_relax.hpp>
 #include <cmwq/detail/engine/threads/worker_pool.hpp>

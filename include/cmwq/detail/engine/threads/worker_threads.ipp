@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Bodies of worker_threads: creating, waking, idling and ending workers.
-#pragma once
 
 #include <cmwq/detail/engine/threads/worker_threads.hpp>
 #include <cmwq/detail/sync/backoff.hpp>

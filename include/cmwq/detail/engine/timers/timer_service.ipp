@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The bodies of timer_service.
-#pragma once
 
 #include <cmwq/detail/engine/timers/timer_service.hpp>
 

@@ -6,7 +6,6 @@
 // graph. So a run whose thread is registered does not end, and an edge to such a run, read under the lock of its pool,
 // exists as long as both stay registered. A search for a cycle holds the lock all the time. A check holds it for less:
 // see deadlock_check.ipp.
-#pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>

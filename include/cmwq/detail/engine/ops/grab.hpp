@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/env/directory.hpp>
-#include <cmwq/detail/engine/env/library_copy.ipp>
+#include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
@@ -14,7 +14,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// If the runtime was not found, either it is gone, or another copy of the library has made it. Ends the program in the
 /// second case.
-CMWQ_INLINE void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+inline void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
     if (at.runtime == nullptr && !directory::get().has_issued(pool_id)) refuse_item_of_other_copy(w);
 }
 
@@ -54,7 +54,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
     }
 }
 
-CMWQ_INLINE bool grab_pending(work_base& w) noexcept {
+inline bool grab_pending(work_base& w) noexcept {
     return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
 }
 

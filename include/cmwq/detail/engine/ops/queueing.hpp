@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How an item comes to its queue: who may queue it, the claim, and the way to a pool or a timer.
+#pragma once
+
+#include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/workqueue.hpp>
+
+#include <cstdint>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+class queue_core;
+
+/// Whether the caller may queue an item for that CPU. `at_once`: without delay.
+[[nodiscard]] bool accepts(const queue_core& q, bool at_once, int cpu) noexcept;
+/// Pushes an item whose PENDING the caller owns, and notifies its pool.
+void push_now(queue_core& q, work_base& w, int cpu) noexcept;
+/// The same for a queue of bottom halves.
+void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
+/// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
+/// pool.
+[[nodiscard]] bool push_local(queue_core& q, work_base& w, int cpu) noexcept;
+/// As push_now(), after `ns` nanoseconds.
+void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
+
+/// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
+/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it, once.
+template <class F>
+queue_status claim_and(work_base& w, F&& go) noexcept {
+    if (work_access::is_self_owned(w)) {
+        go();
+        return queue_status::queued;
+    }
+    switch (work_access::claim(w)) {
+    case claim_result::already_pending: return queue_status::already_pending;
+    case claim_result::disabled: return queue_status::disabled;
+    case claim_result::claimed: break;
+    }
+    go();
+    return queue_status::queued;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
