@@ -33,8 +33,11 @@
 #include <cmwq/detail/engine/ops/queueing.ipp>
 #include <cmwq/detail/engine/pools/pool_registry.ipp>
 #include <cmwq/detail/engine/pools/pool_table.ipp>
+#include <cmwq/detail/engine/queue/pwq_list.ipp>
+#include <cmwq/detail/engine/queue/queue_changes.ipp>
 #include <cmwq/detail/engine/queue/queue_core.ipp>
-#include <cmwq/detail/engine/queue/queue_core_pwqs.ipp>
+#include <cmwq/detail/engine/queue/queue_limits.ipp>
+#include <cmwq/detail/engine/queue/queue_routes.ipp>
 #include <cmwq/detail/engine/report/dump_json.ipp>
 #include <cmwq/detail/engine/report/dump_text.ipp>
 #include <cmwq/detail/engine/report/runtime_report.ipp>

@@ -99,7 +99,7 @@ TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no 
     q.apply(attrs{}.nice(1)); // the old pool is freed when the gate opens
     cmwq::detail::grace_reader producer;
     core_of(rt).queues().for_each([&](cmwq::detail::queue_core& c) {
-        if (c.name == "q") producer.enter(*c.grace, 0);
+        if (c.name == "q") producer.enter(*c.routes.readers, 0);
     });
     std::thread applier([&] { q.apply(attrs{}.nice(2)); });
     const auto applies = [&] {
@@ -137,7 +137,7 @@ TEST_CASE(
     q.flush();
     cmwq::detail::grace_reader producer;
     core_of(rt).queues().for_each([&](cmwq::detail::queue_core& c) {
-        if (c.name == "q") producer.enter(*c.grace, 0);
+        if (c.name == "q") producer.enter(*c.routes.readers, 0);
     });
     const auto some_missing = [&](bool yes) { // the CPUs of that thread are those that the runtime considers as present
         REQUIRE(cmwq::detail::bind_thread(manager, yes ? cpuset{*all.begin()} : all) == 0);

@@ -5,7 +5,8 @@ from cmwq_gdb import memory
 from cmwq_gdb.items import Item
 
 _PER_CPU, _ATTRS_KEYED = 0, 1  # enum pool_kind
-_CLOSED = ((1, "draining"), (4, "being destroyed"), (8, "shut down"), (2, "of the parent process"))
+# The bits of queue_gate::state_; the number of drains is above them.
+_CLOSED = ((~7, "draining"), (2, "being destroyed"), (4, "shut down"), (1, "of the parent process"))
 
 
 class PerPool:
@@ -48,22 +49,22 @@ class Queue:
 
     def limits(self):
         """(max_active, min_active or None)"""
-        least = int(memory.load(self.value["min_active_"])) if self.is_keyed and not self.value["fifo"] else None
-        return int(memory.load(self.value["max_active_"])), least
+        least = int(memory.load(self.value["limits"]["min_active_"])) if self.is_keyed and not self.value["fifo"] else None
+        return int(memory.load(self.value["limits"]["max_active_"])), least
 
     def flags(self):
-        closed = int(memory.load(self.value["closed_"]))
+        closed = int(memory.load(self.value["gate"]["state_"]))
         found = [text for bit, text in _CLOSED if closed & bit]
         priority = str(self.value["prio"]).rpartition("::")[2]
         found += [f"priority {priority}"] if priority != "normal" else []
         found += [text for text in ("cpu_intensive", "freezable") if self.value[text]]
-        found += ["frozen"] if self.value["frozen_"] else []
+        found += ["frozen"] if self.value["pwqs"]["frozen_"] else []
         found += ["rescuer"] if int(self.value["own_rescuer"]) != 0 else []
         return found
 
     def parts(self, walks):
         """Its parts in the pools, the oldest one first."""
-        return [PerPool(one) for one in walks.of_list(self.value["pwqs_"], f'queue "{self.name}": pools')]
+        return [PerPool(one) for one in walks.of_list(self.value["pwqs"]["list_"], f'queue "{self.name}": pools')]
 
     def armed(self, walks):
         """Yields (Item, deadline in nanoseconds of the runtime's clock) for its armed timers."""
@@ -76,7 +77,7 @@ class Queue:
             for part in self.parts(walks):
                 yield part.value["armed"]
             return
-        grace = memory.owned(self.value["grace"]).dereference()
+        grace = memory.owned(self.value["routes"]["readers"]).dereference()
         for i in range(min(int(grace["nr_"]), walks.limit)):
             yield grace["stripes_"][i]["armed"]
 

@@ -24,7 +24,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 template <class Pool, order Order>
 queue_status queue_keyed(queue_core& q, work_base& w, int cpu) noexcept {
     if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { q.push_keyed<Pool, Order>(w, cpu).notify(); });
+    return claim_and(w, [&] { q.routes.push_keyed<Pool, Order>(w, cpu).notify(); });
 }
 
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
@@ -35,7 +35,7 @@ CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept 
 CMWQ_API queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] {
-        if (!push_local(q, w, cpu)) q.push_keyed<elastic_pool, order::none>(w, cpu).notify();
+        if (!push_local(q, w, cpu)) q.routes.push_keyed<elastic_pool, order::none>(w, cpu).notify();
     });
 }
 
@@ -51,7 +51,7 @@ CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noe
     if (q.keyed()) [[unlikely]]
         return queue_elastic_work(q, w, cpu); // a bound queue with power_efficient
     if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { q.push_per_cpu(w, cpu).notify(); });
+    return claim_and(w, [&] { q.routes.push_per_cpu(w, cpu).notify(); });
 }
 
 CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
@@ -61,7 +61,7 @@ CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) no
 
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept {
     if (!accepts(q, true, any_cpu) || !q.env.cpus.has_node(node)) return queue_status::rejected;
-    return claim_and(w, [&] { q.push_keyed(w, any_cpu, node).notify(); });
+    return claim_and(w, [&] { q.routes.push_keyed(w, any_cpu, node).notify(); });
 }
 
 CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {

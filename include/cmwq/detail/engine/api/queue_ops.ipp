@@ -61,12 +61,12 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
 
 CMWQ_API void destroy_queue(queue_core* q) noexcept {
     check_copy(*q, a_queue);
-    if (q->is_dead()) { // in a forked child: the runtime's lists may be in any state
+    if (q->gate.is_dead()) { // in a forked child: the runtime's lists may be in any state
         delete q;
         return;
     }
-    q->mark_dying();
-    q->begin_drain();
+    q->gate.mark_dying();
+    q->gate.begin_drain();
     bool refused = false;
     try {
         if (runs_item_of(*q)) refuse_to_wait_for(*q, "~workqueue()");
@@ -82,7 +82,7 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
     if (refused) std::terminate(); // a destructor can neither throw nor wait for itself
     q->rt.detach(*q);
     q->end_rescuer();
-    q->give_back_pools();
+    q->changes.give_back_pools();
     delete q;
 }
 
@@ -91,7 +91,7 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
 // on the lists, where a cancel finds them. Returns how many items there were.
 template <class F>
 std::size_t drop_pending(queue_core& q, const F& to) noexcept {
-    q.hold_back();
+    q.pwqs.hold_back();
     std::size_t n = 0;
     const auto drop = [&](work_base& w) noexcept {
         ++n;
@@ -103,20 +103,20 @@ std::size_t drop_pending(queue_core& q, const F& to) noexcept {
         }
     };
     for (unsigned shard = 0; work_base* w = q.timers.take_one(q, shard);) drop(*w);
-    for (std::uint64_t first = 0; work_base* w = q.take_held_back(first);) drop(*w);
+    for (std::uint64_t first = 0; work_base* w = q.pwqs.take_held_back(first);) drop(*w);
     return n;
 }
 
 CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
     check_copy(q, a_queue);
     refuse_to_wait_for(q, "shutdown()");
-    if (q.is_dead()) return 0;
-    q.mark_shut();   // first: while a queue only drains, its own items may still queue on it
-    q.begin_drain(); // never ended
+    if (q.gate.is_dead()) return 0;
+    q.gate.mark_shut();   // first: while a queue only drains, its own items may still queue on it
+    q.gate.begin_drain(); // never ended
     struct dropping {
         queue_core& q;
-        explicit dropping(queue_core& queue) noexcept : q(queue) { q.begin_dropping(); }
-        ~dropping() { q.end_dropping(); }
+        explicit dropping(queue_core& queue) noexcept : q(queue) { q.pwqs.begin_dropping(); }
+        ~dropping() { q.pwqs.end_dropping(); }
     } const held_back(q);
     std::size_t n = 0;
     std::exception_ptr error; // the first exception; the other items are dropped all the same
@@ -141,17 +141,17 @@ CMWQ_API std::size_t shut_queue_down(queue_core& q, dropped_items_to to) {
 CMWQ_API void flush_queue(queue_core& q) {
     check_copy(q, a_queue);
     refuse_to_wait_for(q, "flush()");
-    if (!q.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
+    if (!q.gate.is_dead()) wait_for_queued(q, {.name = "flush()", .may_throw = true, .of_pending = true});
 }
 
 CMWQ_API void drain_queue(queue_core& q) {
     check_copy(q, a_queue);
     refuse_to_wait_for(q, "drain()");
-    if (q.is_dead()) return;
+    if (q.gate.is_dead()) return;
     struct drain {
         queue_core& q;
-        explicit drain(queue_core& queue) noexcept : q(queue) { q.begin_drain(); }
-        ~drain() { q.end_drain(); }
+        explicit drain(queue_core& queue) noexcept : q(queue) { q.gate.begin_drain(); }
+        ~drain() { q.gate.end_drain(); }
     } const draining(q);
     wait_until_drained(q, {.name = "drain()", .may_throw = true, .of_pending = true});
 }
@@ -168,29 +168,29 @@ CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
             " belongs to the whole process: its max_active cannot be changed; make a queue of your own");
     }
     check_max_active(max_active);
-    if (!q.is_dead()) q.set_max_active(max_active);
+    if (!q.gate.is_dead()) q.limits.set_max_active(max_active);
 }
 
 CMWQ_API void fix_queue_limit(queue_core& q) noexcept { q.limit_is_fixed = true; }
 
 CMWQ_API void set_queue_min_active(queue_core& q, unsigned min_active) {
     check_copy(q, a_queue);
-    if (!q.is_dead()) q.set_min_active(min_active);
+    if (!q.gate.is_dead()) q.limits.set_min_active(min_active);
 }
 
 CMWQ_API unsigned queue_max_active(const queue_core& q) noexcept {
     check_copy(q, a_queue);
-    return q.max_active();
+    return q.limits.max_active();
 }
 
 CMWQ_API unsigned queue_min_active(const queue_core& q) noexcept {
     check_copy(q, a_queue);
-    return q.min_active();
+    return q.limits.min_active();
 }
 
 CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
     check_copy(q, a_queue);
-    if (q.is_dying()) {
+    if (q.gate.is_dying()) {
         throw std::invalid_argument("cmwq: attributes for " + describe_queue(q.name) +
                                     ", which is being destroyed, or was made before a fork()");
     }
@@ -199,7 +199,7 @@ CMWQ_API void apply_to_queue(queue_core& q, const attrs& wanted) {
 
 CMWQ_API void copy_attrs_of_queue(const queue_core& q, attrs& to) {
     check_copy(q, a_queue);
-    if (!q.is_dead()) to = q.attributes();
+    if (!q.gate.is_dead()) to = q.changes.attributes();
 }
 
 CMWQ_API void check_queue_of_group(const queue_core& q) noexcept { check_copy(q, a_queue); }
@@ -211,8 +211,8 @@ CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
 
 CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     check_copy(q, a_queue);
-    if (q.is_dead()) return {}; // threads that do not exist here may hold locks
-    return q.stats();
+    if (q.gate.is_dead()) return {}; // threads that do not exist here may hold locks
+    return q.pwqs.stats();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -12,18 +12,18 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_API bool wait_for_group(group_core& g) {
-    if (g.queue.is_dead()) return false; // in a forked child the tasks never run
+    if (g.queue.gate.is_dead()) return false; // in a forked child the tasks never run
     return group_wait(g, {.name = "task_group::wait()", .may_throw = true, .of_pending = true}).wait();
 }
 
 CMWQ_API void cancel_group(group_core& g) noexcept {
-    if (g.queue.is_dead()) return;
+    if (g.queue.gate.is_dead()) return;
     const scoped_lock guard(g.lock);
     g.cancelled.store(true, relaxed);
 }
 
 CMWQ_API void end_group(group_core& g) noexcept {
-    if ((g.awaited.load(relaxed) && !g.has_own.load(relaxed)) || g.queue.is_dead()) return;
+    if ((g.awaited.load(relaxed) && !g.has_own.load(relaxed)) || g.queue.gate.is_dead()) return;
     {
         const scoped_lock guard(g.lock);
         if (finished_locked(g)) return;

@@ -140,7 +140,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
 CMWQ_API queue_status add_task(group_task& t) noexcept {
     group_core& g = t.group;
     if (add_unlisted(t)) return queue_status::queued;
-    if (g.queue.is_dead()) return queue_status::rejected; // in a forked child any thread may have held the lock
+    if (g.queue.gate.is_dead()) return queue_status::rejected; // in a forked child any thread may have held the lock
     woken_sleepers woken;
     const scoped_lock guard(g.lock);
     const queue_status s = g.put(g.queue, t, any_cpu);

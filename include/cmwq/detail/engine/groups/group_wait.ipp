@@ -78,7 +78,7 @@ CMWQ_INLINE group_wait::group_wait(group_core& g, wait_call by) : g_(g), by_(by)
     const bool same_queue = self_ != nullptr && self_->current_pwq->queue == &g.queue;
     helps_ = same_queue && may_run_in_wait(*self_);
     stuck_ = same_queue && !helps_;
-    if (self_ == nullptr && g.queue.takes_guests() && has_priority_of_workers(g.queue.env))
+    if (self_ == nullptr && g.queue.changes.takes_guests() && has_priority_of_workers(g.queue.env))
         stack_end_ = own_stack_end();
 }
 
@@ -129,7 +129,7 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
 // first one; if it keeps that one back, none: the thread sleeps.
 CMWQ_INLINE group_task* group_wait::task_for_guest_locked() noexcept {
     constexpr int nr_of_workers = 8;
-    if (nr_kept_back_ == 2 || !g_.queue.takes_guests()) {
+    if (nr_kept_back_ == 2 || !g_.queue.changes.takes_guests()) {
         nr_kept_back_ = 0;
         return nullptr;
     }
@@ -170,7 +170,7 @@ CMWQ_INLINE void group_wait::search() noexcept {
         g_.searched = true;
         return;
     }
-    g_.queue.for_each_pwq([&](const pool_workqueue& pwq) {
+    g_.queue.pwqs.for_each([&](const pool_workqueue& pwq) {
         const scoped_lock guard(g_.lock);
         if (pwq.pool->locals != nullptr) local_lists::for_each(*pwq.ledger, list);
     });
@@ -256,7 +256,7 @@ CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
 // none of them, and none that it could take is left.
 CMWQ_INLINE void group_wait::sleep(group_sleeper& s) {
     if (stuck_) start_in_place_of_waiter(g_);
-    if (helps_ && !g_.queue.keyed() && g_.queue.freezable) g_.queue.start_awaited_tasks();
+    if (helps_ && !g_.queue.keyed() && g_.queue.freezable) g_.queue.pwqs.start_awaited_tasks();
     hand_over_bottom_halves();
     try {
         const registered_wait registered(by_, g_.queue, g_, s);

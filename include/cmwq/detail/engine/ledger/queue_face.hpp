@@ -23,7 +23,8 @@ class rescuer;
 class alignas(cache_line) queue_face : public made_by { // first: check_copy() reads it first
 public:
     queue_face(queue_core& q, const pool_env& e, const queue_settings& s)
-        : cpu_intensive(s.cpu_intensive), fifo(s.fifo), kind(s.pool), core(q), env(e), name(s.name) {}
+        : cpu_intensive(s.cpu_intensive), fifo(s.fifo), managed(s.managed), kind(s.pool), core(q), env(e),
+          name(s.name) {}
     queue_face(const queue_face&) = delete;
     queue_face& operator=(const queue_face&) = delete;
 
@@ -37,7 +38,7 @@ public:
     /// The diagnosis thread: something is left to check, and a check is requested already.
     void keep_backlog() noexcept { backlog_.store(true, relaxed); }
 
-    /// Notes that a replaced pwq has drained, or that the limit may be divided, for queue_core::reap().
+    /// Notes that a replaced pwq has drained, or that the limit may be divided, for queue_changes::reap().
     void request_reaping() noexcept {
         reap_wanted_.store(true, release); // [CLEAN-1]
         env.requests.request_cleaning();
@@ -52,9 +53,12 @@ public:
         return (reported_.fetch_or(bit, relaxed) & bit) == 0;
     }
 
+    [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+
     exception_sink on_exception;    // I: this and `cpu_intensive` are read when an item starts
     const bool cpu_intensive;       // I
     const bool fifo;                // I: runs its items one at a time, in the order in which they were queued
+    const bool managed;             // I: its pools replace blocked workers
     const pool_kind kind;           // I
     queue_core& core;               // I: the whole queue, for those that know it
     const pool_env& env;            // I

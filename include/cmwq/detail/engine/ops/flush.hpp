@@ -44,7 +44,7 @@ void wait_for_queued(queue_core& q, wait_call by, const F& before_wait) {
         unsigned n = 0;
         waiter who;
         more = false;
-        q.for_each_pwq([&](pool_workqueue& p) {
+        q.pwqs.for_each([&](pool_workqueue& p) {
             if (p.serial <= last) return;
             more = n == group;
             if (more) return;
@@ -69,8 +69,8 @@ inline void wait_for_queued(queue_core& q, wait_call by) {
 /// pwqs. The lock of the queue keeps the set of pwqs the same in both passes.
 inline bool is_empty(queue_core& q) noexcept {
     std::uint64_t left = 0, entered = 0;
-    q.for_each_pwq_twice([&](pool_workqueue& p) { left += p.ledger->traffic_of(p).left; },
-                         [&](pool_workqueue& p) { entered += p.ledger->traffic_of(p).entered; });
+    q.pwqs.for_each_twice([&](pool_workqueue& p) { left += p.ledger->traffic_of(p).left; },
+                          [&](pool_workqueue& p) { entered += p.ledger->traffic_of(p).entered; });
     return entered == left;
 }
 

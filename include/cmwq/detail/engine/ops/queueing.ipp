@@ -16,7 +16,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // Whether the caller may queue. On a draining queue only its own items may, and only without delay.
 CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
-    return q.is_open() || (at_once && !q.is_dead() && !q.is_shut() && runs_item_of(q));
+    return q.gate.is_open() || (at_once && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
 }
 
 CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
@@ -35,7 +35,7 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
-    bottom_half_pool& pool = q.push_bottom_half(w, elsewhere ? cpu : here);
+    bottom_half_pool& pool = q.routes.push_bottom_half(w, elsewhere ? cpu : here);
     if (elsewhere || !q.is_of_this_copy()) pool.notify();
     else raise_bottom_half(pool);
 }
@@ -56,7 +56,7 @@ CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
 
 CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
     if (q.kind == pool_kind::dispatcher) push_bottom_half(q, w, cpu);
-    else if (!(q.keyed() && q.managed) || !push_local(q, w, cpu)) q.push(w, cpu).notify();
+    else if (!(q.keyed() && q.managed) || !push_local(q, w, cpu)) q.routes.push(w, cpu).notify();
 }
 
 CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {

@@ -32,30 +32,27 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     r.freezable = freezable;
     r.rescuer_tid = own_rescuer == nullptr ? 0 : own_rescuer->tid();
     r.has_rescuer = own_rescuer != nullptr;
-    r.min_active = min_active();
-    r.max_active = max_active();
-    if (!try_lock_until(lock_, deadline)) {
+    r.min_active = limits.min_active();
+    r.max_active = limits.max_active();
+    r.draining = gate.is_draining();
+    if (!try_lock_until(pwqs.lock, deadline)) {
         r.locked = true;
         return r;
     }
-    const scoped_lock g(lock_, adopt_lock);
-    r.strict = keyed() && attrs_.strict();
-    r.draining = nr_drainers_ != 0;
-    r.frozen = frozen_;
-    for (const pool_workqueue* p : map.load(relaxed)->of_cpu) // changed under the lock only
-        r.pool_of_cpu.push_back(p->pool->id());
-    if (keyed()) {
-        for (const auto& s : slots_of_nodes_) r.slots_of_nodes.push_back({s->in_use(), s->max()});
-        r.slots_of_nodes.push_back({slots_of_machine_.in_use(), slots_of_machine_.max()});
-    }
-    r.counts = gone_;
-    for (pool_workqueue* p = pwqs_.front(); p != nullptr; p = pwqs_.next(*p)) {
-        r.pwqs.push_back({.pool = p->pool->id(), .now = {}});
+    const scoped_lock g(pwqs.lock, adopt_lock);
+    r.strict = keyed() && changes.is_strict_locked();
+    r.frozen = pwqs.is_frozen_locked();
+    for (const pool_workqueue* p : routes.map()->of_cpu) r.pool_of_cpu.push_back(p->pool->id());
+    if (keyed())
+        limits.for_each_slots_locked([&](const node_slots& s) { r.slots_of_nodes.push_back({s.in_use(), s.max()}); });
+    r.counts = pwqs.freed_locked();
+    pwqs.for_each_locked([&](pool_workqueue& p) {
+        r.pwqs.push_back({.pool = p.pool->id(), .now = {}});
         pwq_report& now = r.pwqs.back().now;
-        p->ledger->report(*p, now, deadline);
+        p.ledger->report(p, now, deadline);
         r.counts.started += now.counts.started;
         r.counts.completed += now.counts.completed;
-    }
+    });
     return r;
 }
 

@@ -33,7 +33,7 @@ public:
     [[nodiscard]] bool wait(std::int64_t deadline) noexcept CMWQ_EXCLUDES(waiters_lock_);
     /// Freezes a queue that is being attached, if a freeze is in force. The configuration lock is held.
     void join_locked(queue_core& q) noexcept {
-        if (nr_freezes_ != 0 && q.freezable) q.set_frozen(true);
+        if (nr_freezes_ != 0 && q.freezable) q.pwqs.set_frozen(true);
     }
 
     /// The service thread calls this when a freeze may be complete, or over.

@@ -18,13 +18,13 @@ void freezer::for_each_freezable(F&& f) const {
 
 CMWQ_INLINE void freezer::freeze() noexcept {
     const scoped_lock c(placement_.lock());
-    if (nr_freezes_++ == 0) for_each_freezable([](queue_core& q) { q.set_frozen(true); });
+    if (nr_freezes_++ == 0) for_each_freezable([](queue_core& q) { q.pwqs.set_frozen(true); });
 }
 
 CMWQ_INLINE void freezer::thaw() {
     const scoped_lock c(placement_.lock());
     if (nr_freezes_ == 0) throw std::logic_error("cmwq::runtime: thaw() without a matching freeze()");
-    if (--nr_freezes_ == 0) for_each_freezable([](queue_core& q) { q.set_frozen(false); });
+    if (--nr_freezes_ == 0) for_each_freezable([](queue_core& q) { q.pwqs.set_frozen(false); });
     requests_.request_freeze_check(); // wakes the threads in wait(), which now returns false
 }
 
@@ -32,7 +32,7 @@ CMWQ_INLINE freezer::state freezer::state_now() const noexcept {
     const scoped_lock c(placement_.lock());
     if (nr_freezes_ == 0) return state::none;
     bool active = false;
-    for_each_freezable([&](const queue_core& q) { active = active || q.is_active(); });
+    for_each_freezable([&](const queue_core& q) { active = active || q.pwqs.any_active(); });
     return active ? state::freezing : state::frozen;
 }
 

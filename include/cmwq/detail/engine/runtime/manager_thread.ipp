@@ -117,7 +117,7 @@ CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
 // last as long as a producer is stopped.
 CMWQ_INLINE void manager_thread::clean() noexcept {
     queues_.for_each([this](queue_core& q) {
-        if (!q.take_reaping() || q.reap()) return;
+        if (!q.take_reaping() || q.changes.reap()) return;
         q.defer_reaping();
         retry_soon();
     });

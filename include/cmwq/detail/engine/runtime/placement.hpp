@@ -40,7 +40,7 @@ public:
     /// Prepares a change of the queue to these attributes. The configuration lock is held. Throws std::invalid_argument
     /// or std::bad_alloc, and changes nothing then.
     [[nodiscard]] queue_plan plan(queue_core& q, const attrs& wanted, without_cpus what) const {
-        return q.plan(wanted, choose_pools(q, wanted, what));
+        return q.changes.plan(wanted, choose_pools(q, wanted, what));
     }
     /// Gives `q` the pools for new attributes. Throws std::invalid_argument or std::bad_alloc, and changes nothing
     /// then.

@@ -169,7 +169,7 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
 CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
     const scoped_lock g(lock_);
-    q.carry_out(plan(q, a, without_cpus::refuse));
+    q.changes.carry_out(plan(q, a, without_cpus::refuse));
 }
 
 CMWQ_INLINE void placement::remap_locked(bool may_wait) {
@@ -180,13 +180,13 @@ CMWQ_INLINE void placement::remap_locked(bool may_wait) {
     std::vector<queue_plan> plans;
     std::optional<replaced_cpus> first; // the runtime reports only one
     queues_.for_each([&](queue_core& q) {
-        if (!q.keyed() || q.is_dead()) return;
-        plans.push_back(plan(q, q.attributes(), without_cpus::use_all));
+        if (!q.keyed() || q.gate.is_dead()) return;
+        plans.push_back(plan(q, q.changes.attributes(), without_cpus::use_all));
         const queue_plan& p = plans.back();
         if (!p.chosen.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.chosen.instead};
     });
     // No queue is destroyed meanwhile: detach() waits for the configuration lock.
-    for (queue_plan& p : plans) p.queue->carry_out(std::move(p), may_wait);
+    for (queue_plan& p : plans) p.changes->carry_out(std::move(p), may_wait);
     if (!first) return;
     env_.events.post_once(event::kind::cpus_unavailable, ENODEV, 0, [r = *std::move(first)] {
         return "cmwq: " + describe_queue(r.queue) + ": none of its CPUs " + r.wanted.to_string() +
@@ -273,7 +273,7 @@ CMWQ_INLINE bool placement::try_check_cpus(bool and_helpers) {
     const scoped_lock g(lock_, adopt_lock);
     if (and_helpers) bind_helpers_locked();
     bool finished = true;
-    queues_.for_each([&](queue_core& q) { finished = (!q.keyed() || q.finish_change()) && finished; });
+    queues_.for_each([&](queue_core& q) { finished = (!q.keyed() || q.changes.finish()) && finished; });
     if (!finished) return false;
     check_cpus_locked(false);
     return true;

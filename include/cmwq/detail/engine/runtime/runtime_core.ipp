@@ -129,8 +129,8 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
         return;
     }
     if (ending_) throw std::logic_error("cmwq: a queue is made on a runtime that is being destroyed");
-    if (a != nullptr) q.carry_out(placement_.plan(q, *a, without_cpus::refuse));
-    else q.make_pwqs();
+    if (a != nullptr) q.changes.carry_out(placement_.plan(q, *a, without_cpus::refuse));
+    else q.changes.make_pwqs(q.prio);
     freezer_.join_locked(q);
     queues_.add(q);
 }

@@ -176,7 +176,7 @@ CMWQ_INLINE void deadlock_check::await_run_locked(node who, const run_record* k)
 CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, const pool_workqueue* pwq) {
     if (const auto known = limit_by_pwq_.find(pwq); known != limit_by_pwq_.end()) return known->second;
     const std::size_t index = limits_.size();
-    limited l{.queue = q.name, .max_active = q.max_active()};
+    limited l{.queue = q.name, .max_active = q.limits.max_active()};
     const node_slots* slots = nullptr;
     const auto find_slots = [&](const pool_workqueue& p) {
         if (&p == pwq) slots = p.slots;
@@ -190,7 +190,7 @@ CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, con
         limit_by_pwq_.insert_or_assign(&p, index);
         ++nr_steps_;
     };
-    q.for_each_pwq_twice(find_slots, add);
+    q.pwqs.for_each_twice(find_slots, add);
     limit_by_pwq_.insert_or_assign(pwq, index);
     limits_.push_back(std::move(l));
     return index;

@@ -106,7 +106,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             if (!q.note_standstill(s->blocked, passed, limit) || !saturated.empty()) return;
             if (!q.first_report(event::kind::saturated)) return;
             saturated = "cmwq: " + describe_queue(q.name) + " is at its limit, max_active " +
-                        std::to_string(q.max_active()) +
+                        std::to_string(q.limits.max_active()) +
                         ", and all of its items that run have been blocked for long; others wait behind them. dump() "
                         "shows the items; set_max_active() raises the limit";
         });

@@ -25,14 +25,14 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
     timer_shard& s = shards_[i];
     {
         const scoped_lock g(s.lock);
-        if (q.is_open()) {
+        if (q.gate.is_open()) {
             work_timer& t = work_access::timer(w);
             t.item = &w;
             t.queue = &q;
             t.cpu = cpu;
             t.deadline = deadline;
             const std::int64_t look = s.wheel.push(t, now);
-            q.armed_in(i).push_back(t);
+            q.routes.armed_in(i).push_back(t);
             t.armed_in.store(first_id_ + i, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the shard
             const std::int64_t first = s.next_look.load(relaxed); // relaxed: under the lock
             // [SLEEP-1] This thread stores its look, then reads how long the service thread sleeps; pairs [SLEEP-2].
@@ -43,19 +43,19 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             return look < first ? look < until : first < until && until != not_used;
         }
     }
-    q.push(w, cpu).notify();
+    q.routes.push(w, cpu).notify();
     return false;
 }
 
 CMWQ_INLINE void timer_service::remove_locked(timer_shard& s, work_timer& t) noexcept {
     s.wheel.remove(t);
-    t.queue->armed_in(static_cast<unsigned>(t.armed_in.load(relaxed) - first_id_)).remove(t);
+    t.queue->routes.armed_in(static_cast<unsigned>(t.armed_in.load(relaxed) - first_id_)).remove(t);
     t.armed_in.store(0, release); // [ALONE]
 }
 
 CMWQ_INLINE void timer_service::fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept {
     remove_locked(s, t);
-    batch.add(t.queue->push(*t.item, t.cpu));
+    batch.add(t.queue->routes.push(*t.item, t.cpu));
 }
 
 CMWQ_INLINE bool timer_service::disarm(delayed_work_base& w, std::uint64_t shard_id) noexcept {
@@ -83,7 +83,7 @@ CMWQ_INLINE void timer_service::expedite_all(queue_core& q) noexcept {
         for (bool more = true; more;) {
             push_batch batch;
             const scoped_lock g(s.lock);
-            const timer_ring& armed = q.armed_in(i);
+            const timer_ring& armed = q.routes.armed_in(i);
             while (!batch.full() && !armed.empty()) fire_locked(s, *armed.front(), batch);
             more = batch.full();
         }
@@ -94,7 +94,7 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) n
     for (; shard < nr_shards_; ++shard) {
         timer_shard& s = shards_[shard];
         const scoped_lock g(s.lock);
-        if (work_timer* const t = q.armed_in(shard).front(); t != nullptr) {
+        if (work_timer* const t = q.routes.armed_in(shard).front(); t != nullptr) {
             remove_locked(s, *t);
             return t->item;
         }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bodies of pwq_list.
+
+#include <cmwq/detail/engine/queue/pwq_list.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+CMWQ_INLINE void pwq_list::add_locked(pool_workqueue& p) noexcept {
+    p.serial = ++nr_made_;
+    p.frozen = frozen_;
+    list_.push_back(p);
+}
+
+CMWQ_INLINE void pwq_list::remove_locked(pool_workqueue& p) noexcept {
+    const queue_stats counted = p.ledger->stats_of(p);
+    freed_.started += counted.started;
+    freed_.completed += counted.completed;
+    list_.remove(p);
+}
+
+CMWQ_INLINE queue_stats pwq_list::stats() const noexcept {
+    const scoped_lock g(lock);
+    queue_stats total = freed_;
+    for_each_locked([&](const pool_workqueue& p) {
+        const queue_stats one = p.ledger->stats_of(p);
+        total.started += one.started;
+        total.completed += one.completed;
+    });
+    return total;
+}
+
+CMWQ_INLINE bool pwq_list::any_active() const noexcept {
+    bool active = false;
+    for_each([&](const pool_workqueue& p) { active |= p.ledger->nr_active_of(p) != 0; });
+    return active;
+}
+
+CMWQ_INLINE void pwq_list::set_frozen(bool frozen) noexcept {
+    const scoped_lock g(lock);
+    frozen_ = frozen;
+    for_each_locked([&](pool_workqueue& p) { p.ledger->set_frozen(p, frozen); });
+}
+
+// The lock orders this with set_frozen(), which looks at the same tasks.
+CMWQ_INLINE void pwq_list::start_awaited_tasks() noexcept {
+    const scoped_lock g(lock);
+    if (!frozen_) return;
+    for_each_locked([](pool_workqueue& p) { p.ledger->set_frozen(p, true); }); // once more
+}
+
+CMWQ_INLINE void pwq_list::begin_dropping() noexcept {
+    const scoped_lock g(lock);
+    ++nr_dropping_;
+}
+
+CMWQ_INLINE void pwq_list::end_dropping() noexcept {
+    const scoped_lock g(lock);
+    if (--nr_dropping_ != 0) return;
+    // A producer that found the queue open before shutdown() may push only now. Its item runs, as if queued before.
+    for_each_locked([](pool_workqueue& p) { p.ledger->let_go(p); });
+}
+
+CMWQ_INLINE void pwq_list::hold_back() noexcept {
+    for_each([](pool_workqueue& p) { p.ledger->hold_back(p); });
+}
+
+CMWQ_INLINE work_base* pwq_list::take_held_back(std::uint64_t& first) noexcept {
+    const scoped_lock g(lock);
+    for (pool_workqueue* p = list_.front(); p != nullptr; p = list_.next(*p)) {
+        if (p->serial < first) continue; // no item is left in this pwq
+        first = p->serial;
+        if (work_base* const w = p->ledger->take_held_back(*p); w != nullptr) return w;
+    }
+    return nullptr;
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queue_routes: the way of an item to a pool.
+#pragma once
+
+#include <cmwq/detail/ds/grace_period.hpp>
+#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/queue/pushed.hpp>
+#include <cmwq/detail/engine/threads/thread_pool.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Whether a queue runs its items one at a time, in the order in which they were queued.
+enum class order : bool { none, fifo };
+
+/// Which pwq serves which CPU of the runtime. Constant once it is published.
+struct pwq_map {
+    std::vector<pool_workqueue*> of_cpu; ///< by the index of the CPU in the runtime; never null
+
+    [[nodiscard]] bool contains(const pool_workqueue& p) const noexcept {
+        return std::ranges::find(of_cpu, &p) != of_cpu.end();
+    }
+};
+
+/// What an attrs_keyed queue has for each CPU of the runtime.
+struct alignas(cache_line) queue_stripe {
+    atomic<unsigned> inside[2]{}; // the readers of the map
+    timer_ring armed;             // T: the armed timers in the shard of this CPU
+};
+
+/// The map of a queue, and the threads that read it to push an item. Any thread may call every member, but publish().
+///
+/// Letters: I set before publication · T the lock of a shard of the timers · A atomic
+class queue_routes {
+public:
+    explicit queue_routes(queue_face& q)
+        : readers(q.keyed() ? std::make_unique<basic_grace_period<queue_stripe>>(q.env.cpus.nr_cpus()) : nullptr),
+          queue_(q) {}
+    queue_routes(const queue_routes&) = delete;
+    queue_routes& operator=(const queue_routes&) = delete;
+    ~queue_routes() { delete map(); }
+
+    /// Chooses the pool and pushes an item whose PENDING the caller owns. The caller notifies the pool as soon as it
+    /// holds no lock. `cpu`: a CPU number, or any_cpu.
+    [[nodiscard]] pushed<> push(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue that is known to be per_cpu.
+    [[nodiscard]] bound_pool& push_per_cpu(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue of bottom halves.
+    [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept;
+    /// As `push()`, for a queue that is known to be attrs_keyed, with this order, and with pools of this type.
+    template <class Pool, order Order>
+    [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu) noexcept;
+    /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
+    [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, unsigned node) noexcept;
+
+    /// The armed timers of this queue in a shard of `timers`. Belongs to the lock of that shard. They are on a cache line
+    /// that the queue has for each CPU anyway: there may be many queues and many CPUs.
+    [[nodiscard]] timer_ring& armed_in(unsigned shard) noexcept {
+        return queue_.keyed() ? readers->at(shard).armed : map()->of_cpu[shard]->armed; // per_cpu: a constant map
+    }
+
+    /// For those that change it, or keep it from being changed. Null: the queue is being made.
+    [[nodiscard]] const pwq_map* map() const noexcept { return map_.load(relaxed); }
+    /// The former map must be kept until the readers that may use it have left.
+    void publish(std::unique_ptr<const pwq_map> m) noexcept { map_.store(m.release(), seq_cst); } // [GRACE-2]
+
+    /// Of an attrs_keyed queue.
+    const std::unique_ptr<basic_grace_period<queue_stripe>> readers; // I
+
+private:
+    template <class F>
+    [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
+    template <class Pool, order Order>
+    [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept;
+    template <class Pool>
+    static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
+
+    atomic<const pwq_map*> map_{nullptr}; // A: [GRACE-1] [GRACE-2]
+    queue_face& queue_;                   // I
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail
