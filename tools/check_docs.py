@@ -38,7 +38,7 @@ FOREIGN = set("""
     schedule_on_each_cpu set_worker_desc work_on_cpu
     """.split())
 # Names with these beginnings belong to other libraries or to the tests.
-FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "folly::", "vm::", "fault::", "model::")
+FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "vm::", "fault::", "model::")
 
 
 def blocks(text):

@@ -69,9 +69,6 @@ workload ordered() {
     workload w{"ordered", {}};
     add<bench::cmwq_strands>(w);
     add<bench::asio_strands>(w);
-#if CMWQ_BENCH_DISPATCH
-    add<bench::dispatch_strands>(w);
-#endif
     return w;
 }
 

@@ -202,9 +202,6 @@ workload pipeline() {
 #endif
     add<strand_line<bench::asio_strands>>(w, bench::asio_strands::name());
     add<strand_line<bench::thread_strands>>(w, bench::thread_strands::name());
-#if CMWQ_BENCH_DISPATCH
-    add<strand_line<bench::dispatch_strands>>(w, bench::dispatch_strands::name());
-#endif
     return w;
 }
 

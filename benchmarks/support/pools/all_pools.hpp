@@ -25,15 +25,6 @@
 #if CMWQ_BENCH_BS
 #include "bs_pool.hpp"
 #endif
-#if CMWQ_BENCH_DISPATCH
-#include "dispatch_pool.hpp"
-#endif
-#if CMWQ_BENCH_FOLLY
-#include "folly_pool.hpp"
-#endif
-#if CMWQ_BENCH_CONCURRENCPP
-#include "concurrencpp_pool.hpp"
-#endif
 #if CMWQ_BENCH_STDEXEC
 #include "stdexec_pool.hpp"
 #endif
@@ -68,15 +59,6 @@ void for_each_peer(F f) {
 #endif
 #if CMWQ_BENCH_BS
     f(std::type_identity<bs_pool>{});
-#endif
-#if CMWQ_BENCH_DISPATCH
-    f(std::type_identity<dispatch_pool>{});
-#endif
-#if CMWQ_BENCH_FOLLY
-    f(std::type_identity<folly_pool>{});
-#endif
-#if CMWQ_BENCH_CONCURRENCPP
-    f(std::type_identity<concurrencpp_pool>{});
 #endif
 #if CMWQ_BENCH_STDEXEC
     f(std::type_identity<stdexec_pool>{});

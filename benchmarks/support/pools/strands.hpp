@@ -12,9 +12,6 @@
 
 #include "asio_pool.hpp"
 #include "mutex_pool.hpp"
-#if CMWQ_BENCH_DISPATCH
-#include "dispatch_pool.hpp"
-#endif
 
 #include <boost/asio/strand.hpp>
 #include <cmwq/runtime.hpp>
@@ -95,22 +92,5 @@ public:
 private:
     std::deque<mutex_pool<1>> threads_;
 };
-
-#if CMWQ_BENCH_DISPATCH
-class dispatch_strands {
-public:
-    explicit dispatch_strands(std::size_t n) : queues_(n) {}
-
-    [[nodiscard]] static std::string name() { return "libdispatch serial queue"; }
-
-    template <class F>
-    void post(std::size_t i, F&& f) {
-        queues_[i].post(std::forward<F>(f));
-    }
-
-private:
-    std::deque<dispatch_pool::serial_queue> queues_;
-};
-#endif
 
 } // namespace bench
