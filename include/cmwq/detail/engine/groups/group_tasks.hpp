@@ -15,7 +15,7 @@ void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock);
 /// The task has ended, and its callable has been destroyed. The caller counts it down. False: another thread accesses
 /// the task, and gives its memory back.
 [[nodiscard]] bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept CMWQ_REQUIRES(g.lock);
-/// The same, with the lock of the group. Counts the task down.
+/// The same. Takes the lock of the group, and counts the task down.
 void end_task(group_task& t, bool cancelled) noexcept;
 /// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
 [[nodiscard]] bool ends_with_lock(const group_core& g, bool cancelled) noexcept;

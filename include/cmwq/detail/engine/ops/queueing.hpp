@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
-#include <cmwq/workqueue.hpp>
+#include <cmwq/detail/engine_ops.hpp>
 
 #include <cstdint>
 

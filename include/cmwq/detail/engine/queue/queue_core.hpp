@@ -12,7 +12,7 @@
 #include <cmwq/detail/engine/queue/queue_routes.hpp>
 #include <cmwq/detail/engine/threads/rescuer.hpp>
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -2,7 +2,6 @@
 //
 // Items that run inside others, which wait for them.
 
-#include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/item/group_credit.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/inner_runs.hpp>

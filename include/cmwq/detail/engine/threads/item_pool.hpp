@@ -35,16 +35,12 @@ public:
     [[nodiscard]] const pool_env& env() const noexcept { return ledger.env; }
 
     /// As those of the ledger, with the local items of workers.
-    [[nodiscard]] bool pending() const noexcept { return ledger.pending() || (locals != nullptr && locals->any()); }
+    [[nodiscard]] bool pending() const noexcept { return pending_in(ledger, locals); }
     [[nodiscard]] std::uint64_t nr_started() const noexcept {
-        return ledger.nr_started() + sum_of(&run_record::nr_more_started);
+        return ledger.nr_started() + (locals != nullptr ? locals->sum_of(&run_record::nr_more_started) : 0);
     }
-    [[nodiscard]] std::uint64_t nr_completed() const noexcept {
-        return ledger.nr_completed() + sum_of(&run_record::nr_more_ended);
-    }
-    [[nodiscard]] std::uint64_t nr_begun() const noexcept {
-        return ledger.nr_begun() + sum_of(&run_record::nr_follow_ups);
-    }
+    [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_in(ledger, locals); }
+    [[nodiscard]] std::uint64_t nr_begun() const noexcept { return nr_begun_in(ledger, locals); }
     /// For the service thread. Whether the pool has started no item for `limit` nanoseconds although items are pending.
     /// `passed`: nanoseconds since the last call, without times in which the process could not run.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
@@ -67,10 +63,6 @@ protected:
         : ledger(*this, env, id), concurrency(l), locals(lists), threads(workers), number_(number) {}
 
 private:
-    [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept {
-        return locals != nullptr ? locals->sum_of(counter) : 0;
-    }
-
     const unsigned number_; // I
     start_watch stall_;     // S: for the watchdog
 };

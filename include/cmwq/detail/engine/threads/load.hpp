@@ -68,14 +68,10 @@ public:
     // --- the state ---------------------------------------------------------------------------------------------------
 
     /// Whether items are pending, local ones included.
-    [[nodiscard]] bool pending() const noexcept { return ledger_.pending() || has_local_items(); }
-    [[nodiscard]] std::uint64_t nr_completed() const noexcept {
-        return ledger_.nr_completed() + (locals_ != nullptr ? locals_->sum_of(&run_record::nr_more_ended) : 0);
-    }
+    [[nodiscard]] bool pending() const noexcept { return pending_in(ledger_, locals_); }
+    [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_in(ledger_, locals_); }
     /// As pool_ledger::nr_begun(), with the items that have followed in runs that go on.
-    [[nodiscard]] std::uint64_t nr_begun() const noexcept {
-        return ledger_.nr_begun() + (locals_ != nullptr ? locals_->sum_of(&run_record::nr_follow_ups) : 0);
-    }
+    [[nodiscard]] std::uint64_t nr_begun() const noexcept { return nr_begun_in(ledger_, locals_); }
     [[nodiscard]] int width() const noexcept { return width_.load(relaxed); }
     [[nodiscard]] int nr_running() const noexcept { return nr_running_.load(relaxed); }
     /// The workers in their work loop, running or blocked, without those that wait inside the library.
@@ -197,5 +193,15 @@ private:
     unsigned nr_overdue_may_start_ = 0;
     atomic<std::uint64_t> by_guard_{0}, by_sentinel_{0}, by_monitor_{0}, spare_wakeups_{0}; // A
 };
+
+/// As load::snapshot_locked(), for a pool without a load.
+[[nodiscard]] inline pool_snapshot snapshot_without_load(const pool_ledger& ledger, const spare_workers& spares,
+                                                         bool creating) noexcept CMWQ_REQUIRES(ledger.lock) {
+    return {.pending = static_cast<unsigned>(ledger.nr_listed_locked()),
+            .managed = false,
+            .active = static_cast<int>(ledger.nr_busy_locked()),
+            .idle = static_cast<int>(spares.size_locked()),
+            .creating = creating};
+}
 
 }}} // namespace cmwq::CMWQ_NS::detail

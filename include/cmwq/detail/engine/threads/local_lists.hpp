@@ -87,4 +87,16 @@ private:
     atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
 };
 
+// The numbers of a ledger, with the local items of the pool's workers. `lists`: null: they have none.
+[[nodiscard]] inline bool pending_in(const pool_ledger& ledger, const local_lists* lists) noexcept {
+    return ledger.pending() || (lists != nullptr && lists->any());
+}
+[[nodiscard]] inline std::uint64_t nr_completed_in(const pool_ledger& ledger, const local_lists* lists) noexcept {
+    return ledger.nr_completed() + (lists != nullptr ? lists->sum_of(&run_record::nr_more_ended) : 0);
+}
+/// As pool_ledger::nr_begun(), with the items that have followed in runs that go on.
+[[nodiscard]] inline std::uint64_t nr_begun_in(const pool_ledger& ledger, const local_lists* lists) noexcept {
+    return ledger.nr_begun() + (lists != nullptr ? lists->sum_of(&run_record::nr_follow_ups) : 0);
+}
+
 }}} // namespace cmwq::CMWQ_NS::detail

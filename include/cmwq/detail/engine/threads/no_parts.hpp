@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a pool has instead of a load, its monitor, and local lists, if it has none.
+// The stand-ins of a load, its monitor and local lists, for pools without them.
 #pragma once
 
 #include <cmwq/detail/engine/threads/load_monitor.hpp>
@@ -13,21 +13,15 @@ class no_load {
 public:
     static constexpr bool replaces_blocked = false;
 
-    no_load(pool_ledger& ledger, spare_workers& spares, const busy_workers<worker>& /*working*/,
+    no_load(pool_ledger& /*ledger*/, spare_workers& spares, const busy_workers<worker>& /*working*/,
             local_lists* /*locals*/) noexcept
-        : ledger_(ledger), spares_(spares) {}
+        : spares_(spares) {}
 
     [[nodiscard]] pool_snapshot snapshot_locked(const pool_ledger& ledger, bool creating) const noexcept
         CMWQ_REQUIRES(ledger.lock) {
-        return {.pending = static_cast<unsigned>(ledger.nr_listed_locked()),
-                .managed = false,
-                .active = static_cast<int>(ledger.nr_busy_locked()),
-                .idle = static_cast<int>(spares_.size_locked()),
-                .creating = creating};
+        return snapshot_without_load(ledger, spares_, creating);
     }
-    [[nodiscard]] static constexpr bool is_associated() noexcept { return true; }
     [[nodiscard]] static constexpr bool wants_more_running() noexcept { return true; }
-    [[nodiscard]] int nr_at_work() const noexcept { return ledger_.nr_busy(); } // blocked workers included
     static void begin_work_locked(worker& /*self*/) noexcept {}
     static void end_work_locked(worker& /*self*/) noexcept {}
     static void begin_run_locked(worker& /*self*/) noexcept {}
@@ -40,7 +34,6 @@ public:
     static void detectors_needed() noexcept {}
 
 private:
-    pool_ledger& ledger_;
     spare_workers& spares_;
 };
 

@@ -123,7 +123,7 @@ private:
     [[nodiscard]] bool has_surplus_locked() const noexcept;
     void creation_failed_locked(bool admitted, int error) noexcept;
 
-    // What a worker reads for each item comes first.
+    // A worker reads the first members for each item.
     bool creating_ = false;                // L: a worker is being created
     bool stopping_ = false;                // L
     atomic<bool> short_of_threads_{false}; // A: creation failed, or give_up_worker() took the last one; written under L

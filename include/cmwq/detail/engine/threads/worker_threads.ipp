@@ -92,11 +92,7 @@ CMWQ_INLINE void worker_threads::creation_failed_locked(bool admitted, int error
 
 CMWQ_INLINE pool_snapshot worker_threads::snapshot_locked(const pool_ledger& ledger) const noexcept {
     if (load_ != nullptr) return load_->snapshot_locked(ledger, creating_);
-    return {.pending = static_cast<unsigned>(ledger.nr_listed_locked()),
-            .managed = false,
-            .active = static_cast<int>(ledger.nr_busy_locked()),
-            .idle = static_cast<int>(spares_.size_locked()),
-            .creating = creating_};
+    return snapshot_without_load(ledger, spares_, creating_);
 }
 
 CMWQ_INLINE worker_counts worker_threads::counts_locked(const pool_ledger& ledger) const noexcept {
