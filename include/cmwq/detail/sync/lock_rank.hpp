@@ -16,7 +16,6 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// A thread may take a lock only if all locks that it holds come before that one in this list. It holds at most one
 /// lock of each rank: never those of two pools or of two queues.
 enum class lock_rank : std::uint8_t {
-    looks, ///< the lock of checks of the graph of waits
     graph,
     system_queue, ///< while a system queue is made, which may make the global runtime first
     once,
@@ -41,7 +40,6 @@ enum class lock_rank : std::uint8_t {
 
 [[nodiscard]] constexpr const char* name_of(lock_rank r) noexcept {
     switch (r) {
-    case lock_rank::looks: return "looks";
     case lock_rank::graph: return "graph";
     case lock_rank::system_queue: return "system queue";
     case lock_rank::once: return "once";

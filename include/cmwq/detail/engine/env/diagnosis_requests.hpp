@@ -26,7 +26,7 @@ public:
     // --- waits: under the lock of the graph, unless a member says otherwise ------------------------------------------
 
     /// Requests a check of the waits at `when`, unless one is due earlier.
-    void look_at_waits_by(std::int64_t when) noexcept {
+    void check_waits_by(std::int64_t when) noexcept {
         const std::int64_t due = waits_due_.load(relaxed);
         if (due != 0 && due <= when) return;
         waits_due_.store(when, relaxed); // [PARK-1] the permit publishes it
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::int64_t waits_due() const noexcept { return waits_due_.load(relaxed); } // [PARK-1]
     void set_waits_due(std::int64_t when) noexcept { waits_due_.store(when, relaxed); }
 
-    std::int64_t no_look_before = 0; ///< G: the pause after a check grows with the cost of the check
+    std::int64_t no_check_before = 0; ///< G: the pause after a check grows with the cost of the check
 
     // --- queues at their limit ---------------------------------------------------------------------------------------
 

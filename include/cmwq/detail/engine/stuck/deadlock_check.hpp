@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,32 +16,27 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// One check: collect(), solve(), publish(), in this order. Made and used by one thread that holds the lock of checks.
-/// All members that are not noexcept throw std::bad_alloc; the check has no result then.
+/// One check. The thread that makes and uses it holds the lock of the graph. All members that are not noexcept throw
+/// std::bad_alloc; the check has no result then.
 class deadlock_check {
 public:
     /// The diagnosis thread of the runtime of `env` calls this. If a check is due, finds the waits that are stuck, and
-    /// reports those of this runtime that two checks have found stuck. Returns when the next check is due, steady
-    /// clock; 0: none before the next wait is registered.
+    /// reports those of this runtime. Returns when the next check is due, steady clock; 0: none before the next wait is
+    /// registered.
     static std::int64_t check_if_due(const pool_env& env) noexcept;
 
 private:
-    explicit deadlock_check(wait_graph& g) noexcept CMWQ_EXCLUDES(g.lock_);
-    ~deadlock_check();
+    deadlock_check(const pool_env& env, std::int64_t now) noexcept : env_(env), now_(now) {}
     deadlock_check(const deadlock_check&) = delete;
     deadlock_check& operator=(const deadlock_check&) = delete;
 
-    /// Reads what each wait depends on. Takes the lock of the graph for a few waits at a time.
-    void collect() CMWQ_NO_TSA;
-    /// Finds the waits that are stuck. The computation holds no lock; for a moment before, it takes that of the graph.
-    void solve();
-    /// Notes the result in the waits. Returns the reports of the knots that have waits of the runtime of `env`, that an
-    /// earlier check has found as well, and that have not been reported.
-    [[nodiscard]] std::vector<std::vector<wait_report>> publish(const pool_env& env, std::int64_t now) CMWQ_NO_TSA;
-    /// After publish(): when to check the waits of the runtime of `env` again, steady clock; 0: none is left to check.
-    [[nodiscard]] std::int64_t next() const noexcept { return next_; }
-    /// How many waits, pwqs and items have been read: a measure of the cost.
-    [[nodiscard]] std::size_t nr_steps() const noexcept { return nr_steps_; }
+    /// Reads what each wait depends on, and finds the waits that are stuck.
+    void search_locked(wait_graph& g) CMWQ_REQUIRES(g.lock_);
+    /// Notes the result in the waits. Appends the reports of the knots that have waits of the runtime, that an earlier
+    /// check has found as well, and that have not been reported.
+    void report_locked(std::vector<std::vector<wait_report>>& to);
+    /// After report_locked(): when to check the waits of the runtime again, steady clock; 0: none is left to check.
+    [[nodiscard]] std::int64_t next_locked() const noexcept;
 
     using node = stuck_set::node;
 
@@ -74,24 +68,22 @@ private:
         const pool_workqueue* pwq;
         std::uint64_t generation; ///< waits for items of this one and all earlier ones
     };
-    enum class knot_state : unsigned char { unknown, open, told };
 
-    void look_at_locked(registered_wait& r);
-    void look_at_group_locked(const registered_wait& r, node who);
-    void read_group_locked(group_core& g, std::size_t index);
+    void read_locked(registered_wait& r);
+    void read_group_of_locked(const registered_wait& r);
+    void read_tasks_locked(group_core& g, std::size_t index);
     void hold_locked(run_record& k, node wait);
-    [[nodiscard]] node number_of_locked(registered_wait& r) CMWQ_NO_TSA;
     void await_run_locked(node who, const run_record* k);
     [[nodiscard]] std::size_t limit_of_locked(const queue_core& q, const pool_workqueue* pwq);
     void add_limits();
     void add_generations();
     void add_groups();
-    [[nodiscard]] bool is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept;
-    [[nodiscard]] std::vector<wait_report> report_of_locked(const std::vector<node>& members, std::int64_t now,
-                                                            bool& confirmed);
+    [[nodiscard]] bool is_confirmed_locked(const registered_wait& r) const noexcept;
+    [[nodiscard]] std::vector<wait_report> report_of_locked(const std::vector<node>& members) const;
 
-    wait_graph& graph_;
-    std::deque<seen_wait> seen_;
+    const pool_env& env_;
+    const std::int64_t now_;              // steady clock
+    std::vector<registered_wait*> waits_; // node i is waits_[i]
     std::vector<pool_ledger::held_item> room_, held_;
     std::vector<std::pair<node, node>> for_runs_;         // a wait, and the wait of the run that it waits for
     std::vector<awaited_items> for_items_;                // waits for items of a pwq
@@ -104,9 +96,7 @@ private:
     std::unordered_map<const pool_workqueue*, std::size_t> limit_by_pwq_; // the index in limits_
     std::unordered_map<const pool_workqueue*, part> parts_;
     stuck_set stuck_;
-    std::size_t nr_left_ = 0; // waits still to be read
-    std::size_t nr_steps_ = 0;
-    std::int64_t next_ = 0;
+    std::size_t nr_steps_ = 0; // how many waits, pwqs and items have been read: a measure of the cost
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

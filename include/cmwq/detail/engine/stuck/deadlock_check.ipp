@@ -2,12 +2,10 @@
 //
 // The bodies of deadlock_check.
 //
-// Every thread that begins or ends a wait needs the lock of the graph. A check therefore holds it for a few waits at a
-// time, and not while it computes the result. So the edges are read at different moments. The result is still sound: if
-// a wait has been registered all the time, neither it nor its run has ended, and an edge between two such waits, once
-// read, still exists. Waits that have ended or begun during the check count as ending. Only a pending item, behind a
-// limit or behind a run, can be cancelled meanwhile. Behind a limit, the check notices this by the number of items that
-// have left the pwq. In both cases, a wait is reported only if two checks, some time apart, have found it stuck.
+// A check holds the lock of the graph, so no registered wait ends, nor its run, and an edge between two waits, once read,
+// still exists at the end. But the pools are read one after the other: a pending item may be cancelled meanwhile, and a
+// slot may be on its way from one pool to another. Behind a limit, the check notices the former by the number of items that
+// have left the pwq. A wait is reported only if two checks, some time apart, have found it stuck.
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
@@ -24,89 +22,57 @@
 #include <algorithm>
 #include <new>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE deadlock_check::deadlock_check(wait_graph& g) noexcept : graph_(g) {
-    const scoped_lock l(graph_.lock_);
-    graph_.look_ = ++graph_.nr_looks_;
-    graph_.next_to_see_ = graph_.waits_.back();
-    nr_left_ = graph_.waits_.size(); // later waits are left out, so that the check ends
-}
+// --- what each wait depends on ---------------------------------------------------------------------------------------
 
-CMWQ_INLINE deadlock_check::~deadlock_check() {
-    const scoped_lock l(graph_.lock_);
-    graph_.look_ = 0;
-    graph_.next_to_see_ = nullptr;
-}
-
-// --- collecting ------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void deadlock_check::collect() {
-    constexpr std::size_t batch = 64;
-    bool more = true;
-    while (more) {
-        graph_.lock_.lock();
-        try {
-            const std::size_t end = nr_steps_ + batch;
-            while (graph_.next_to_see_ != nullptr && nr_left_ != 0 && nr_steps_ < end) {
-                --nr_left_;
-                registered_wait& r = *graph_.next_to_see_;
-                graph_.next_to_see_ = graph_.waits_.prev(r); // towards the newest
-                look_at_locked(r);
-            }
-            more = graph_.next_to_see_ != nullptr && nr_left_ != 0;
-        } catch (...) {
-            graph_.lock_.unlock();
-            throw;
-        }
-        graph_.lock_.unlock();
-        if (more) yield_this_thread(); // other threads may wait for the lock
+CMWQ_INLINE void deadlock_check::search_locked(wait_graph& g) {
+    waits_.reserve(g.waits_.size());
+    for (registered_wait* r = g.waits_.back(); r != nullptr; r = g.waits_.prev(*r)) {
+        r->node_ = stuck_.add_ends_after_first();
+        waits_.push_back(r);
     }
+    for (registered_wait* r : waits_) read_locked(*r);
+    add_limits();
+    add_generations();
+    add_groups();
+    for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
+    stuck_.solve();
 }
 
-CMWQ_INLINE stuck_set::node deadlock_check::number_of_locked(registered_wait& r) {
-    if (r.seen_by_ != graph_.look_) {
-        seen_.push_back({&r, static_cast<node>(seen_.size())});
-        r.seen_ = &seen_.back();
-        r.seen_by_ = graph_.look_;
-    }
-    return r.seen_->number;
-}
-
-CMWQ_INLINE void deadlock_check::look_at_locked(registered_wait& r) {
-    const node who = number_of_locked(r);
-    r.seen_->looked_at = true;
+CMWQ_INLINE void deadlock_check::read_locked(registered_wait& r) {
     for (run_record* k = r.self_; k != nullptr; k = k->interrupted) {
-        if (k->current_pwq != nullptr) hold_locked(*k, who);
+        if (k->current_pwq != nullptr) hold_locked(*k, r.node_);
     }
     ++nr_steps_;
     for (unsigned i = 0; i < r.nr_nodes_; ++i, ++nr_steps_) {
         const pool_ledger::remaining_items rest = r.nodes_[i].pool->ledger.look_at(r.nodes_[i]);
         if (rest.pwq == nullptr) continue;
-        for_items_.push_back({who, rest.pwq, rest.generation});
-        if (rest.inactive) for_limit_.emplace_back(who, limit_of_locked(r.queue_->core, rest.pwq));
+        for_items_.push_back({r.node_, rest.pwq, rest.generation});
+        if (rest.inactive) for_limit_.emplace_back(r.node_, limit_of_locked(r.queue_->core, rest.pwq));
     }
-    if (r.group_ != nullptr) look_at_group_locked(r, who);
+    if (r.group_ != nullptr) read_group_of_locked(r);
     if (r.iw_ == nullptr) return;
     const directory::pin at(r.pool_id_); // the awaited run may have ended, and its runtime may be gone
     if (at.runtime == nullptr) return;
     item_pool& pool = at.runtime->pool(r.pool_id_);
     const pool_ledger::awaited_item a = pool.ledger.look_at(*r.iw_);
-    await_run_locked(who, a.run != nullptr ? a.run : a.before);
+    await_run_locked(r.node_, a.run != nullptr ? a.run : a.before);
     if (a.inactive_on == nullptr) return;
     // While with_all_kept() holds the list of queues, the queue of a pending item cannot be destroyed.
     at.runtime->queues.with_all_kept([&] {
         const pool_ledger::awaited_item now = pool.ledger.look_at(*r.iw_);
         if (now.inactive_on == nullptr) return; // it is not behind a limit any more
-        for_limit_.emplace_back(who, limit_of_locked(now.queue->core, now.inactive_on));
+        for_limit_.emplace_back(r.node_, limit_of_locked(now.queue->core, now.inactive_on));
     });
 }
 
 // A wait for a group depends on the runs of its tasks, as far as these are in waits, and on the limits behind which tasks
 // are pending that the waiter does not take itself. All waits for a group share what is read of the group.
-CMWQ_INLINE void deadlock_check::look_at_group_locked(const registered_wait& r, node who) {
+CMWQ_INLINE void deadlock_check::read_group_of_locked(const registered_wait& r) {
     {
         const scoped_lock guard(r.group_->lock);
         if (!r.sleeper_->asleep) return; // it goes on, and may take a task
@@ -115,22 +81,22 @@ CMWQ_INLINE void deadlock_check::look_at_group_locked(const registered_wait& r, 
     const std::size_t index = at->second;
     if (fresh) {
         groups_.emplace_back();
-        read_group_locked(*r.group_, index);
+        read_tasks_locked(*r.group_, index);
     }
-    for_group_.emplace_back(who, index);
+    for_group_.emplace_back(r.node_, index);
     if (r.sleeper_->what == group_sleeper::kind::helps_all) return;
     const item_pool* const own = r.sleeper_->what == group_sleeper::kind::helps_pool ? &r.self_->pool : nullptr;
     for (const awaited_group::limit_at& l : groups_[index].limits) {
-        if (l.pool != own) for_limit_.emplace_back(who, l.limit);
+        if (l.pool != own) for_limit_.emplace_back(r.node_, l.limit);
     }
 }
 
 // Looks at the first tasks that have not started. If they start, a later check looks at others; if they never do, the
 // others do not matter.
-CMWQ_INLINE void deadlock_check::read_group_locked(group_core& g, std::size_t index) {
+CMWQ_INLINE void deadlock_check::read_tasks_locked(group_core& g, std::size_t index) {
     constexpr std::size_t most = 64;
     for (const running_task* t = g.waiting; t != nullptr; t = t->next, ++nr_steps_)
-        runs_tasks_.emplace_back(index, number_of_locked(*t->by->waits));
+        runs_tasks_.emplace_back(index, t->by->waits->node_);
     struct place {
         const pool_workqueue* pwq;
         const item_pool* pool;
@@ -169,7 +135,7 @@ CMWQ_INLINE void deadlock_check::hold_locked(run_record& k, node wait) {
 }
 
 CMWQ_INLINE void deadlock_check::await_run_locked(node who, const run_record* k) {
-    if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, number_of_locked(*k->waits));
+    if (k != nullptr && k->waits != nullptr) for_runs_.emplace_back(who, k->waits->node_);
 }
 
 // All pwqs with the same slots share a limit. The pwq may be gone; then the limit has no active item.
@@ -196,27 +162,7 @@ CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, con
     return index;
 }
 
-// --- the result ------------------------------------------------------------------------------------------------------
-
-CMWQ_INLINE void deadlock_check::solve() {
-    for (std::size_t i = 0; i < seen_.size(); ++i)
-        static_cast<void>(stuck_.add_ends_after_first()); // node i is seen_[i]
-    add_limits();
-    add_generations();
-    add_groups();
-    for (const auto& [who, whom] : for_runs_) stuck_.add_edge(who, whom);
-    graph_.lock_.lock();
-    try {
-        for (const seen_wait& s : seen_) {
-            if (s.gone || !s.looked_at) stuck_.let_end(s.number);
-        }
-    } catch (...) {
-        graph_.lock_.unlock();
-        throw;
-    }
-    graph_.lock_.unlock();
-    stuck_.solve();
-}
+// --- the nodes between waits ------------------------------------------------------------------------------------------------------
 
 // An item behind a limit becomes active when one of the active items ends. One of them ends, unless all are runs that
 // wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts
@@ -278,120 +224,91 @@ CMWQ_INLINE void deadlock_check::add_groups() {
     for (const auto& [who, group] : for_group_) stuck_.add_edge(who, groups_[group].id);
 }
 
-// --- notes and reports -----------------------------------------------------------------------------------------------
+// --- the result ------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE bool deadlock_check::is_confirmed_locked(const seen_wait& s, std::int64_t now) const noexcept {
-    return !s.gone && now - s.wait->suspected_since_ >= wait_graph::patience;
+CMWQ_INLINE bool deadlock_check::is_confirmed_locked(const registered_wait& r) const noexcept {
+    return r.stuck_since_ != 0 && now_ - r.stuck_since_ >= wait_graph::patience;
 }
 
-// Returns the reports of a knot, and marks its waits as reported. Empty if two checks have not found all of its waits
-// (then `confirmed` is false), or if all have been reported.
-CMWQ_INLINE std::vector<wait_report> deadlock_check::report_of_locked(const std::vector<node>& members,
-                                                                      std::int64_t now, bool& confirmed) {
+CMWQ_INLINE std::vector<wait_report> deadlock_check::report_of_locked(const std::vector<node>& members) const {
     constexpr std::size_t enough = 64;
-    bool reported = true;
-    for (const node n : members) {
-        if (n >= seen_.size()) continue;
-        confirmed &= is_confirmed_locked(seen_[n], now);
-        if (!confirmed) return {};
-        reported &= seen_[n].wait->reported_;
-    }
     std::vector<wait_report> told;
     for (const node n : members) {
-        if (n >= seen_.size() || reported) continue;
+        if (n >= waits_.size()) continue;
         if (told.size() == enough) {
             ++told.front().nr_more;
             continue;
         }
-        told.push_back(wait_graph::report_of_locked(*seen_[n].wait));
+        told.push_back(wait_graph::report_of_locked(*waits_[n]));
         stuck_.for_each_awaited(n, [&](node m) {
-            const std::size_t limit = m - seen_.size();
-            if (m < seen_.size() || limit >= limits_.size() || !stuck_.is_stuck(m)) return;
-            told.back().full_queue = limits_[limit].queue;
-            told.back().max_active = limits_[limit].max_active;
+            const auto l = std::ranges::find(limits_, m, &limited::id);
+            if (l == limits_.end() || !stuck_.is_stuck(m)) return;
+            told.back().full_queue = l->queue;
+            told.back().max_active = l->max_active;
         });
     }
-    for (const node n : members) {
-        if (n < seen_.size()) seen_[n].wait->reported_ = true;
-    }
     return told;
 }
 
-// A wait is checked often while it is young, and later whenever it has lasted twice as long, because not only a new
-// wait can make it stuck, but also a lowered limit, for instance. A wait that was found stuck is checked again soon.
-CMWQ_INLINE std::vector<std::vector<wait_report>> deadlock_check::publish(const pool_env& env, std::int64_t now) {
-    constexpr std::int64_t patience = wait_graph::patience, young = 10 * patience;
-    constexpr std::size_t none = ~std::size_t{0};
-    std::vector<std::size_t> knots(seen_.size(), none); // the knot that each wait leads to
-    for (node n = 0; n < seen_.size(); ++n) {
-        if (stuck_.is_stuck(n)) knots[n] = stuck_.knot_of(n);
+// A wait that leads to a knot is never reported alone.
+CMWQ_INLINE void deadlock_check::report_locked(std::vector<std::vector<wait_report>>& to) {
+    const auto is_no_wait = [&](node n) { return n >= waits_.size(); };
+    for (registered_wait* r : waits_) {
+        if (!stuck_.is_stuck(r->node_)) r->stuck_since_ = 0;
+        else if (r->stuck_since_ == 0) r->stuck_since_ = now_;
     }
-    std::vector<knot_state> states(seen_.size(), knot_state::unknown); // as many as waits: there are fewer knots
-    std::vector<std::vector<wait_report>> told;
-    graph_.lock_.lock();
-    for (seen_wait& s : seen_) {
-        if (s.gone) continue;
-        registered_wait& r = *s.wait;
-        if (!stuck_.is_stuck(s.number)) r.suspected_since_ = 0;
-        else if (r.suspected_since_ == 0) r.suspected_since_ = now;
-    }
-    try {
-        for (seen_wait& s : seen_) {
-            const std::size_t knot = knots[s.number];
-            if (s.gone || s.wait->reported_ || knot == none || !wait_graph::belongs_to(*s.wait, env)) continue;
-            if (!is_confirmed_locked(s, now)) continue;
-            if (states[knot] == knot_state::unknown) {
-                bool confirmed = true;
-                told.emplace_back(); // first: a report marks the waits, and must not be lost then
-                told.back() = report_of_locked(stuck_.members(knot), now, confirmed);
-                if (told.back().empty()) told.pop_back();
-                states[knot] = confirmed ? knot_state::told : knot_state::open;
+    std::unordered_map<std::size_t, bool> is_told; // by knot
+    for (registered_wait* r : waits_) {
+        if (r->reported_ || !is_confirmed_locked(*r) || !wait_graph::belongs_to(*r, env_)) continue;
+        const std::size_t knot = stuck_.knot_of(r->node_);
+        const auto [at, fresh] = is_told.try_emplace(knot, false);
+        if (fresh) {
+            const std::vector<node>& members = stuck_.members(knot);
+            const auto is_confirmed = [&](node n) { return is_no_wait(n) || is_confirmed_locked(*waits_[n]); };
+            const auto is_reported = [&](node n) { return is_no_wait(n) || waits_[n]->reported_; };
+            at->second = std::ranges::all_of(members, is_confirmed);
+            if (at->second && !std::ranges::all_of(members, is_reported)) to.push_back(report_of_locked(members));
+            for (const node n : members) {
+                if (at->second && !is_no_wait(n)) waits_[n]->reported_ = true;
             }
-            if (states[knot] == knot_state::told) s.wait->reported_ = true;
         }
-        // NOLINTNEXTLINE(bugprone-empty-catch): the next check reports the rest
-    } catch (const std::bad_alloc&) {}
-    for (const seen_wait& s : seen_) {
-        if (s.gone || s.wait->reported_ || !wait_graph::belongs_to(*s.wait, env)) continue;
-        const std::int64_t age = now - s.wait->since_;
-        const std::int64_t at = stuck_.is_stuck(s.number) || age < young ? now + patience : now + age;
-        next_ = earlier_of(next_, at);
+        if (at->second) r->reported_ = true;
     }
-    graph_.lock_.unlock();
-    return told;
 }
 
-// --- scheduling of checks --------------------------------------------------------------------------------------------
+// A wait is checked again whenever it has lasted twice as long, because not only a new wait can make it stuck, but also a
+// lowered limit, for instance.
+CMWQ_INLINE std::int64_t deadlock_check::next_locked() const noexcept {
+    std::int64_t next = 0;
+    for (const registered_wait* r : waits_) {
+        if (r->reported_ || !wait_graph::belongs_to(*r, env_)) continue;
+        const std::int64_t age = r->stuck_since_ != 0 ? 0 : now_ - r->since_;
+        next = earlier_of(next, now_ + std::max(age, wait_graph::patience));
+    }
+    return next;
+}
 
 CMWQ_INLINE std::int64_t deadlock_check::check_if_due(const pool_env& env) noexcept {
     constexpr std::int64_t pause_for_a_step = 20'000; // nanoseconds; over fifty times the cost of a step
     diagnosis_requests& d = env.diagnosis;
-    const std::int64_t due = d.waits_due();
-    const std::int64_t now = steady_now();
+    const std::int64_t due = d.waits_due(), now = steady_now();
     if (due == 0 || now < due) return due;
     std::vector<std::vector<wait_report>> knots;
     std::int64_t next = now + wait_graph::patience;
-    std::size_t nr_steps = 0;
-    wait_graph& g = wait_graph::get();
-    g.lock_.lock();
-    d.set_waits_due(0); // a wait that is registered from here on requests a check
-    g.lock_.unlock();
-    try {
-        const scoped_lock one(g.looks_);
-        deadlock_check check(g);
-        check.collect();
-        check.solve();
-        knots = check.publish(env, now);
-        next = check.next();
-        nr_steps = check.nr_steps();
-        // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
-    } catch (const std::bad_alloc&) {}
-    g.lock_.lock();
-    d.no_look_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(nr_steps);
-    next = earlier_of(next, d.waits_due());
-    if (next != 0) next = std::max(next, d.no_look_before);
-    d.set_waits_due(next);
-    g.lock_.unlock();
+    {
+        wait_graph& g = wait_graph::get();
+        const scoped_lock l(g.lock_);
+        deadlock_check check(env, now);
+        try {
+            check.search_locked(g);
+            check.report_locked(knots);
+            next = check.next_locked();
+            // NOLINTNEXTLINE(bugprone-empty-catch): the next check tries again
+        } catch (const std::bad_alloc&) {}
+        d.no_check_before = steady_now() + pause_for_a_step * static_cast<std::int64_t>(check.nr_steps_);
+        if (next != 0) next = std::max(next, d.no_check_before);
+        d.set_waits_due(next);
+    }
     for (const auto& knot : knots) env.events.deliver(event::kind::deadlock, [&] { return describe_knot(knot); });
     return next;
 }

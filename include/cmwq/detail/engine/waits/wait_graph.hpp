@@ -23,7 +23,6 @@ struct pool_env;
 class group_core;
 class queue_face;
 class deadlock_check;
-struct seen_wait;
 struct wait_tag;
 
 /// A function of the library that waits.
@@ -72,26 +71,17 @@ private:
     group_core* const group_ = nullptr;            // I: `queue_` is its queue
     const group_sleeper* const sleeper_ = nullptr; // I
 
-    std::int64_t since_ = 0;           // G: steady clock
-    std::int64_t suspected_since_ = 0; // G: all checks since this one have found it stuck; 0: the last one did not
-    bool reported_ = false;            // G
-    registered_wait* link_ = nullptr;  // G: of the list of waits that a search has still to visit
-    registered_wait* from_ = nullptr;  // G: the wait from which the search came
-    std::uint64_t mark_ = 0;           // G: the last search that has visited it
-    std::uint64_t seen_by_ = 0;        // G: the last check that has visited it
-    seen_wait* seen_ = nullptr;        // G: the record of that check; valid while the check lasts
-};
-
-/// The record of a wait that a check has visited. Under the lock of the graph.
-struct seen_wait {
-    registered_wait* wait;  ///< valid until it is `gone`
-    std::uint32_t number;   ///< the number of its node, among the records of this check
-    bool looked_at = false; ///< its edges have been read
-    bool gone = false;      ///< it has ended since
+    std::int64_t since_ = 0;          // G: steady clock
+    std::int64_t stuck_since_ = 0;    // G: all checks since this one have found it stuck; 0: the last one did not
+    bool reported_ = false;           // G
+    registered_wait* link_ = nullptr; // G: of the list of waits that a search has still to visit
+    registered_wait* from_ = nullptr; // G: the wait from which the search came
+    std::uint64_t mark_ = 0;          // G: the last search that has visited it
+    std::uint32_t node_ = 0;          // G: its number in a deadlock_check
 };
 
 /// All registered waits of the process. Any thread may call every member that does not say otherwise. While the lock of
-/// the graph is held, no registered thread continues. That lock is taken before all others except the lock of checks.
+/// the graph is held, no registered thread continues. That lock is taken before all others.
 class wait_graph {
 public:
     constexpr wait_graph() noexcept {}
@@ -102,10 +92,7 @@ public:
     static constexpr wait_graph& get() noexcept { return the_one_; }
     /// Called in a forked child, which has no waits. The waits of the parent, and the locks, may be in any state.
     void forget_all() noexcept CMWQ_NO_TSA {
-        new (&looks_) ranked_mutex<lock_rank::looks>;
         new (&lock_) ranked_mutex<lock_rank::graph>;
-        look_ = 0;
-        next_to_see_ = nullptr;
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
     }
 
@@ -125,7 +112,7 @@ private:
     [[nodiscard]] registered_wait* find_cycle_locked(registered_wait& start) noexcept CMWQ_REQUIRES(lock_);
     void enlist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
     void delist_locked(registered_wait& r) noexcept CMWQ_REQUIRES(lock_);
-    static void ask_for_look_locked(const registered_wait& r) noexcept;
+    static void request_check_locked(const registered_wait& r) noexcept;
     [[nodiscard]] static wait_report report_of_locked(const registered_wait& r);
     [[nodiscard]] std::vector<wait_report> report_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
     // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush or a group,
@@ -135,12 +122,8 @@ private:
 
     static wait_graph the_one_;
 
-    ranked_mutex<lock_rank::looks> looks_; // held by the thread that checks: one at a time
     ranked_mutex<lock_rank::graph> lock_;
     std::uint64_t search_ CMWQ_GUARDED_BY(lock_) = 0;
-    std::uint64_t nr_looks_ CMWQ_GUARDED_BY(lock_) = 0;
-    std::uint64_t look_ CMWQ_GUARDED_BY(lock_) = 0;                          // the check in progress; 0: none
-    registered_wait* next_to_see_ CMWQ_GUARDED_BY(lock_) = nullptr;          // of that check
     intrusive_list<registered_wait, wait_tag> waits_ CMWQ_GUARDED_BY(lock_); // newest first
 };
 

@@ -4,8 +4,7 @@
 //
 // While the lock of the graph is held, no registered thread continues: it sleeps, or waits for the lock to leave the
 // graph. So a run whose thread is registered does not end, and an edge to such a run, read under the lock of its pool,
-// exists as long as both stay registered. A search for a cycle holds the lock all the time. A check holds it for less:
-// see deadlock_check.ipp.
+// exists as long as both stay registered.
 
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
@@ -64,7 +63,7 @@ CMWQ_INLINE void registered_wait::enter() {
         }
     }
     if (closes && by_.may_throw) graph.delist_locked(*this);
-    else graph.ask_for_look_locked(*this);
+    else graph.request_check_locked(*this);
     graph.lock_.unlock();
     if (!closes) return;
     if (!by_.may_throw) {
@@ -132,8 +131,6 @@ CMWQ_INLINE void wait_graph::enlist_locked(registered_wait& r) noexcept {
 }
 
 CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
-    if (next_to_see_ == &r) next_to_see_ = waits_.prev(r);
-    if (look_ != 0 && r.seen_by_ == look_) r.seen_->gone = true;
     waits_.remove(r);
     for (run_record* k = r.self_; k != nullptr; k = k->interrupted) {
         k->waits = nullptr;
@@ -142,9 +139,9 @@ CMWQ_INLINE void wait_graph::delist_locked(registered_wait& r) noexcept {
     }
 }
 
-CMWQ_INLINE void wait_graph::ask_for_look_locked(const registered_wait& r) noexcept {
+CMWQ_INLINE void wait_graph::request_check_locked(const registered_wait& r) noexcept {
     diagnosis_requests& requests = r.self_->pool.env().diagnosis;
-    requests.look_at_waits_by(std::max(r.since_ + patience, requests.no_look_before));
+    requests.check_waits_by(std::max(r.since_ + patience, requests.no_check_before));
 }
 
 template <class F>
