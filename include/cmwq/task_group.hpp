@@ -5,7 +5,6 @@
 
 #include <cmwq/detail/api/closure_storage.hpp>
 #include <cmwq/detail/api/group_core.hpp>
-#include <cmwq/detail/api/queue_by_policy.hpp>
 #include <cmwq/workqueue.hpp>
 
 #include <type_traits>
@@ -41,7 +40,7 @@ public:
     /// Makes a group without tasks on `q`, whose items may block. The queue must outlive the group. Allocates nothing.
     template <class Policy>
         requires(Policy::may_block)
-    explicit task_group(workqueue<Policy>& q) noexcept : core_(q.core(), &detail::queue_by_policy<Policy>) {
+    explicit task_group(workqueue<Policy>& q) noexcept : core_(q.core()) {
         detail::check_queue_of_group(core_.queue);
     }
     task_group(const task_group&) = delete;

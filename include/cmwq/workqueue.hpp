@@ -7,7 +7,6 @@
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/delayed_work.hpp>
 #include <cmwq/detail/api/posted.hpp>
-#include <cmwq/detail/api/queue_by_policy.hpp>
 #include <cmwq/fwd.hpp>
 #include <cmwq/options.hpp>
 #include <cmwq/policy.hpp>
@@ -285,27 +284,6 @@ public:
         attrs a;
         detail::copy_attrs_of_queue(core(), a);
         return a;
-    }
-
-    /// As `workqueue_base::queue()`. The policy chooses the pool at compile time.
-    queue_status queue(work_base& w) noexcept { return detail::queue_by_policy<Policy>(core(), w, detail::any_cpu); }
-
-    /// As `workqueue_base::queue_on()`. The policy chooses the pool at compile time.
-    queue_status queue_on(unsigned cpu, work_base& w) noexcept {
-        return cpu > detail::cpu_ceiling ? queue_status::rejected
-                                         : detail::queue_by_policy<Policy>(core(), w, static_cast<int>(cpu));
-    }
-
-    /// As `workqueue_base::post()`. The policy chooses the pool at compile time.
-    template <detail::nullary F>
-    queue_status post(F&& f) {
-        return detail::post_copy(core(), std::forward<F>(f), [this](work_base& w) { return queue(w); });
-    }
-
-    /// As `workqueue_base::post_on()`. The policy chooses the pool at compile time.
-    template <detail::nullary F>
-    queue_status post_on(unsigned cpu, F&& f) {
-        return detail::post_copy(core(), std::forward<F>(f), [&](work_base& w) { return queue_on(cpu, w); });
     }
 
     /// Makes `w` pending in a pod of this NUMA node, or in the pod of the caller if that is on this node. The node is a

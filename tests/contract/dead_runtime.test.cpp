@@ -130,10 +130,6 @@ std::vector<member<P>> members() {
              a.q->shutdown(cmwq::cancel_pending, [](cmwq::work_base&) {});
              a.q->shutdown(cmwq::cancel_pending);
          }},
-        {"workqueue::queue", [](h& a) { a.with_items([&](auto& w) { a.q->queue(w); }); }},
-        {"workqueue::queue_on", [](h& a) { a.with_items([&](auto& w) { a.q->queue_on(a.cpu(), w); }); }},
-        {"workqueue::post", [](h& a) { a.q->post([] {}); }},
-        {"workqueue::post_on", [](h& a) { a.q->post_on(a.cpu(), [] {}); }},
         {"work_base::flush", [](h& a) { a.with_items([](auto& w) { w.flush(); }); }},
         {"work_base::cancel", [](h& a) { a.with_items([](auto& w) { w.cancel(); }); }},
         {"work_base::cancel_sync", [](h& a) { a.with_items([](auto& w) { w.cancel_sync(); }); }},

@@ -95,12 +95,6 @@ queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;
-// As queue_work(), for a queue whose policy is known, so that the kind of its pools is known as well.
-queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept;
-queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept;
-queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept;
-queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept;
-queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept;
 queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;

@@ -70,14 +70,11 @@ protected:
 /// Letters: I constant · T lock · A atomic · G the lock of the graph of waits
 class group_core {
 public:
-    using queue_function = queue_status (*)(queue_core& q, work_base& w, int cpu) noexcept;
-
-    group_core(queue_core& q, queue_function f) noexcept : queue(q), put(f), owner(this_thread_slots().current_run) {}
+    explicit group_core(queue_core& q) noexcept : queue(q), owner(this_thread_slots().current_run) {}
     group_core(const group_core&) = delete;
     group_core& operator=(const group_core&) = delete;
 
-    queue_core& queue;        // I
-    const queue_function put; // I: queues an item, by the policy of the queue
+    queue_core& queue; // I
     // I: the record of the worker whose item has made the group; null: another thread has made it. An address to compare
     // with
     const run_record* const owner;

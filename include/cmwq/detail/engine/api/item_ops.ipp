@@ -21,42 +21,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- queueing --------------------------------------------------------------------------------------------------------
 
-template <class Pool, order Order>
-queue_status queue_keyed(queue_core& q, work_base& w, int cpu) noexcept {
-    if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { q.routes.push_keyed<Pool, Order>(w, cpu).notify(); });
-}
-
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
     if (!accepts(q, true, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
-}
-
-CMWQ_API queue_status queue_elastic_work(queue_core& q, work_base& w, int cpu) noexcept {
-    if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] {
-        if (!push_local(q, w, cpu)) q.routes.push_keyed<elastic_pool, order::none>(w, cpu).notify();
-    });
-}
-
-CMWQ_API queue_status queue_unbound_work(queue_core& q, work_base& w, int cpu) noexcept {
-    return queue_keyed<unbound_pool, order::none>(q, w, cpu);
-}
-
-CMWQ_API queue_status queue_ordered_work(queue_core& q, work_base& w, int cpu) noexcept {
-    return queue_keyed<unbound_pool, order::fifo>(q, w, cpu);
-}
-
-CMWQ_API queue_status queue_bound_work(queue_core& q, work_base& w, int cpu) noexcept {
-    if (q.keyed()) [[unlikely]]
-        return queue_elastic_work(q, w, cpu); // a bound queue with power_efficient
-    if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { q.routes.push_per_cpu(w, cpu).notify(); });
-}
-
-CMWQ_API queue_status queue_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
-    if (!accepts(q, true, cpu)) return queue_status::rejected;
-    return claim_and(w, [&] { push_bottom_half(q, w, cpu); });
 }
 
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept {

@@ -143,7 +143,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     if (g.queue.gate.is_dead()) return queue_status::rejected; // in a forked child any thread may have held the lock
     woken_sleepers woken;
     const scoped_lock guard(g.lock);
-    const queue_status s = g.put(g.queue, t, any_cpu);
+    const queue_status s = queue_work(g.queue, t, any_cpu);
     if (s != queue_status::queued) {
         if (finished_locked(g)) woken.take_all(g); // an end has met the task that was not added after all
         return s;

@@ -4,23 +4,31 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/policy.hpp>
 
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class queue_core;
-
 /// Whether the caller may queue an item for that CPU. `at_once`: without delay.
 [[nodiscard]] bool accepts(const queue_core& q, bool at_once, int cpu) noexcept;
-/// Pushes an item whose PENDING the caller owns, and notifies its pool.
-void push_now(queue_core& q, work_base& w, int cpu) noexcept;
-/// The same for a queue of bottom halves.
+/// Pushes a bottom half whose PENDING the caller owns: raises it in this thread, if it can.
 void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 /// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
 /// pool.
 [[nodiscard]] bool push_local(queue_core& q, work_base& w, int cpu) noexcept;
+/// Pushes an item whose PENDING the caller owns, and notifies its pool.
+inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
+    switch (q.kind) {
+    case pool_kind::per_cpu: q.routes.push_per_cpu(w, cpu).notify(); break;
+    case pool_kind::dispatcher: push_bottom_half(q, w, cpu); break;
+    case pool_kind::attrs_keyed:
+        if (!q.managed || !push_local(q, w, cpu)) q.routes.push_keyed(w, cpu).notify();
+        break;
+    }
+}
 /// As push_now(), after `ns` nanoseconds.
 void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 

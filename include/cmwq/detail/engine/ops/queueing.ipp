@@ -6,9 +6,7 @@
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/ops/queueing.hpp>
-#include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
-#include <cmwq/policy.hpp>
 
 #include <cstdint>
 
@@ -52,11 +50,6 @@ CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     pool.locals->push(pool.ledger, *self->of_thread, w);
     pool.concurrency->wake_a_worker();
     return true;
-}
-
-CMWQ_INLINE void push_now(queue_core& q, work_base& w, int cpu) noexcept {
-    if (q.kind == pool_kind::dispatcher) push_bottom_half(q, w, cpu);
-    else if (!(q.keyed() && q.managed) || !push_local(q, w, cpu)) q.routes.push(w, cpu).notify();
 }
 
 CMWQ_INLINE void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {

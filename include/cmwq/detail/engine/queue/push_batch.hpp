@@ -27,7 +27,7 @@ public:
     [[nodiscard]] bool full() const noexcept { return nr_items_ == size; }
     [[nodiscard]] bool empty() const noexcept { return nr_items_ == 0; }
     [[nodiscard]] int nr_items() const noexcept { return nr_items_; }
-    void add(pushed<>&& p) noexcept {
+    void add(pushed&& p) noexcept {
         ++nr_items_;
         if (p.pool == nullptr) return;
         for (int i = 0; i < nr_pools_; ++i) {
@@ -38,7 +38,7 @@ public:
 
 private:
     int nr_items_ = 0, nr_pools_ = 0;
-    std::optional<pushed<>> pools_[size];
+    std::optional<pushed> pools_[size];
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -8,12 +8,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The result of a push to a pool. Keeps the pool while this object lives. `Pool` is the derived type of the pool where
-/// the caller knows it. Belongs to the producer's thread.
-template <class Pool = item_pool>
+/// The result of a push to a pool. Keeps the pool while this object lives. Belongs to the producer's thread.
 struct pushed {
     grace_reader keeps_pool;
-    Pool* pool = nullptr; ///< the pool to be notified; null: no notification is needed
+    item_pool* pool = nullptr; ///< the pool to be notified; null: no notification is needed
 
     /// The producer calls this as soon as it holds no lock.
     void notify() const noexcept {

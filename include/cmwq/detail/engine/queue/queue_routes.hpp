@@ -16,9 +16,6 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whether a queue runs its items one at a time, in the order in which they were queued.
-enum class order : bool { none, fifo };
-
 /// Which pwq serves which CPU of the runtime. Constant once it is published.
 struct pwq_map {
     std::vector<pool_workqueue*> of_cpu; ///< by the index of the CPU in the runtime; never null
@@ -48,16 +45,20 @@ public:
 
     /// Chooses the pool and pushes an item whose PENDING the caller owns. The caller notifies the pool as soon as it
     /// holds no lock. `cpu`: a CPU number, or any_cpu.
-    [[nodiscard]] pushed<> push(work_base& w, int cpu) noexcept;
-    /// As `push()`, for a queue that is known to be per_cpu.
-    [[nodiscard]] bound_pool& push_per_cpu(work_base& w, int cpu) noexcept;
+    [[nodiscard]] pushed push(work_base& w, int cpu) noexcept {
+        if (queue_.keyed()) return push_keyed(w, cpu);
+        return {{}, &push_constant(w, cpu)};
+    }
+    /// As `push()`, for a queue that is known to be per_cpu: the type of its pools is known, too.
+    [[nodiscard]] bound_pool& push_per_cpu(work_base& w, int cpu) noexcept {
+        return static_cast<bound_pool&>(push_constant(w, cpu));
+    }
     /// As `push()`, for a queue of bottom halves.
-    [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept;
-    /// As `push()`, for a queue that is known to be attrs_keyed, with this order, and with pools of this type.
-    template <class Pool, order Order>
-    [[nodiscard]] pushed<Pool> push_keyed(work_base& w, int cpu) noexcept;
+    [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept {
+        return static_cast<bottom_half_pool&>(push_constant(w, cpu));
+    }
     /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
-    [[nodiscard]] pushed<> push_keyed(work_base& w, int cpu, unsigned node) noexcept;
+    [[nodiscard]] pushed push_keyed(work_base& w, int cpu, unsigned node = no_node) noexcept;
 
     /// The armed timers of this queue in a shard of `timers`. Belongs to the lock of that shard. They are on a cache line
     /// that the queue has for each CPU anyway: there may be many queues and many CPUs.
@@ -76,10 +77,14 @@ public:
 private:
     template <class F>
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
-    template <class Pool, order Order>
-    [[nodiscard]] pushed<Pool> push_keyed_at(work_base& w, unsigned index, unsigned node) noexcept;
-    template <class Pool>
-    static Pool& push_to(pool_workqueue& pwq, work_base& w) noexcept;
+    [[nodiscard]] item_pool& push_constant(work_base& w, int cpu) noexcept;
+    static item_pool& push_to(pool_workqueue& pwq, work_base& w) noexcept {
+        const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
+        work_access::set_pwq(w, &pwq);
+        item_pool& pool = *pwq.pool; // read first: the pwq may be gone as soon as the item has been pushed
+        pool.ledger.push(w, was_queued_before);
+        return pool;
+    }
 
     atomic<const pwq_map*> map_{nullptr}; // A: [GRACE-1] [GRACE-2]
     queue_face& queue_;                   // I
