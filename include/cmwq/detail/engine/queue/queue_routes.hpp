@@ -77,6 +77,7 @@ public:
 private:
     template <class F>
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
+    /// As `push()`, for a queue whose map never changes.
     [[nodiscard]] item_pool& push_constant(work_base& w, int cpu) noexcept;
     static item_pool& push_to(pool_workqueue& pwq, work_base& w) noexcept {
         const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;

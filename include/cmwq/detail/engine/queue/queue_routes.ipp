@@ -27,7 +27,7 @@ pool_workqueue* queue_routes::pwq_for(const work_base& w, const pwq_map& m, unsi
 }
 
 CMWQ_INLINE item_pool& queue_routes::push_constant(work_base& w, int cpu) noexcept {
-    const pwq_map& m = *map_.load(seq_cst); // [UNIFORM] the map of such a queue never changes
+    const pwq_map& m = *map_.load(seq_cst); // [UNIFORM] the map never changes
     return push_to(*pwq_for(w, m, queue_.env.cpus.index_of(cpu), [](item_pool&) { return false; }), w);
 }
 

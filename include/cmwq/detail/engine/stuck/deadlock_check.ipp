@@ -2,10 +2,10 @@
 //
 // The bodies of deadlock_check.
 //
-// A check holds the lock of the graph, so no registered wait ends, nor its run, and an edge between two waits, once read,
-// still exists at the end. But the pools are read one after the other: a pending item may be cancelled meanwhile, and a
-// slot may be on its way from one pool to another. Behind a limit, the check notices the former by the number of items that
-// have left the pwq. A wait is reported only if two checks, some time apart, have found it stuck.
+// A check holds the lock of the graph, so no registered wait ends, nor its run, and an edge between two waits, once
+// read, still exists at the end. But the pools are read one after the other: a pending item may be cancelled meanwhile,
+// and a slot may be on its way from one pool to another. Behind a limit, the check notices the former by the number of
+// items that have left the pwq. A wait is reported only if two checks, some time apart, have found it stuck.
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
@@ -17,12 +17,10 @@
 #include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/detail/sync/this_thread.hpp>
 
 #include <algorithm>
 #include <new>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -162,7 +160,7 @@ CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, con
     return index;
 }
 
-// --- the nodes between waits ------------------------------------------------------------------------------------------------------
+// --- the nodes between waits -----------------------------------------------------------------------------------------
 
 // An item behind a limit becomes active when one of the active items ends. One of them ends, unless all are runs that
 // wait and are stuck, or items behind such runs. A limit with no active item at all is in a transient state, and counts

@@ -90,7 +90,7 @@ public:
 
     /// Constant-initialized and never destroyed, because items may be destroyed after everything else.
     static constexpr wait_graph& get() noexcept { return the_one_; }
-    /// Called in a forked child, which has no waits. The waits of the parent, and the locks, may be in any state.
+    /// Called in a forked child, which has no waits. The waits of the parent, and the lock, may be in any state.
     void forget_all() noexcept CMWQ_NO_TSA {
         new (&lock_) ranked_mutex<lock_rank::graph>;
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
