@@ -37,6 +37,8 @@ struct bound {
     static constexpr pool_kind pool = pool_kind::per_cpu;
     /// Pools start another item when one blocks.
     static constexpr bool concurrency_managed = true;
+    /// Items that items queue wait in the order of the queue.
+    static constexpr bool local_lists = false;
     /// Items may block.
     static constexpr bool may_block = true;
     /// Several items may run at once.
@@ -63,6 +65,8 @@ struct unbound {
     static constexpr pool_kind pool = pool_kind::attrs_keyed;
     /// Pools do not watch whether items block.
     static constexpr bool concurrency_managed = false;
+    /// Items that items queue wait in the order of the queue.
+    static constexpr bool local_lists = false;
     /// Items may block.
     static constexpr bool may_block = true;
     /// Several items may run at once.
@@ -90,6 +94,8 @@ struct elastic : unbound {
     static constexpr std::string_view name = "elastic";
     /// Pools start another item when one blocks.
     static constexpr bool concurrency_managed = true;
+    /// Items that items queue on their own queue stay with their worker.
+    static constexpr bool local_lists = true;
 };
 
 /// The ordered policy: one item at a time on the whole machine, in queueing order.
@@ -131,6 +137,8 @@ struct bh {
     static constexpr pool_kind pool = pool_kind::dispatcher;
     /// Pools do not watch whether items block.
     static constexpr bool concurrency_managed = false;
+    /// Items that items queue wait in the order of the queue.
+    static constexpr bool local_lists = false;
     /// Items must not block.
     static constexpr bool may_block = false;
     /// Items run one at a time, in queueing order.
@@ -154,25 +162,45 @@ concept has_all_answers = requires {
     { P::default_max_active } -> std::convertible_to<unsigned>;
 };
 
+// Without the answer, a queue that is as `elastic` in all else has them.
+template <class P>
+consteval bool has_local_lists() {
+    if constexpr (requires { P::local_lists; }) return P::local_lists;
+    else return P::pool == pool_kind::attrs_keyed && P::concurrency_managed && !P::fifo;
+}
+
+// The rules for the answers. Each one has its sentence in workqueue<Policy>.
+
+// The constructor of a queue accepts the default limit.
+template <class P>
+concept limit_rule = P::default_max_active >= 1 && P::default_max_active <= max_active_ceiling;
+// A strict order and several items at once exclude each other.
+template <class P>
+concept fifo_rule = !P::fifo || P::default_max_active == 1;
+// The pools of a CPU start the next item when one blocks: this is concurrency management. Several items of a queue may
+// be active there at once, so these pools cannot keep a strict order.
+template <class P>
+concept per_cpu_rule = P::pool != pool_kind::per_cpu || (P::concurrency_managed && P::may_block && !P::fifo);
+// Pools with threads let items block.
+template <class P>
+concept keyed_rule = P::pool != pool_kind::attrs_keyed || P::may_block;
+// An item waits on the list of a worker only while enough workers run, which managed pools alone know, and it then
+// starts in no order. The pools of a CPU have one running worker, so its list would be their worklist.
+template <class P>
+concept lists_rule = !has_local_lists<P>() || (P::pool == pool_kind::attrs_keyed && P::concurrency_managed && !P::fifo);
+// Without threads items run one after the other in their caller, so they must not block it.
+template <class P>
+concept dispatcher_rule = P::pool != pool_kind::dispatcher || (P::fifo && !P::may_block && !P::concurrency_managed);
+
 } // namespace detail
 
 /// A type that has all members of a policy, in a combination that the library supports. The five policies of the
-/// library are such types; a program may define others.
+/// library are such types; a program may define others. `local_lists` may be left out: it is then true for policies on
+/// attribute-keyed pools with concurrency management that are not `fifo`.
 template <class P>
 concept execution_policy =
-    detail::has_all_answers<P>
-    // The constructor of a queue accepts the default limit.
-    && P::default_max_active >= 1 &&
-    P::default_max_active <= max_active_ceiling
-    // A strict order and several items at once exclude each other.
-    && (!P::fifo || P::default_max_active == 1)
-    // The pools of a CPU start the next item when one blocks: this is concurrency management. Several items of a queue
-    // may be active there at once, so these pools cannot keep a strict order.
-    && (P::pool != pool_kind::per_cpu || (P::concurrency_managed && P::may_block && !P::fifo))
-    // With one item at a time there is no concurrency to manage. Pools with threads let items block.
-    && (P::pool != pool_kind::attrs_keyed || (P::may_block && !(P::fifo && P::concurrency_managed)))
-    // Without threads items run one after the other in their caller, so they must not block it.
-    && (P::pool != pool_kind::dispatcher || (P::fifo && !P::may_block && !P::concurrency_managed));
+    detail::has_all_answers<P> && detail::limit_rule<P> && detail::fifo_rule<P> && detail::per_cpu_rule<P> &&
+    detail::keyed_rule<P> && detail::lists_rule<P> && detail::dispatcher_rule<P>;
 
 static_assert(execution_policy<bound> && execution_policy<unbound> && execution_policy<elastic> &&
               execution_policy<ordered> && execution_policy<bh>);

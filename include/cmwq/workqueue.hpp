@@ -135,9 +135,10 @@ private:
     template <class Policy>
     static detail::queue_settings settings(const options<Policy>& o, workqueue_base* front) noexcept {
         detail::queue_settings s{.name = o.name.empty() ? std::string_view{Policy::name} : o.name,
-                                 .pool = Policy::pool,
-                                 .managed = Policy::concurrency_managed,
-                                 .fifo = Policy::fifo,
+                                 .how = {.pool = Policy::pool,
+                                         .managed = Policy::concurrency_managed,
+                                         .local_lists = detail::has_local_lists<Policy>(),
+                                         .fifo = Policy::fifo},
                                  .max_active = Policy::default_max_active,
                                  .min_active = 0,
                                  .prio = priority::normal,
@@ -176,6 +177,19 @@ inline constexpr cancel_pending_t cancel_pending{};
 ///     cmwq::workqueue<> io{rt, {.name = "io", .max_active = 8}};
 template <class Policy>
 class workqueue : public workqueue_base {
+    // The rules first: some compilers report only the first failure.
+    static constexpr bool has_answers = detail::has_all_answers<Policy>;
+    static_assert(!has_answers || detail::limit_rule<Policy>,
+                  "cmwq: a policy's default_max_active is 1 to cmwq::max_active_ceiling");
+    static_assert(!has_answers || detail::fifo_rule<Policy>,
+                  "cmwq: a fifo policy runs one item at a time: its default_max_active is 1");
+    static_assert(!has_answers || detail::per_cpu_rule<Policy>,
+                  "cmwq: a per_cpu policy has concurrency_managed and may_block, and is not fifo");
+    static_assert(!has_answers || detail::keyed_rule<Policy>, "cmwq: an attrs_keyed policy has may_block");
+    static_assert(!has_answers || detail::lists_rule<Policy>,
+                  "cmwq: a policy with local_lists is attrs_keyed with concurrency_managed, and not fifo");
+    static_assert(!has_answers || detail::dispatcher_rule<Policy>,
+                  "cmwq: a dispatcher policy is fifo, without may_block and concurrency_managed");
     static_assert(execution_policy<Policy>, "cmwq::workqueue: the policy does not satisfy cmwq::execution_policy");
 
     static constexpr bool has_limit = !Policy::fifo;

@@ -1,10 +1,9 @@
-// expect: static assertion failed.*: in order and in parallel
+// expect: a fifo policy runs one item at a time: its default_max_active is 1
 // A queue cannot run its items in strict order and several of them at once.
 #include <cmwq/workqueue.hpp>
 
-struct contradiction : cmwq::bound {
-    static constexpr bool fifo = true;
+struct contradiction : cmwq::ordered {
     static constexpr unsigned default_max_active = 4;
 };
 
-static_assert(cmwq::execution_policy<contradiction>, "in order and in parallel");
+void misuse(cmwq::workqueue<contradiction>& q) { q.flush(); }

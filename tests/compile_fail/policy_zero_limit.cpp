@@ -1,8 +1,9 @@
-// expect: static assertion failed.*: a queue that runs nothing
+// expect: a policy's default_max_active is 1 to cmwq::max_active_ceiling
+// A queue with this limit would run nothing.
 #include <cmwq/workqueue.hpp>
 
 struct never : cmwq::bound {
     static constexpr unsigned default_max_active = 0;
 };
 
-static_assert(cmwq::execution_policy<never>, "a queue that runs nothing");
+void misuse(cmwq::workqueue<never>& q) { q.flush(); }

@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "deadlocks.hpp"
 #include "eventually.hpp"
+#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
@@ -21,7 +22,6 @@
 #include <semaphore>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -30,6 +30,7 @@ using cmwq_test::address;
 using cmwq_test::eventually;
 using cmwq_test::has;
 using cmwq_test::refusal_of;
+using cmwq_test::runs_one_at_a_time;
 using cmwq_test::watched_runtime;
 
 namespace {
@@ -55,7 +56,7 @@ cmwq::runtime_options one_cpu() {
 /// A queue that runs one item at a time.
 template <class Policy>
 cmwq::workqueue<Policy> full_queue(cmwq::runtime& rt) {
-    if constexpr (std::is_same_v<Policy, cmwq::ordered>) return cmwq::workqueue<Policy>{rt, "full"};
+    if constexpr (runs_one_at_a_time<Policy>) return cmwq::workqueue<Policy>{rt, "full"};
     else return cmwq::workqueue<Policy>{rt, {.name = "full", .max_active = 1}};
 }
 
@@ -166,11 +167,11 @@ TEMPLATE_TEST_CASE("deadlock: a cycle of tasks of two groups that wait for each 
     cmwq::workqueue<TestType> q{w.rt, "q"};
     cmwq::workqueue<cmwq::elastic> other{w.rt, "other"};
     const bool same = GENERATE(true, false);
-    if (same && std::is_same_v<TestType, cmwq::ordered>) return; // its tasks run one after the other
+    if (same && runs_one_at_a_time<TestType>) return; // its tasks run one after the other
     two_calls c(w.rt);
     task_group one{q};
     std::optional<task_group> two;
-    if constexpr (std::is_same_v<TestType, cmwq::ordered>) two.emplace(other);
+    if constexpr (runs_one_at_a_time<TestType>) two.emplace(other);
     else if (same) two.emplace(q);
     else two.emplace(other);
     one.run([&] { c.first([&] { two->wait(); }); });
@@ -342,7 +343,7 @@ TEMPLATE_TEST_CASE("deadlock: a group is reported if the items before its tasks 
     CHECK(has(text, std::string(for_group) +
                         "\"full\", some of whose tasks are pending behind max_active 1 of queue \"full\""));
     CHECK(has(text, "item " + address(active)));
-    if constexpr (std::is_same_v<TestType, cmwq::ordered>) full.shutdown(cmwq::cancel_pending);
+    if constexpr (runs_one_at_a_time<TestType>) full.shutdown(cmwq::cancel_pending);
     else full.set_max_active(2);
     other.flush();
     full.flush();

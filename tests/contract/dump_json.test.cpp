@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "policy_list.hpp"
 #include "pool_name.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -42,6 +43,7 @@ TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools 
                                          .freezable = true}};
     cmwq::workqueue<> events{rt, {.name = "events", .priority = cmwq::priority::high}};
     cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
+    cmwq::workqueue<cmwq_test::strand> actor{rt, "actor"};
     const json all = dump_of(rt);
     CHECK(all["format"] == 1);
     CHECK(all["cpus"] == "0-3");
@@ -53,6 +55,7 @@ TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools 
 
     const json q = element(all["queues"], "name", "bulk \"1\\2\"\n");
     CHECK(q["kind"] == "unbound");
+    CHECK(q["managed"] == false);
     CHECK(q["strict"] == true);
     CHECK(q["freezable"] == true);
     CHECK(q["rescuer"].is_number());
@@ -71,7 +74,10 @@ TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools 
     CHECK(element(all["pools"], "pool", q["pool_of_cpu"][2])["cpus"] == "2");
     CHECK(element(all["queues"], "name", "events")["priority"] == "high");
     CHECK(element(all["queues"], "name", "events")["rescuer"].is_null());
+    CHECK(element(all["queues"], "name", "events")["managed"] == true);
     CHECK(element(all["queues"], "name", "fast")["kind"] == "bh");
+    CHECK(element(all["queues"], "name", "actor")["kind"] == "ordered");
+    CHECK(element(all["queues"], "name", "actor")["managed"] == true);
     CHECK(all["waits"].empty());
 }
 

@@ -20,7 +20,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 using cmwq::queue_status;
@@ -41,7 +40,7 @@ private:
 
 // A pool of this policy on one CPU starts an item when the one before it has ended or blocked.
 template <class P>
-constexpr bool runs_one_by_one = std::is_same_v<P, cmwq::bound> || std::is_same_v<P, cmwq::elastic>;
+constexpr bool runs_one_by_one = is_managed<P> && !runs_one_at_a_time<P>;
 
 } // namespace
 

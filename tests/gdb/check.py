@@ -30,9 +30,10 @@ WAITING = [
     ("waits_for_its_turn()", '"rows"', "inactive"), ("waits_for_its_turn()", '"stuck"', "inactive"),
     ("waits_for_its_turn()", '"stuck"', "inactive"),
 ]
-# The numbers of items in flight and delayed.
-QUEUES = {'"stuck"': ("bound", "1", "3", "0"), '"wide"': ("unbound", "256", "4", "1"),
-          '"supple"': ("elastic", "256", "2", "0"), '"rows"': ("ordered", "1", "2", "0")}
+# Of each queue: its policy, max_active, the numbers of items in flight and delayed, its flags.
+QUEUES = {'"stuck"': ("bound", "1", "3", "0", "-"), '"wide"': ("unbound", "256", "4", "1", "-"),
+          '"supple"': ("elastic", "256", "2", "0", "-"), '"rows"': ("ordered", "1", "2", "0", "-"),
+          '"actor"': ("ordered", "1", "0", "0", "managed")}
 
 
 def gdb(*arguments, commands):
@@ -104,7 +105,7 @@ def check_workers(output):
 
 
 def check_queues(output):
-    shown = {r["QUEUE"]: (r["POLICY"], r["MAX_ACTIVE"], r["IN FLIGHT"], r["DELAYED"])
+    shown = {r["QUEUE"]: (r["POLICY"], r["MAX_ACTIVE"], r["IN FLIGHT"], r["DELAYED"], r["FLAGS"])
              for r in rows(output, "QUEUE") if r["QUEUE"] in QUEUES}
     require(shown == QUEUES, f"the queues are {shown}", output)
     require("1 active (1 running, 0 pending), 2 inactive" in output, "the counts of the pool are missing", output)
@@ -136,7 +137,7 @@ class Program:
 
     def end(self):
         self._process.stdin.close()
-        require(self._process.wait(SECONDS) == 0, "the debugger has changed the program", "")
+        require(self._process.wait(SECONDS) == 0, "the debugger has changed the program", "-")
 
     def settle(self):
         """Returns the dump as soon as no item is about to wait for others, and all items are on a list."""
@@ -157,7 +158,7 @@ def check_printers(program):
     # A command of gdb is one line.
     to_main = "python exec(\"f = gdb.newest_frame()\\nwhile f.name() != 'main': f = f.older()\\nf.select()\")"
     output = gdb(*program.attach, commands=[to_main] + [f"print {n}" for n in names])
-    for text in ('cmwq bound queue "stuck", max_active 1, 3 in flight', ", 4 queues",
+    for text in ('cmwq bound queue "stuck", max_active 1, 3 in flight', ", 5 queues",
                  'cmwq task group on "supple", tasks that have not ended: 1, a thread waits',
                  "= 0-3,8", "cmwq delayed item of comes_later(), pending",
                  'cmwq item of waits_for_its_turn(), on "stuck", pending', "cmwq item of owner::blocks_as_member"):

@@ -98,6 +98,11 @@ struct blocking_task {
     }
 };
 
+/// A policy of a program's own: ordered, in managed pools.
+struct strand : cmwq::ordered {
+    static constexpr bool concurrency_managed = true;
+};
+
 int main(int argc, char** argv) {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // where only parents may attach
     const bool locked = argc > 1 && std::string_view(argv[1]) == "locked";
@@ -110,6 +115,7 @@ int main(int argc, char** argv) {
     cmwq::workqueue<cmwq::unbound> wide{rt, {.name = "wide"}};
     cmwq::workqueue<cmwq::elastic> supple{rt, {.name = "supple"}};
     cmwq::workqueue<cmwq::ordered> rows{rt, {.name = "rows"}};
+    cmwq::workqueue<strand> actor{rt, {.name = "actor"}};
 
     cmwq::work holder{&blocks_in_bound}, second{&waits_for_its_turn}, third{&waits_for_its_turn};
     stuck.queue(holder);

@@ -81,6 +81,31 @@ TEST_CASE("elastic: two items run side by side in a pool of width 2") {
     }));
 }
 
+// With ordered queues each of the two would have a worker.
+TEST_CASE("elastic: items of two strands that only compute run one after the other in a pool of one CPU") {
+    CHECK(model::explore(search("strands", 2), [] {
+        strand_machine m;
+        model::unsearched quiet;
+        quiet.begin();
+        cmwq::workqueue<strand> other{m.rt, "other"}; // uses the same pool
+        quiet.end();
+        atomic<int> inside{0};
+        const auto body = [&] {
+            model::require(inside.fetch_add(1, acquire) == 0, "one is runnable");
+            backoff wait;
+            wait.pause(); // another thread goes on
+            inside.fetch_sub(1, release);
+        };
+        cmwq::work a{body}, b{body};
+        auto t = model::spawn([&] { other.queue(b); });
+        m.q.queue(a);
+        t.join();
+        a.flush();
+        b.flush();
+        quiet.begin();
+    }));
+}
+
 TEST_CASE("elastic: each blocked item is replaced in a pool of width 2") {
     CHECK(model::explore(search_on(2, "guard", 3), [] { wait_for_another({}, 2, cmwq::will_block, 0); }));
     CHECK(model::explore(systematic(2, "sentinels", 3),

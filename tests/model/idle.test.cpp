@@ -4,7 +4,8 @@
 //
 // When these defects were put into the engine, these searches found them: no second look after a worker has put itself
 // on the idle list; a relaxed look at nr_running behind the push; a relaxed look at the inbox; no wake-up after the
-// push; a worker that stays counted when it goes idle; a relaxed store when the run of an item of an ordered queue ends.
+// push; a worker that stays counted when it goes idle; a relaxed store when the run of an item of an ordered queue ends;
+// a worker that arms no detector for the inbox before it runs an item.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -71,6 +72,36 @@ void first_waits_for_second(cmwq::workqueue_base& of_first, cmwq::workqueue_base
     second.flush();
 }
 
+/// An item of an ordered queue comes while the worker goes from the previous one to the item of another queue of the
+/// pool, which waits for it.
+template <class Machine, class Policy>
+void before_a_stranger() {
+    Machine m;
+    model::unsearched quiet;
+    quiet.begin();
+    cmwq::workqueue<Policy> other{m.rt, "other"}; // uses the same pool
+    quiet.end();
+    model::semaphore gate{0}, done{0};
+    cmwq::work first{[] {}};
+    cmwq::work second{[&] { gate.release(); }};
+    cmwq::work stranger{[&] {
+        gate.acquire();
+        done.release();
+    }};
+    auto t = model::spawn([&] {
+        m.q.queue(first);
+        m.q.queue(second);
+    });
+    other.queue(stranger);
+    done.acquire();
+    t.join();
+    if (!Policy::concurrency_managed) model::require(m.waited() == 0, "no detector is needed");
+    first.flush();
+    second.flush();
+    stranger.flush();
+    quiet.begin();
+}
+
 } // namespace
 
 TEST_CASE("idle: an item is queued while the worker goes idle after the previous item") {
@@ -88,35 +119,15 @@ TEST_CASE("idle: an item of an ordered queue comes while the previous one runs o
     CHECK(
         model::explore(search("ordered-one-after-the-other", 3, 3), [] { one_after_the_other<ordered_machine>({}); }));
     CHECK(model::explore(search("ordered-two-producers", 3), [] { two_producers<ordered_machine>({}); }));
+    CHECK(model::explore(search("strand-one-after-the-other", 3, 3), [] { one_after_the_other<strand_machine>({}); }));
+    CHECK(model::explore(search("strand-two-producers", 3), [] { two_producers<strand_machine>({}); }));
 }
 
 TEST_CASE("idle: an item of an ordered queue comes while a worker goes from the previous one to another queue's item") {
-    CHECK(model::explore(search("ordered-before-a-stranger", 3, 3), [] {
-        ordered_machine m;
-        model::unsearched quiet;
-        quiet.begin();
-        cmwq::workqueue<cmwq::ordered> other{m.rt, "other"}; // uses the same pool
-        quiet.end();
-        model::semaphore gate{0}, done{0};
-        cmwq::work first{[] {}};
-        cmwq::work second{[&] { gate.release(); }};
-        cmwq::work stranger{[&] {
-            gate.acquire();
-            done.release();
-        }};
-        auto t = model::spawn([&] {
-            m.q.queue(first);
-            m.q.queue(second);
-        });
-        other.queue(stranger);
-        done.acquire();
-        t.join();
-        model::require(m.waited() == 0, "no detector is needed");
-        first.flush();
-        second.flush();
-        stranger.flush();
-        quiet.begin();
-    }));
+    CHECK(model::explore(search("ordered-before-a-stranger", 3, 3), before_a_stranger<ordered_machine, cmwq::ordered>));
+    // In a managed pool no other worker is awake that would find the item.
+    CHECK(model::explore(search("strand-before-a-strand", 3, 3), before_a_stranger<strand_machine, strand>));
+    CHECK(model::explore(search("strand-before-an-elastic", 3, 3), before_a_stranger<strand_machine, cmwq::elastic>));
 }
 
 TEST_CASE("idle: a pool gets its first two items and then ends") {

@@ -160,4 +160,10 @@ using unbound_machine = machine_for<cmwq::unbound>;
 using elastic_machine = machine_for<cmwq::elastic>;
 using ordered_machine = machine_for<cmwq::ordered>;
 
+/// One item at a time, in the pools of elastic queues.
+struct strand : cmwq::ordered {
+    static constexpr bool concurrency_managed = true;
+};
+using strand_machine = machine_for<strand>;
+
 } // namespace cmwq_test

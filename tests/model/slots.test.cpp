@@ -135,9 +135,7 @@ private:
 
     static cmwq::detail::queue_settings settings() {
         return {.name = "q",
-                .pool = cmwq::pool_kind::attrs_keyed,
-                .managed = false,
-                .fifo = false,
+                .how = {.pool = cmwq::pool_kind::attrs_keyed, .managed = false, .local_lists = false, .fifo = false},
                 .max_active = 1,
                 .min_active = 0,
                 .prio = cmwq::priority::normal,

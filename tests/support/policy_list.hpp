@@ -12,8 +12,19 @@
 
 namespace cmwq_test {
 
+/// A policy of a program's own: managed as `elastic`, but its items start in queueing order.
+struct in_turn : cmwq::elastic {
+    static constexpr std::string_view name = "in_turn";
+    static constexpr bool local_lists = false;
+};
+/// Another one: one item at a time, as `ordered`, in pools that are managed.
+struct strand : cmwq::ordered {
+    static constexpr std::string_view name = "strand";
+    static constexpr bool concurrency_managed = true;
+};
+
 /// The tests of a guarantee that all queues give run for each of these policies.
-using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered, cmwq::bh>;
+using every_policy = std::tuple<cmwq::bound, cmwq::unbound, cmwq::elastic, cmwq::ordered, cmwq::bh, in_turn, strand>;
 
 /// Items may wait for each other, or for the test.
 template <class P>
@@ -39,7 +50,7 @@ inline constexpr bool has_limit = requires(cmwq::options<P> o) { o.max_active; }
 template <class P>
 inline constexpr bool has_attributes = P::pool == cmwq::pool_kind::attrs_keyed;
 
-/// The pool detects blocked workers and replaces them.
+/// The pool detects blocked workers and replaces them: as many run as there are CPUs.
 template <class P>
 inline constexpr bool is_managed = P::concurrency_managed;
 

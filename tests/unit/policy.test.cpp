@@ -31,6 +31,13 @@ struct from_scratch {
     static constexpr bool fifo = false;
     static constexpr unsigned default_max_active = 7;
 };
+struct in_turn : cmwq::elastic {
+    static constexpr bool local_lists = false;
+};
+struct strand : cmwq::ordered {
+    static constexpr bool concurrency_managed = true;
+};
+static_assert(execution_policy<in_turn> && execution_policy<strand>);
 static_assert(execution_policy<cmwq::bound>);
 static_assert(execution_policy<named>);
 static_assert(execution_policy<narrow>);
@@ -61,8 +68,14 @@ struct fifo_per_cpu : cmwq::bound {
     static constexpr bool fifo = true;
     static constexpr unsigned default_max_active = 1;
 };
-struct fifo_managed : cmwq::ordered {
-    static constexpr bool concurrency_managed = true;
+struct fifo_with_lists : strand {
+    static constexpr bool local_lists = true;
+};
+struct unmanaged_with_lists : cmwq::unbound {
+    static constexpr bool local_lists = true;
+};
+struct per_cpu_with_lists : cmwq::bound {
+    static constexpr bool local_lists = true;
 };
 struct unbound_must_not_block : cmwq::unbound {
     static constexpr bool may_block = false;
@@ -87,12 +100,29 @@ static_assert(!execution_policy<limit_zero>);
 static_assert(!execution_policy<limit_absurd>);
 static_assert(!execution_policy<fifo_in_parallel>);
 static_assert(!execution_policy<fifo_per_cpu>);
-static_assert(!execution_policy<fifo_managed>);
+static_assert(!execution_policy<fifo_with_lists>);
+static_assert(!execution_policy<unmanaged_with_lists>);
+static_assert(!execution_policy<per_cpu_with_lists>);
 static_assert(!execution_policy<unbound_must_not_block>);
 static_assert(!execution_policy<bh_that_blocks>);
 static_assert(!execution_policy<bh_in_parallel>);
 static_assert(!execution_policy<unmanaged>);
 static_assert(!execution_policy<never_blocks>);
+
+// Without the answer, only a policy that is as elastic in all else has local lists.
+struct flexible {
+    static constexpr std::string_view name = "flexible";
+    static constexpr pool_kind pool = pool_kind::attrs_keyed;
+    static constexpr bool concurrency_managed = true, may_block = true, fifo = false;
+    static constexpr unsigned default_max_active = 16;
+};
+struct flexible_fifo : flexible {
+    static constexpr bool fifo = true;
+    static constexpr unsigned default_max_active = 1;
+};
+static_assert(execution_policy<flexible> && execution_policy<flexible_fifo>);
+static_assert(cmwq::detail::has_local_lists<flexible>() && !cmwq::detail::has_local_lists<flexible_fifo>());
+static_assert(!cmwq::detail::has_local_lists<from_scratch>());
 
 } // namespace
 
@@ -112,6 +142,8 @@ TEST_CASE("policy: the other policies have the documented answers") {
     CHECK((cmwq::unbound::default_max_active == 256 && cmwq::elastic::default_max_active == 256));
     CHECK((cmwq::ordered::fifo && cmwq::ordered::default_max_active == 1));
     CHECK((cmwq::bh::fifo && !cmwq::bh::may_block));
+    CHECK((cmwq::elastic::local_lists && !cmwq::bound::local_lists && !cmwq::unbound::local_lists));
+    CHECK((!cmwq::ordered::local_lists && !cmwq::bh::local_lists));
 }
 
 TEST_CASE("policy: a derived policy overrides some answers and inherits the rest") {

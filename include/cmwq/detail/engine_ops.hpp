@@ -55,12 +55,18 @@ struct dropped_items_to {
     void* context = nullptr;
 };
 
+/// How the items of a queue are executed: the answers of its policy.
+struct execution {
+    pool_kind pool;
+    bool managed;     ///< its pools replace blocked workers
+    bool local_lists; ///< an item that one of its items queues may go to the list of the worker
+    bool fifo;        ///< its items run one at a time, in the order in which they were queued
+};
+
 /// A workqueue's options after its policy has been resolved.
 struct queue_settings {
     std::string_view name;
-    pool_kind pool;
-    bool managed;
-    bool fifo;
+    execution how;
     unsigned max_active;
     unsigned min_active;     ///< attrs_keyed; 0: the default
     priority prio;           ///< per_cpu and dispatcher

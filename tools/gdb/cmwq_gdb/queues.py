@@ -38,25 +38,28 @@ class Queue:
         self.value = value
         self.address = memory.address_of(value)
         self.name = memory.text(value["name"])
-        self.is_keyed = int(value["kind"]) == _ATTRS_KEYED
+        self.is_keyed = int(value["how"]["pool"]) == _ATTRS_KEYED
 
     def policy(self):
-        if int(self.value["kind"]) == _PER_CPU:
+        how = self.value["how"]
+        if int(how["pool"]) == _PER_CPU:
             return "bound"
         if not self.is_keyed:
             return "bh"
-        return "ordered" if self.value["fifo"] else "elastic" if self.value["managed"] else "unbound"
+        return "ordered" if how["fifo"] else "elastic" if how["local_lists"] else "unbound"
 
     def limits(self):
         """(max_active, min_active or None)"""
-        least = int(memory.load(self.value["limits"]["min_active_"])) if self.is_keyed and not self.value["fifo"] else None
-        return int(memory.load(self.value["limits"]["max_active_"])), least
+        limits = self.value["limits"]
+        has_least = self.is_keyed and not self.value["how"]["fifo"]
+        return int(memory.load(limits["max_active_"])), int(memory.load(limits["min_active_"])) if has_least else None
 
     def flags(self):
         closed = int(memory.load(self.value["gate"]["state_"]))
         found = [text for bit, text in _CLOSED if closed & bit]
         priority = str(self.value["prio"]).rpartition("::")[2]
         found += [f"priority {priority}"] if priority != "normal" else []
+        found += ["managed"] if self.value["how"]["managed"] and self.policy() in ("unbound", "ordered") else []
         found += [text for text in ("cpu_intensive", "freezable") if self.value[text]]
         found += ["frozen"] if self.value["pwqs"]["frozen_"] else []
         found += ["rescuer"] if int(self.value["own_rescuer"]) != 0 else []

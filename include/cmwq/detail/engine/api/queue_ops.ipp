@@ -38,7 +38,7 @@ CMWQ_INLINE void refuse_to_wait_for(const queue_core& q, const char* call) {
 CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     check_max_active(settings.max_active);
     check_enumerator(settings.prio, priority::fifo, "the priority of a queue");
-    if (settings.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
+    if (settings.how.pool == pool_kind::dispatcher && settings.prio == priority::fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(settings.name) +
                                     ": bottom halves are normal or high, not fifo");
     }
@@ -49,7 +49,8 @@ CMWQ_API queue_core* create_queue(runtime* rt, const queue_settings& settings) {
     if (s.power_efficient && core.env().options.power_efficient) {
         if (s.prio == priority::high) of_priority.nice(-20);
         if (s.prio == priority::fifo) of_priority.scheduling(scheduling::fifo);
-        s.pool = pool_kind::attrs_keyed; // an elastic queue: it is still managed
+        s.how.pool = pool_kind::attrs_keyed; // an elastic queue: it is still managed
+        s.how.local_lists = true;
         s.attributes = &of_priority;
     }
     auto q = std::make_unique<queue_core>(core, core.env(), core.timers(), s);
@@ -158,7 +159,7 @@ CMWQ_API void drain_queue(queue_core& q) {
 
 CMWQ_API void set_queue_max_active(queue_core& q, unsigned max_active) {
     check_copy(q, a_queue);
-    if (q.fifo) {
+    if (q.how.fifo) {
         throw std::invalid_argument("cmwq: " + describe_queue(q.name) +
                                     " runs one item at a time: its max_active is no option");
     }

@@ -114,7 +114,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     if (!own && (self->tasks == nullptr || &self->tasks->group != &g)) return false;
     worker& thread = *self->of_thread;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
-    if (pwq.queue != &g.queue || !g.queue.keyed() || !g.queue.managed) return false;
+    if (pwq.queue != &g.queue || !g.queue.how.local_lists) return false;
     if (self->of_thread->is_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
     if (!accepts(g.queue, true, any_cpu)) return false;
     if (own) {

@@ -86,7 +86,7 @@ CMWQ_INLINE void group_wait::check(const group_core& g, const run_record* self) 
     const char* const call = "task_group::wait()";
     refuse_in_bottom_half(call);
     if (self == nullptr) return;
-    bool own = self->current_pwq->queue == &g.queue && g.queue.fifo;
+    bool own = self->current_pwq->queue == &g.queue && g.queue.how.fifo;
     for (const run_record* k = self; k != nullptr; k = k->interrupted) {
         for (const running_task* r = k->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
     }

@@ -158,7 +158,9 @@ CMWQ_INLINE bool pool_ledger::start_task_beyond_limit(work_base& task) noexcept 
 
 // Also in a freeze of the queue: the freeze waits for the item that has the slot.
 CMWQ_INLINE void pool_ledger::start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept {
-    start_beyond_limit(w, [&](const pool_workqueue& pwq) { return has_slot_on_stack(waiter, *pwq.queue); });
+    start_beyond_limit(w, [&](const pool_workqueue& pwq) {
+        return pwq.queue->how.local_lists && has_slot_on_stack(waiter, *pwq.queue);
+    });
 }
 
 CMWQ_INLINE bool pool_ledger::steal(work_base& w) noexcept {

@@ -310,14 +310,14 @@ CMWQ_INLINE void pool_ledger::end_nested_locked(run_record& self) noexcept {
 }
 
 // Only an item that no worker runs may start: not one that waits behind its run, and not one that was queued again and
-// waits on the worklist. Beyond the limit, an item of the same queue waits below it, so no more items than the limit
-// compute.
+// waits on the worklist; and no item of a queue that keeps an order. Beyond the limit, an item of the same queue waits
+// below it, so no more items than the limit compute.
 CMWQ_INLINE bool pool_ledger::take_to_run_inside_locked(const run_record& self, work_base& w) noexcept {
     if (!is_listed_locked(w)) return false;
     const std::uint64_t p = work_access::location_of(w);
     const pool_workqueue& pwq = *work_access::pwq(w);
     const std::uint64_t list = p & location::list_mask;
-    if (list == location::on_worker || pwq.held_back) return false;
+    if (list == location::on_worker || pwq.held_back || !pwq.queue->how.local_lists) return false;
     // The limit keeps it back, or a freeze, which waits for the item that has the slot.
     if ((list == location::on_inactive || pwq.frozen) && !has_slot_on_stack(self, *pwq.queue)) return false;
     if ((p & location::may_be_running) != 0 && running_.find(w) != nullptr) return false;
@@ -355,7 +355,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
         self.waiters = take_waiters_locked(w);
         for (item_waiter* iw = self.waiters; iw != nullptr; iw = iw->next) iw->runner = &self;
     }
-    if (pwq.slots != nullptr && pwq.queue->fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
+    if (pwq.slots != nullptr && pwq.queue->how.fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.nr_started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     if (self.is_nested() || self.is_guest()) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);

@@ -23,8 +23,7 @@ class rescuer;
 class alignas(cache_line) queue_face : public made_by { // first: check_copy() reads it first
 public:
     queue_face(queue_core& q, const pool_env& e, const queue_settings& s)
-        : cpu_intensive(s.cpu_intensive), fifo(s.fifo), managed(s.managed), kind(s.pool), core(q), env(e),
-          name(s.name) {}
+        : cpu_intensive(s.cpu_intensive), how(s.how), core(q), env(e), name(s.name) {}
     queue_face(const queue_face&) = delete;
     queue_face& operator=(const queue_face&) = delete;
 
@@ -53,13 +52,11 @@ public:
         return (reported_.fetch_or(bit, relaxed) & bit) == 0;
     }
 
-    [[nodiscard]] bool keyed() const noexcept { return kind == pool_kind::attrs_keyed; }
+    [[nodiscard]] bool keyed() const noexcept { return how.pool == pool_kind::attrs_keyed; }
 
     exception_sink on_exception;    // I: this and `cpu_intensive` are read when an item starts
     const bool cpu_intensive;       // I
-    const bool fifo;                // I: runs its items one at a time, in the order in which they were queued
-    const bool managed;             // I: its pools replace blocked workers
-    const pool_kind kind;           // I
+    const execution how;            // I
     queue_core& core;               // I: the whole queue, for those that know it
     const pool_env& env;            // I
     rescuer* own_rescuer = nullptr; // I: null: the queue has none

@@ -18,8 +18,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The item of an elastic queue that the calling thread runs, and that waits for another one: these items have no order,
-/// so it may run that one, or let it start beyond the limit.
+/// The item that the calling worker of an elastic pool runs, and that waits for another one. If that one is of a queue
+/// with local lists, whose items have no order, the waiter may run it, or let it start beyond the limit.
 class elastic_waiter {
 public:
     elastic_waiter() noexcept : self_(own_run()) {
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    run_record* self_; // null: the thread runs no such item
+    run_record* self_; // null: the thread is no such worker, or runs no item
 };
 
 CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {

@@ -16,16 +16,16 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 [[nodiscard]] bool accepts(const queue_core& q, bool at_once, int cpu) noexcept;
 /// Pushes a bottom half whose PENDING the caller owns: raises it in this thread, if it can.
 void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
-/// An item that an item of an elastic queue queues on that queue goes to the list of its worker. False: it has to go to a
-/// pool.
+/// Of a queue with local lists: an item that one of its items queues goes to the list of the worker. False: it has to go
+/// to a pool.
 [[nodiscard]] bool push_local(queue_core& q, work_base& w, int cpu) noexcept;
 /// Pushes an item whose PENDING the caller owns, and notifies its pool.
 inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
-    switch (q.kind) {
+    switch (q.how.pool) {
     case pool_kind::per_cpu: q.routes.push_per_cpu(w, cpu).notify(); break;
     case pool_kind::dispatcher: push_bottom_half(q, w, cpu); break;
     case pool_kind::attrs_keyed:
-        if (!q.managed || !push_local(q, w, cpu)) q.routes.push_keyed(w, cpu).notify();
+        if (!q.how.local_lists || !push_local(q, w, cpu)) q.routes.push_keyed(w, cpu).notify();
         break;
     }
 }

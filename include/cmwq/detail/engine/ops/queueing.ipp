@@ -24,7 +24,7 @@ CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
 // The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
 // runs on another CPU now.
 CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
-    const run_record* const self = q.kind == pool_kind::dispatcher ? bottom_half_here() : nullptr;
+    const run_record* const self = q.how.pool == pool_kind::dispatcher ? bottom_half_here() : nullptr;
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 

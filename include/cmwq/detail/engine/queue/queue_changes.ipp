@@ -26,7 +26,7 @@ CMWQ_INLINE void queue_changes::make_pwqs(priority prio) {
     const scoped_lock g(pwqs_.lock);
     for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
         pool_workqueue* p = nullptr;
-        if (queue_.kind == pool_kind::dispatcher) {
+        if (queue_.how.pool == pool_kind::dispatcher) {
             p = new pool_workqueue(queue_, env.pools.bottom_half_at(index, prio), nullptr);
             p->max_active = ~0u; // no limit: the thread that drains a bottom-half pool runs one item at a time
         } else {
@@ -82,12 +82,12 @@ CMWQ_INLINE void queue_changes::carry_out(queue_plan&& p, bool may_wait) noexcep
     CMWQ_ASSERT(left_map_ == nullptr);
     for (auto& fresh : p.fresh) {
         // In an ordered queue, items that are queued on it wait until all items queued before have ended.
-        fresh->plugged = queue_.fifo && !pwqs_.empty_locked();
+        fresh->plugged = queue_.how.fifo && !pwqs_.empty_locked();
         pwqs_.add_locked(*fresh.release());
     }
     p.fresh.clear();
     attrs_ = std::move(p.wanted);
-    const bool takes_guests = !queue_.fifo && attrs_ == attrs{};
+    const bool takes_guests = !queue_.how.fifo && attrs_ == attrs{};
     takes_guests_.store(takes_guests, relaxed);
     limits_.set_cpus_locked(p.chosen.cpus_of_node);
     if (queue_.own_rescuer != nullptr) queue_.own_rescuer->follow(p.chosen.cpus);
@@ -117,7 +117,7 @@ CMWQ_INLINE bool queue_changes::finish_locked(const pwq_list& pwqs, bool may_wai
     bool reapable = false;
     for (pool_workqueue* pwq = pwqs.front_locked(); pwq != nullptr; pwq = pwqs.next_locked(*pwq)) {
         if (!left_map_->contains(*pwq) || now.contains(*pwq)) continue;
-        if (pwq->ledger->detach(*pwq, queue_.fifo ? pwqs.next_locked(*pwq) : nullptr)) reapable = true;
+        if (pwq->ledger->detach(*pwq, queue_.how.fifo ? pwqs.next_locked(*pwq) : nullptr)) reapable = true;
     }
     left_map_.reset();
     if (reapable) queue_.request_reaping();
@@ -134,7 +134,7 @@ CMWQ_INLINE bool queue_changes::reap() noexcept {
         if (one.ledger->may_be_freed(one)) {
             if (one.rescued_in != nullptr) one.rescued_in->end_rescuable(one);
             free_locked(pwqs_, one);
-        } else if (queue_.fifo) {
+        } else if (queue_.how.fifo) {
             break; // the later pwqs wait for it
         }
     }
@@ -154,7 +154,7 @@ CMWQ_INLINE void queue_changes::give_back_pools() noexcept {
     static_cast<void>(finish_locked(pwqs_, true));
     routes_.readers->wait(); // producers may have pushed their items, but not notified the pool yet
     while (pool_workqueue* p = pwqs_.front_locked()) {
-        if (queue_.fifo && p->serial > 1)
+        if (queue_.how.fifo && p->serial > 1)
             p->ledger->receive_turn(); // from the pwq before, which is gone; and passes it on
         free_locked(pwqs_, *p);
     }

@@ -42,7 +42,7 @@ public:
     void share_out_locked(const pwq_list& pwqs) noexcept CMWQ_REQUIRES(pwqs.lock);
     /// Divides the limit, if it has become possible.
     void divide_locked(const pwq_list& pwqs) noexcept CMWQ_REQUIRES(pwqs.lock) {
-        if (!is_divided_ && !queue_.fifo) share_out_locked(pwqs);
+        if (!is_divided_ && !queue_.how.fifo) share_out_locked(pwqs);
     }
     /// Calls `f(const node_slots&)` for the slots of each node, then for those of the machine.
     template <class F>

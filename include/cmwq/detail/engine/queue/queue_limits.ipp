@@ -52,7 +52,7 @@ CMWQ_INLINE unsigned queue_limits::share_locked(std::size_t node) const noexcept
 
 // Of the nodes whose pools serve the queue; 0: the limit cannot be divided.
 CMWQ_INLINE unsigned queue_limits::smallest_share_locked(const pwq_list& pwqs) const noexcept {
-    if (queue_.fifo) return 0;
+    if (queue_.how.fifo) return 0;
     unsigned smallest = max_active_.load(relaxed);
     pwqs.for_each_locked([&](const pool_workqueue& p) {
         const unsigned node = node_of(p);

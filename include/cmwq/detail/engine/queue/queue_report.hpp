@@ -16,6 +16,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct queue_report {
     std::string name;
     const char* kind = ""; ///< percpu, unbound, ordered, elastic, bh: the words of wq_dump, and ours
+    bool managed = false;  ///< its pools replace blocked workers
     priority prio = priority::normal;
     bool cpu_intensive = false, freezable = false, has_rescuer = false;
     long rescuer_tid = 0; ///< 0: the rescuer has not begun yet, or there is none

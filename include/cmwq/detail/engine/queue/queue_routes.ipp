@@ -38,7 +38,7 @@ CMWQ_INLINE pushed queue_routes::push_keyed(work_base& w, int cpu, unsigned node
     if (node != no_node) index = queue_.env.cpus.index_on_node(index, node);
     pool_workqueue* pwq = m.of_cpu[index];
     // An ordered queue runs no item in its new pool before all items in the old pool have ended, so it needs no check.
-    if (!queue_.fifo) {
+    if (!queue_.how.fifo) {
         pwq = pwq_for(w, m, index, [&](item_pool& before) {
             return before.ledger.push_behind_own_run(w, queue_); // a pool replaced by apply(), or of another queue
         });
@@ -47,7 +47,7 @@ CMWQ_INLINE pushed queue_routes::push_keyed(work_base& w, int cpu, unsigned node
     result.pool = &push_to(*pwq, w);
     // The worker that runs an item of an ordered queue looks for this one afterwards. Another worker could only put it on
     // a list. The grace period keeps the pwq.
-    if (queue_.fifo && pwq->runs_one.load(seq_cst)) { // [NEXT-1]
+    if (queue_.how.fifo && pwq->runs_one.load(seq_cst)) { // [NEXT-1]
         queue_.note_backlog();
         result.pool = nullptr;
     }

@@ -149,6 +149,7 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
     to.open('{');
     to.key("name").value(q.name);
     to.key("kind").value(q.kind);
+    to.key("managed").value(q.managed);
     to.key("priority").value(priorities[static_cast<unsigned>(q.prio)]);
     to.key("cpu_intensive").value(q.cpu_intensive);
     to.key("freezable").value(q.freezable);

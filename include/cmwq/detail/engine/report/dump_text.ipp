@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -114,13 +115,22 @@ CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
     }
 }
 
+// "S": its pools are strict. "M": its pools are managed; the other kinds always or never are.
+CMWQ_INLINE std::string flags_of(const queue_report& q) {
+    const std::string_view kind = q.kind;
+    std::string flags;
+    if (q.strict) flags += 'S';
+    if (q.managed && (kind == "unbound" || kind == "ordered")) flags += 'M';
+    return flags.empty() ? flags : ',' + flags;
+}
+
 CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     to += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
     for (const unsigned cpu : r.cpus) append(to, " %3u", cpu);
     to += "]\n";
     if (r.queues_locked) print_locked(to, "the list of queues");
     for (const queue_report& q : r.queues) {
-        append(to, "%-24.24s %-8s%s   ", q.name.c_str(), q.kind, q.strict ? ",S" : "  ");
+        append(to, "%-24.24s %-8s%-3s  ", q.name.c_str(), q.kind, flags_of(q).c_str());
         if (q.locked) print_locked(to, "this queue");
         for (const std::uint64_t id : q.pool_of_cpu) append(to, " %3zu", r.number(id));
         if (!q.locked) to += '\n';

@@ -15,9 +15,9 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE const char* kind_of(const queue_core& q) noexcept {
-    switch (q.kind) {
+    switch (q.how.pool) {
     case pool_kind::per_cpu: return "percpu";
-    case pool_kind::attrs_keyed: return q.fifo ? "ordered" : q.managed ? "elastic" : "unbound";
+    case pool_kind::attrs_keyed: return q.how.fifo ? "ordered" : q.how.local_lists ? "elastic" : "unbound";
     case pool_kind::dispatcher: break;
     }
     return "bh";
@@ -27,6 +27,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     queue_report r;
     r.name = name;
     r.kind = kind_of(*this);
+    r.managed = how.managed;
     r.prio = prio;
     r.cpu_intensive = cpu_intensive;
     r.freezable = freezable;

@@ -94,7 +94,7 @@ CMWQ_INLINE chosen_pools placement::choose_pools(const queue_core& q, const attr
     chosen.cpus = cpus;
     pool_spec common;
     common.nice = a.nice();
-    common.managed = q.managed;
+    common.managed = q.how.managed;
     switch (a.scheduling()) {
     case scheduling::normal: common.sched = sched_class::normal; break;
     case scheduling::batch: common.sched = sched_class::batch; break;
@@ -108,7 +108,7 @@ CMWQ_INLINE chosen_pools placement::choose_pools(const queue_core& q, const attr
         if (chosen.cpus_of_node.size() <= node) chosen.cpus_of_node.resize(node + 1);
         ++chosen.cpus_of_node[node];
     }
-    const affinity_scope scope = q.fifo                                     ? affinity_scope::system
+    const affinity_scope scope = q.how.fifo                                 ? affinity_scope::system
                                  : a.affinity() == affinity_scope::default_ ? default_scope_
                                                                             : a.affinity();
     std::vector<pool_choice>& choices = chosen.pools;
@@ -124,7 +124,7 @@ CMWQ_INLINE chosen_pools placement::choose_pools(const queue_core& q, const attr
         }
         choices.push_back(std::move(c));
     }
-    if (q.managed) share_quota(choices, a.strict());
+    if (q.how.managed) share_quota(choices, a.strict());
     serve_other_cpus(choices);
     return chosen;
 }

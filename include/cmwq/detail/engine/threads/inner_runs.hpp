@@ -12,10 +12,10 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// must hold no bottom halves back, for whose effect an item may wait.
 [[nodiscard]] bool may_run_in_wait(run_record& self) noexcept;
 
-/// The calling thread, which runs an item of an elastic queue under `self`, is about to wait for `w`. If `w` is pending in
-/// the pool of that item and may start, and if the waits on the stack leave room for it, runs it inside that item. It may start
-/// beyond the limit if an item on the stack has a slot of its queue. False: `w` has not run here. Ends the program if `w`
-/// throws and its queue has no handler.
+/// The calling thread, which is a worker of an elastic pool and runs an item under `self`, is about to wait for `w`. If
+/// `w` is pending in that pool and may start, its queue has local lists, and the waits on the stack leave room for it,
+/// runs it inside that item. It may start beyond the limit if an item on the stack has a slot of its queue. False: `w`
+/// has not run here. Ends the program if `w` throws and its queue has no handler.
 [[nodiscard]] bool run_for_waiter(run_record& self, work_base& w) noexcept;
 
 }}} // namespace cmwq::CMWQ_NS::detail

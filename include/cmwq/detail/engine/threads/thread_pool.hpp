@@ -58,9 +58,9 @@ private:
 
 /// The pool of bound queues.
 using bound_pool = thread_pool<load, no_local_lists>;
-/// The pool of elastic queues.
+/// The pool of attribute-keyed queues with concurrency management: elastic ones, for instance.
 using elastic_pool = thread_pool<load, local_lists>;
-/// The pool of unbound and ordered queues.
+/// The pool of attribute-keyed queues without concurrency management: unbound and ordered ones, for instance.
 using unbound_pool = thread_pool<no_load, no_local_lists>;
 
 }}} // namespace cmwq::CMWQ_NS::detail

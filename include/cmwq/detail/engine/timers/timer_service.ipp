@@ -13,7 +13,8 @@ CMWQ_INLINE timer_service::timer_service(std::uint64_t first_id, const cpu_map& 
       shards_(std::make_unique<timer_shard[]>(nr_shards_)), agenda_(std::make_unique<visit[]>(nr_shards_)) {}
 
 CMWQ_INLINE unsigned timer_service::shard_for(const queue_core& q, int cpu) const noexcept {
-    if (q.fifo && q.keyed()) return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&q) / sizeof q % nr_shards_);
+    if (q.how.fifo && q.keyed())
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&q) / sizeof q % nr_shards_);
     return cpus_.index_of(cpu);
 }
 

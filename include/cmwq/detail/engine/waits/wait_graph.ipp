@@ -83,7 +83,7 @@ CMWQ_INLINE void registered_wait::check_rescue() noexcept {
     bool depends = false;
     short_name other;
     const auto look_at = [&](const queue_face& q) {
-        depends = q.own_rescuer == nullptr && q.kind != pool_kind::dispatcher; // that needs no thread
+        depends = q.own_rescuer == nullptr && q.how.pool != pool_kind::dispatcher; // that needs no thread
         if (depends) other.copy(q.name);
     };
     if (queue_ != nullptr) look_at(*queue_);
