@@ -113,7 +113,7 @@ public:
     struct backlog {
         bool waiting = false; ///< items are held back by the limit
         bool all_run = false; ///< every active item is running
-        unsigned runs = 0;    ///< how many of them run
+        unsigned runs = 0;    ///< if so: how many there are
     };
     /// Returns the state, and writes up to `room` runs to `to`.
     [[nodiscard]] backlog backlog_of(const pool_workqueue& pwq, seen_run* to, std::size_t room) noexcept

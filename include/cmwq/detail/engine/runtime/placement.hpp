@@ -37,6 +37,9 @@ public:
         return lock_;
     }
 
+    /// The pools that serve a queue with these attributes; each CPU of the runtime is served by one. The configuration lock
+    /// is held. Throws std::invalid_argument or std::bad_alloc.
+    [[nodiscard]] chosen_pools choose_pools(const queue_face& q, const attrs& a, without_cpus what) const CMWQ_NO_TSA;
     /// Prepares a change of the queue to these attributes. The configuration lock is held. Throws std::invalid_argument
     /// or std::bad_alloc, and changes nothing then.
     [[nodiscard]] queue_plan plan(queue_core& q, const attrs& wanted, without_cpus what) const {
@@ -68,7 +71,6 @@ public:
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
 
 private:
-    [[nodiscard]] chosen_pools choose_pools(const queue_core& q, const attrs& a, without_cpus what) const CMWQ_NO_TSA;
     void check_cpus_locked(bool may_wait) CMWQ_REQUIRES(lock_);
     void bind_helpers_locked() noexcept CMWQ_REQUIRES(lock_);
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;

@@ -78,7 +78,7 @@ CMWQ_INLINE void placement::share_quota(std::vector<pool_choice>& choices, bool 
 
 // --- attributes to pools ---------------------------------------------------------------------------------------------
 
-CMWQ_INLINE chosen_pools placement::choose_pools(const queue_core& q, const attrs& a, without_cpus what) const {
+CMWQ_INLINE chosen_pools placement::choose_pools(const queue_face& q, const attrs& a, without_cpus what) const {
     check_attrs(a);
     chosen_pools chosen;
     cpuset base = unbound_cpus_ & usable_;

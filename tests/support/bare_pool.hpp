@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The parts of a runtime without a runtime: what pools use of it, a pool without threads, and the pools' view of a queue.
+// A test of a part makes these, and calls the part itself as a producer, a worker or a waiter would.
+#pragma once
+
+#include <cmwq/detail/engine/env/closure_memory.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/pools/pool_table.hpp>
+#include <cmwq/detail/engine/queue/queue_core.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
+#include <cmwq/detail/engine/threads/worker.hpp>
+#include <cmwq/work.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace cmwq_test {
+
+/// What pools use of a runtime. No thread serves its requests, and its pools have no thread before they are used.
+class bare_env {
+    cmwq::runtime_options options_;
+    cmwq::detail::cpu_map cpus_;
+    cmwq::detail::thread_budget threads_;
+    cmwq::detail::service_requests requests_;
+    cmwq::detail::event_reporter events_;
+    cmwq::detail::diagnosis_requests diagnosis_;
+    cmwq::detail::closure_memory closures_;
+    cmwq::detail::pool_env env_;
+    cmwq::detail::pool_table pools_;
+
+public:
+    static constexpr std::uint64_t first_pool_id = 1000;
+
+    /// `machine`: a text for topology::synthetic(). So no thread is bound to a CPU.
+    explicit bare_env(const char* machine = "numa:1 core:1 pu:1", cmwq::runtime_options o = {})
+        : options_(with(std::move(o), cmwq::topology::synthetic(machine))),
+          cpus_(options_, cmwq::detail::made_for::caller, nullptr), threads_(options_.threads, options_.max_threads),
+          events_(options_, requests_), diagnosis_(options_, requests_), closures_(cpus_.nr_cpus()),
+          env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
+          pools_(env_, first_pool_id) {}
+    bare_env(const bare_env&) = delete;
+    bare_env& operator=(const bare_env&) = delete;
+
+    [[nodiscard]] const cmwq::detail::pool_env& get() const { return env_; }
+
+private:
+    static cmwq::runtime_options with(cmwq::runtime_options o, cmwq::topology machine) {
+        o.machine = std::move(machine);
+        return o;
+    }
+};
+
+/// A pool that only has a ledger: it counts what the ledger asks of it.
+class bare_pool final : public cmwq::detail::item_pool {
+public:
+    explicit bare_pool(const bare_env& e, std::uint64_t id = 7, cmwq::detail::local_lists* lists = nullptr)
+        : item_pool(e.get(), id, 0, nullptr, lists, nullptr) {}
+
+    void notify() noexcept override { ++nr_notified; }
+    void notify_locked(cmwq::detail::deferred& /*d*/) noexcept override { ++nr_notified; }
+    void recall_local_items_locked() noexcept override CMWQ_NO_TSA {
+        if (locals != nullptr) locals->recall_locked(ledger);
+    }
+
+    /// A record for a thread that runs items; the pool destroys it.
+    cmwq::detail::worker& add_worker() {
+        using record_of = cmwq::detail::run_record::record_of;
+        auto* const w = new cmwq::detail::worker(*this, nr_workers_++, record_of::worker);
+        const cmwq::detail::scoped_lock g(ledger.lock);
+        ledger.add_record_locked(*w);
+        return *w;
+    }
+
+    int nr_notified = 0;
+
+private:
+    unsigned nr_workers_ = 0;
+};
+
+/// An item for such a pool. No runtime knows the pool, so the item forgets it before its destructor would search there.
+class bare_item : public cmwq::work<void (*)()> {
+public:
+    bare_item() : work([] {}) {}
+    ~bare_item() {
+        cmwq::detail::work_access::abandon(*this);
+        cmwq::detail::work_access::clear_pending(*this);
+    }
+    bare_item(const bare_item&) = delete;
+    bare_item& operator=(const bare_item&) = delete;
+};
+
+/// A queue as its pools see it, with this policy. There is no queue_core behind it, and no part under test asks for one.
+template <class Policy>
+class bare_queue {
+public:
+    explicit bare_queue(const bare_env& e)
+        : face(reinterpret_cast<cmwq::detail::queue_core&>(nothing_), e.get(), settings()) {}
+    bare_queue(const bare_queue&) = delete;
+    bare_queue& operator=(const bare_queue&) = delete;
+
+private:
+    static cmwq::detail::queue_settings settings() {
+        return {.name = Policy::name,
+                .how = {.pool = Policy::pool,
+                        .managed = Policy::concurrency_managed,
+                        .local_lists = cmwq::detail::has_local_lists<Policy>(),
+                        .fifo = Policy::fifo},
+                .max_active = Policy::default_max_active,
+                .min_active = 0,
+                .prio = cmwq::priority::normal,
+                .cpu_intensive = false,
+                .power_efficient = false,
+                .rescuer = false,
+                .freezable = false,
+                .attributes = nullptr,
+                .on_exception = {},
+                .front = nullptr};
+    }
+
+    alignas(cmwq::detail::queue_core) std::byte nothing_[sizeof(cmwq::detail::queue_core)] = {};
+
+public:
+    cmwq::detail::queue_face face;
+};
+
+} // namespace cmwq_test

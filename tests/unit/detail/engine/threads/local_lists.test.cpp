@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// local_lists and local_items alone: where the items go that items queue, and who takes them.
+#include "bare_pool.hpp"
+#include "catch.hpp"
+
+#include <cmwq/detail/engine/threads/local_lists.hpp>
+
+#include <array>
+#include <vector>
+
+using namespace cmwq::detail;
+using cmwq::work_base;
+using cmwq_test::bare_env;
+using cmwq_test::bare_pool;
+using item = cmwq_test::bare_item;
+using cmwq_test::bare_queue;
+
+namespace {
+
+/// Two workers in their loop, and a queue.
+class machine {
+    bare_env env_;
+    busy_workers<worker> working_;
+    spare_workers spares_{env_.get()};
+
+public:
+    explicit machine(unsigned max_active = 100) {
+        REQUIRE(working_.reserve(4));
+        pwq.max_active = max_active;
+        for (worker* w : {&a, &b}) {
+            const scoped_lock g(ledger.lock);
+            ledger.become_busy_locked(*w);
+            working_.add(*w);
+            w->counted.store(true, relaxed);
+        }
+    }
+    ~machine() {
+        for (worker* w : {&a, &b}) {
+            const scoped_lock g(ledger.lock);
+            ledger.leave_busy_locked(*w);
+            lists.end_work_locked(ledger, *w);
+            working_.remove(*w);
+        }
+    }
+    machine(const machine&) = delete;
+    machine& operator=(const machine&) = delete;
+
+    /// From outside.
+    void queue(work_base& w) {
+        REQUIRE(work_access::claim(w) == claim_result::claimed);
+        work_access::set_pwq(w, &pwq);
+        ledger.push(w, false);
+    }
+    /// From the item that the worker runs.
+    void queue_by(worker& by, work_base& w) {
+        REQUIRE(work_access::claim(w) == claim_result::claimed);
+        work_access::set_pwq(w, &pwq);
+        lists.push(ledger, by, w);
+    }
+    /// The worker begins its next run. Null: there is no item for it.
+    work_base* start(worker& by) {
+        deferred d;
+        const scoped_lock g(ledger.lock);
+        ledger.drain_locked(d);
+        work_base* const w = lists.take_locked(ledger, by);
+        if (w == nullptr) return nullptr;
+        static_cast<void>(ledger.begin_run_locked(by, *w));
+        lists.begin_run_locked(ledger, by);
+        return w;
+    }
+    void end(worker& by) {
+        deferred d;
+        const scoped_lock g(ledger.lock);
+        ledger.end_run_locked(by, d);
+        lists.end_run_locked(ledger, by);
+    }
+    std::vector<work_base*> run_all(worker& by) {
+        std::vector<work_base*> order;
+        while (work_base* const w = start(by)) {
+            order.push_back(w);
+            end(by);
+        }
+        return order;
+    }
+
+    local_lists lists{working_, spares_};
+    bare_pool pool{env_, 7, &lists};
+    pool_ledger& ledger = pool.ledger;
+    bare_queue<cmwq::elastic> queue_{env_};
+    pool_workqueue pwq{queue_.face, pool, nullptr};
+    worker &a = pool.add_worker(), &b = pool.add_worker();
+};
+
+using order = std::vector<work_base*>;
+
+} // namespace
+
+TEST_CASE("local lists: a worker takes its newest item first, but behind those of the pool") {
+    machine m;
+    std::array<item, 3> w;
+    item outside;
+    m.queue_by(m.a, w[0]);
+    m.queue_by(m.a, w[1]);
+    m.queue_by(m.a, w[2]);
+    m.queue(outside);
+    CHECK(m.lists.any());
+    CHECK(m.pool.pending());
+    CHECK(m.run_all(m.a) == order{&outside, &w[2], &w[1], &w[0]});
+    CHECK_FALSE(m.lists.any());
+    CHECK(m.pwq.drained());
+}
+
+TEST_CASE("local lists: a worker without items takes the older half of another one's") {
+    machine m;
+    std::array<item, 4> w;
+    for (item& one : w) m.queue_by(m.a, one);
+    CHECK(m.start(m.b) == &w[0]);
+    CHECK(m.a.local.size() == 2);
+    CHECK(m.b.local.size() == 1);
+    m.end(m.b);
+    CHECK(m.start(m.b) == &w[1]);
+    m.end(m.b);
+    CHECK(m.run_all(m.a) == order{&w[3], &w[2]});
+}
+
+TEST_CASE("local lists: the limit counts for local items, and keeps them in the pool") {
+    machine m(1);
+    item outer;
+    std::array<item, 2> w;
+    m.queue(outer);
+    CHECK(m.start(m.a) == &outer);
+    m.queue_by(m.a, w[0]);
+    m.queue_by(m.a, w[1]);
+    CHECK(m.start(m.b) == nullptr);
+    CHECK_FALSE(m.lists.any()); // all of them are on the inactive list now
+    m.end(m.a);
+    CHECK(m.run_all(m.b).size() == 2);
+}
+
+TEST_CASE("local lists: who must know all items of the pool recalls them") {
+    machine m;
+    std::array<item, 2> w;
+    m.queue_by(m.a, w[0]);
+    m.queue_by(m.b, w[1]);
+    CHECK(m.ledger.steal(w[0])); // finds a local item
+    CHECK_FALSE(m.lists.any());
+    work_access::clear_pending(w[0]);
+    CHECK(m.run_all(m.a) == order{&w[1]}); // the other one has become one of the pool
+}
+
+TEST_CASE("local lists: the next worker recalls the items of a worker that is found blocked") {
+    machine m;
+    std::array<item, 2> w;
+    m.queue_by(m.a, w[0]);
+    m.a.counted.store(false, relaxed);
+    m.lists.uncounted(m.a);
+    m.queue_by(m.b, w[1]);
+    CHECK(m.run_all(m.b) == order{&w[0], &w[1]}); // it need not wait for the worker's own list to be empty
+    CHECK(m.a.local.empty());
+}
+
+TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") {
+    machine m;
+    std::array<item, 2> w;
+    m.a.counted.store(false, relaxed);
+    m.queue_by(m.a, w[0]);
+    m.queue_by(m.b, w[1]);
+    CHECK(m.run_all(m.b) == order{&w[0], &w[1]});
+}
+
+TEST_CASE("local lists: a worker that goes idle leaves its items to the pool") {
+    machine m;
+    item w;
+    m.queue_by(m.a, w);
+    {
+        const scoped_lock g(m.ledger.lock);
+        m.lists.end_work_locked(m.ledger, m.a);
+    }
+    CHECK_FALSE(m.lists.any());
+    CHECK(m.ledger.pending());
+    CHECK(m.start(m.b) == &w);
+    m.end(m.b);
+}
+
+TEST_CASE("local lists: a push stops when somebody searches the lists") {
+    machine m;
+    item w;
+    atomic<bool> stop{true};
+    work_access::set_pwq(w, &m.pwq);
+    CHECK_FALSE(m.lists.push_unless(stop, m.ledger, m.a, w));
+    CHECK_FALSE(m.lists.any());
+    stop.store(false, relaxed);
+    REQUIRE(work_access::claim(w) == claim_result::claimed);
+    CHECK(m.lists.push_unless(stop, m.ledger, m.a, w));
+    std::vector<work_base*> seen;
+    local_lists::for_each(m.ledger, [&](work_base& one) { seen.push_back(&one); });
+    CHECK(seen == order{&w});
+    CHECK(m.run_all(m.b) == order{&w});
+}
+
+TEST_CASE("local lists: which item is idle") {
+    machine m;
+    item never, runs;
+    CHECK(m.lists.is_idle(m.ledger, never));
+    m.queue(runs);
+    CHECK(m.start(m.a) == &runs);
+    CHECK_FALSE(m.lists.is_idle(m.ledger, runs));
+    m.end(m.a);
+    CHECK(m.lists.is_idle(m.ledger, runs));
+    work_access::set_location(never, std::uint64_t{9} << location::id_shift);
+    CHECK_FALSE(m.lists.is_idle(m.ledger, never)); // another pool may run it
+    work_access::set_location(never, 0);
+}
+
+// --- items that follow in a run ----------------------------------------------------------------------------------------
+
+TEST_CASE("local lists: a local item follows in the run, with its color and its slot") {
+    machine m(1);
+    item outer, next;
+    m.queue(outer);
+    CHECK(m.start(m.a) == &outer);
+    m.queue_by(m.a, next);
+    CHECK(m.lists.take_follow_up(m.ledger, m.a) == &next);
+    static_cast<void>(m.ledger.begin_follow_up(m.a, next));
+    CHECK(m.ledger.nr_active_of(m.pwq) == 1);
+    CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+    m.end(m.a);
+    CHECK(m.pwq.nr_completed == 2);
+    CHECK(m.pwq.drained());
+}
+
+TEST_CASE("local lists: what keeps a local item from following") {
+    machine m;
+    item outer, next;
+    m.queue(outer);
+    CHECK(m.start(m.a) == &outer);
+    m.queue_by(m.a, next);
+    SECTION("an item of the pool waits") {
+        item stranger;
+        m.queue(stranger);
+        CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+        m.end(m.a);
+        CHECK(m.run_all(m.a) == order{&stranger, &next});
+    }
+    SECTION("the worker is not counted any more") {
+        m.a.counted.store(false, relaxed);
+        CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+        m.end(m.a);
+        CHECK(m.run_all(m.a) == order{&next});
+    }
+    SECTION("a thread waits for the run") {
+        item_waiter iw;
+        CHECK(m.ledger.wait_for(outer, iw, true) == pool_ledger::item_state::running);
+        CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+        m.end(m.a);
+        CHECK_FALSE(iw.waits);
+        CHECK(m.run_all(m.a) == order{&next});
+    }
+    SECTION("the queue is frozen") {
+        m.ledger.set_frozen(m.pwq, true);
+        CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+        m.end(m.a);
+        CHECK(m.run_all(m.a).empty());
+        m.ledger.set_frozen(m.pwq, false);
+        CHECK(m.run_all(m.a) == order{&next});
+    }
+}
