@@ -4,6 +4,7 @@
 // A test of a part makes these, and calls the part itself as a producer, a worker or a waiter would.
 #pragma once
 
+#include <cmwq/delayed_work.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
@@ -11,6 +12,7 @@
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
+#include <cmwq/detail/engine/timers/timer_service.hpp>
 #include <cmwq/work.hpp>
 
 #include <cstddef>
@@ -32,6 +34,7 @@ class bare_env {
     cmwq::detail::pool_table pools_;
 
 public:
+    mutable cmwq::detail::timer_service timers; ///< no thread lets them expire
     static constexpr std::uint64_t first_pool_id = 1000;
 
     /// `machine`: a text for topology::synthetic(). So no thread is bound to a CPU.
@@ -40,11 +43,14 @@ public:
           cpus_(options_, cmwq::detail::made_for::caller, nullptr), threads_(options_.threads, options_.max_threads),
           events_(options_, requests_), diagnosis_(options_, requests_), closures_(cpus_.nr_cpus()),
           env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
-          pools_(env_, first_pool_id) {}
+          pools_(env_, first_pool_id), timers(first_pool_id, cpus_) {}
+    ~bare_env() { deliver_events(); }
     bare_env(const bare_env&) = delete;
     bare_env& operator=(const bare_env&) = delete;
 
     [[nodiscard]] const cmwq::detail::pool_env& get() const { return env_; }
+    /// As the diagnosis thread.
+    void deliver_events() { events_.deliver_posted(); }
 
 private:
     static cmwq::runtime_options with(cmwq::runtime_options o, cmwq::topology machine) {
@@ -81,23 +87,26 @@ private:
 };
 
 /// An item for such a pool. No runtime knows the pool, so the item forgets it before its destructor would search there.
-class bare_item : public cmwq::work<void (*)()> {
+template <class Item>
+class bare : public Item {
 public:
-    bare_item() : work([] {}) {}
-    ~bare_item() {
+    bare() : Item([] {}) {}
+    ~bare() {
         cmwq::detail::work_access::abandon(*this);
         cmwq::detail::work_access::clear_pending(*this);
     }
-    bare_item(const bare_item&) = delete;
-    bare_item& operator=(const bare_item&) = delete;
+    bare(const bare&) = delete;
+    bare& operator=(const bare&) = delete;
 };
+using bare_item = bare<cmwq::work<void (*)()>>;
+using bare_delayed_item = bare<cmwq::delayed_work<void (*)()>>;
 
-/// A queue as its pools see it, with this policy. There is no queue_core behind it, and no part under test asks for one.
+/// A queue with this policy and its default options. It has no pwqs until the test makes some.
 template <class Policy>
 class bare_queue {
 public:
     explicit bare_queue(const bare_env& e)
-        : face(reinterpret_cast<cmwq::detail::queue_core&>(nothing_), e.get(), settings()) {}
+        : core(reinterpret_cast<cmwq::detail::runtime_core&>(no_runtime_), e.get(), e.timers, settings()) {}
     bare_queue(const bare_queue&) = delete;
     bare_queue& operator=(const bare_queue&) = delete;
 
@@ -120,10 +129,12 @@ private:
                 .front = nullptr};
     }
 
-    alignas(cmwq::detail::queue_core) std::byte nothing_[sizeof(cmwq::detail::queue_core)] = {};
+    // The queue keeps a reference to its runtime, for callers that need it; none of them is under test.
+    alignas(cmwq::detail::cache_line) std::byte no_runtime_[cmwq::detail::cache_line] = {};
 
 public:
-    cmwq::detail::queue_face face;
+    cmwq::detail::queue_core core;
+    cmwq::detail::queue_face& face = core;
 };
 
 } // namespace cmwq_test
