@@ -61,6 +61,12 @@ private:
 
 namespace detail {
 
+/// The answers of a policy, for the engine.
+template <class P>
+consteval execution execution_of() {
+    return {.pool = P::pool, .managed = P::concurrency_managed, .local_lists = has_local_lists<P>(), .fifo = P::fifo};
+}
+
 template <pool_kind Pool, bool Fifo, class Policy>
 struct options_for;
 

@@ -135,18 +135,8 @@ private:
     template <class Policy>
     static detail::queue_settings settings(const options<Policy>& o, workqueue_base* front) noexcept {
         detail::queue_settings s{.name = o.name.empty() ? std::string_view{Policy::name} : o.name,
-                                 .how = {.pool = Policy::pool,
-                                         .managed = Policy::concurrency_managed,
-                                         .local_lists = detail::has_local_lists<Policy>(),
-                                         .fifo = Policy::fifo},
+                                 .how = detail::execution_of<Policy>(),
                                  .max_active = Policy::default_max_active,
-                                 .min_active = 0,
-                                 .prio = priority::normal,
-                                 .cpu_intensive = false,
-                                 .power_efficient = false,
-                                 .rescuer = false,
-                                 .freezable = false,
-                                 .attributes = nullptr,
                                  .on_exception = o.on_exception.peek(),
                                  .front = front};
         if constexpr (requires { o.max_active; }) s.max_active = o.max_active;

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "eventually.hpp"
+#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
@@ -261,9 +262,10 @@ TEST_CASE("nested runs: no item of a frozen queue starts inside an item of anoth
     CHECK(nr_run == 1);
 }
 
-TEST_CASE("nested runs: items of a queue with an order start in that order, whatever waits for them") {
+TEMPLATE_TEST_CASE("nested runs: items of a queue with an order start in that order, whatever waits for them", "",
+                   cmwq::unbound, cmwq_test::in_turn) {
     cmwq::runtime rt;
-    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 2}};
+    cmwq::workqueue<TestType> q{rt, {.name = "q", .max_active = 2}};
     std::vector<int> order;
     std::binary_semaphore held{0};
     item holds{[&] { held.acquire(); }};

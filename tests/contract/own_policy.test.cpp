@@ -61,27 +61,6 @@ TEMPLATE_TEST_CASE("own policy: what an item queues starts behind what was queue
     CHECK(order == std::vector<int>{1, 2, 3, 4});
 }
 
-TEST_CASE("own policy: an item for which another one waits keeps its place behind the limit") {
-    cmwq::runtime rt{one_cpu()};
-    cmwq::workqueue<in_turn> q{rt, at_most<in_turn>(2, "q")};
-    std::vector<int> order;
-    std::binary_semaphore held{0};
-    item holds{[&] { held.acquire(); }};
-    item first{[&] { order.push_back(1); }};
-    item second{[&] { order.push_back(2); }};
-    item outer{[&] {
-        q.queue(first); // beyond the limit until `holds` has ended
-        q.queue(second);
-        held.release();
-        second.flush();
-    }};
-    q.queue(holds);
-    q.queue(outer);
-    outer.flush();
-    q.flush();
-    CHECK(order == std::vector<int>{1, 2});
-}
-
 TEST_CASE("own policy: an item of a queue with an order runs elastic items inside, but never runs inside") {
     cmwq::runtime rt{one_cpu()};
     cmwq::workqueue<cmwq::elastic> loose{rt, "loose"};

@@ -134,18 +134,7 @@ private:
     using state = pwq::slot_state;
 
     static cmwq::detail::queue_settings settings() {
-        return {.name = "q",
-                .how = {.pool = cmwq::pool_kind::attrs_keyed, .managed = false, .local_lists = false, .fifo = false},
-                .max_active = 1,
-                .min_active = 0,
-                .prio = cmwq::priority::normal,
-                .cpu_intensive = false,
-                .power_efficient = false,
-                .rescuer = false,
-                .freezable = false,
-                .attributes = nullptr,
-                .on_exception = {},
-                .front = nullptr};
+        return {.name = "q", .how = cmwq::detail::execution_of<cmwq::unbound>(), .max_active = 1};
     }
     void use() {
         used_ = used_ + 1;

@@ -13,6 +13,7 @@
 #include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
+#include <cmwq/options.hpp>
 #include <cmwq/work.hpp>
 
 #include <cstddef>
@@ -80,6 +81,33 @@ public:
         return *w;
     }
 
+    /// As a producer. False: the item is pending already.
+    bool push(cmwq::work_base& w, cmwq::detail::pool_workqueue& pwq) {
+        using cmwq::detail::work_access;
+        if (work_access::claim(w) != cmwq::detail::claim_result::claimed) return false;
+        const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
+        work_access::set_pwq(w, &pwq);
+        ledger.push(w, was_queued_before);
+        return true;
+    }
+    /// As a worker that begins to run its next item. Null: there is none for it.
+    cmwq::work_base* start(cmwq::detail::worker& by) {
+        cmwq::detail::deferred d;
+        const cmwq::detail::scoped_lock g(ledger.lock);
+        ledger.drain_locked(d);
+        cmwq::work_base* const w = ledger.take_locked(by);
+        if (w == nullptr) return nullptr;
+        ledger.become_busy_locked(by);
+        static_cast<void>(ledger.begin_run_locked(by, *w));
+        return w;
+    }
+    void end(cmwq::detail::worker& by) {
+        cmwq::detail::deferred d;
+        const cmwq::detail::scoped_lock g(ledger.lock);
+        ledger.end_run_locked(by, d);
+        ledger.leave_busy_locked(by);
+    }
+
     int nr_notified = 0;
 
 private:
@@ -113,20 +141,8 @@ public:
 private:
     static cmwq::detail::queue_settings settings() {
         return {.name = Policy::name,
-                .how = {.pool = Policy::pool,
-                        .managed = Policy::concurrency_managed,
-                        .local_lists = cmwq::detail::has_local_lists<Policy>(),
-                        .fifo = Policy::fifo},
-                .max_active = Policy::default_max_active,
-                .min_active = 0,
-                .prio = cmwq::priority::normal,
-                .cpu_intensive = false,
-                .power_efficient = false,
-                .rescuer = false,
-                .freezable = false,
-                .attributes = nullptr,
-                .on_exception = {},
-                .front = nullptr};
+                .how = cmwq::detail::execution_of<Policy>(),
+                .max_active = Policy::default_max_active};
     }
 
     // The queue keeps a reference to its runtime, for callers that need it; none of them is under test.

@@ -68,15 +68,15 @@ struct queue_settings {
     std::string_view name;
     execution how;
     unsigned max_active;
-    unsigned min_active;     ///< attrs_keyed; 0: the default
-    priority prio;           ///< per_cpu and dispatcher
-    bool cpu_intensive;      ///< per_cpu
-    bool power_efficient;    ///< per_cpu
-    bool rescuer;            ///< per_cpu and attrs_keyed
-    bool freezable;          ///< per_cpu and attrs_keyed
-    const attrs* attributes; ///< attrs_keyed; else null
-    exception_sink on_exception;
-    workqueue_base* front; ///< the object of the user; does not move
+    unsigned min_active = 0;           ///< attrs_keyed; 0: the default
+    priority prio = priority::normal;  ///< per_cpu and dispatcher
+    bool cpu_intensive = false;        ///< per_cpu
+    bool power_efficient = false;      ///< per_cpu
+    bool rescuer = false;              ///< per_cpu and attrs_keyed
+    bool freezable = false;            ///< per_cpu and attrs_keyed
+    const attrs* attributes = nullptr; ///< attrs_keyed; else null
+    exception_sink on_exception = {};
+    workqueue_base* front = nullptr; ///< the object of the user; does not move
 };
 
 inline constexpr int any_cpu = -1;

@@ -8,7 +8,6 @@
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 
 #include <array>
-#include <optional>
 #include <vector>
 
 using namespace cmwq::detail;
@@ -33,33 +32,10 @@ public:
 
     [[nodiscard]] const bare_env& env() const { return env_; }
 
-    /// As a producer. True: the item was not pending.
-    bool push(work_base& w, pool_workqueue& to) {
-        if (work_access::claim(w) != claim_result::claimed) return false;
-        const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
-        work_access::set_pwq(w, &to);
-        ledger.push(w, was_queued_before);
-        return true;
-    }
-    bool push(work_base& w) { return push(w, pwq); }
-
-    /// As a worker that is about to run its next item. Null: there is none for it.
-    work_base* start(worker& by) {
-        deferred d;
-        const scoped_lock g(ledger.lock);
-        ledger.drain_locked(d);
-        work_base* const w = ledger.take_locked(by);
-        if (w == nullptr) return nullptr;
-        ledger.become_busy_locked(by);
-        static_cast<void>(ledger.begin_run_locked(by, *w));
-        return w;
-    }
-    void end(worker& by) {
-        deferred d;
-        const scoped_lock g(ledger.lock);
-        ledger.end_run_locked(by, d);
-        ledger.leave_busy_locked(by);
-    }
+    bool push(work_base& w, pool_workqueue& to) { return pool.push(w, to); }
+    bool push(work_base& w) { return pool.push(w, pwq); }
+    work_base* start(worker& by) { return pool.start(by); }
+    void end(worker& by) { pool.end(by); }
     /// Runs everything that may start, and returns it in order.
     std::vector<work_base*> run_all() {
         std::vector<work_base*> order;

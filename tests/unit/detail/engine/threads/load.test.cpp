@@ -50,11 +50,7 @@ public:
     machine& operator=(const machine&) = delete;
 
     /// An item is pending, and no worker takes it.
-    void make_pending() {
-        REQUIRE(work_access::claim(pending_) == claim_result::claimed);
-        work_access::set_pwq(pending_, &pwq_);
-        pool.ledger.push(pending_, false);
-    }
+    void make_pending() { REQUIRE(pool.push(pending_, pwq_)); }
     /// One more worker is idle.
     worker& add_spare() {
         worker& w = pool.add_worker();

@@ -47,11 +47,7 @@ public:
     machine& operator=(const machine&) = delete;
 
     /// From outside.
-    void queue(work_base& w) {
-        REQUIRE(work_access::claim(w) == claim_result::claimed);
-        work_access::set_pwq(w, &pwq);
-        ledger.push(w, false);
-    }
+    void queue(work_base& w) { REQUIRE(pool.push(w, pwq)); }
     /// From the item that the worker runs.
     void queue_by(worker& by, work_base& w) {
         REQUIRE(work_access::claim(w) == claim_result::claimed);

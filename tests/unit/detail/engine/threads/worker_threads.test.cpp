@@ -96,11 +96,7 @@ public:
         ledger.leave_busy_locked(w);
         threads.enter_idle_locked(w, false);
     }
-    void make_pending() {
-        REQUIRE(work_access::claim(item_) == claim_result::claimed);
-        work_access::set_pwq(item_, &pwq_);
-        ledger.push(item_, false);
-    }
+    void make_pending() { REQUIRE(pool.push(item_, pwq_)); }
     /// As the manager thread: the thread of that worker has ended.
     void joined(worker& w) {
         w.os_thread.join();

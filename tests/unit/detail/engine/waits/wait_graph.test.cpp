@@ -45,7 +45,7 @@ public:
         for (run& r : runs_) {
             r.wait.reset();
             pool_.ledger.stop_waiting(r.node);
-            if (r.by.current_pwq != nullptr) end(r);
+            if (r.by.current_pwq != nullptr) pool_.end(r.by);
         }
     }
     course(const course&) = delete;
@@ -53,18 +53,10 @@ public:
 
     void start(std::size_t i = 0) {
         run& r = runs_[i];
-        REQUIRE(work_access::claim(r.item) == claim_result::claimed);
-        work_access::set_pwq(r.item, &pwq_);
-        pool_.ledger.push(r.item, false);
-        deferred d;
-        const scoped_lock g(pool_.ledger.lock);
-        pool_.ledger.drain_locked(d);
-        cmwq::work_base* const w = pool_.ledger.take_locked(r.by);
-        REQUIRE(w == &r.item);
-        pool_.ledger.become_busy_locked(r.by);
-        static_cast<void>(pool_.ledger.begin_run_locked(r.by, *w));
+        REQUIRE(pool_.push(r.item, pwq_));
+        REQUIRE(pool_.start(r.by) == &r.item);
     }
-    void end(std::size_t i = 0) { end(runs_[i]); }
+    void end(std::size_t i = 0) { pool_.end(runs_[i].by); }
     /// The item flushes what has been queued on the queue of another course up to now.
     template <class Other>
     void flush(Other& other, bool may_throw = true, std::size_t i = 0) {
@@ -91,12 +83,6 @@ private:
         color_waiter node{};
         std::optional<registered_wait> wait{};
     };
-    void end(run& r) {
-        deferred d;
-        const scoped_lock g(pool_.ledger.lock);
-        pool_.ledger.end_run_locked(r.by, d);
-        pool_.ledger.leave_busy_locked(r.by);
-    }
 
     bare_pool& pool_;
     bare_queue<Policy> queue_;
