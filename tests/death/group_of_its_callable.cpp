@@ -5,6 +5,7 @@
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
 
+#include <latch>
 #include <memory>
 
 DEATH_CASE(group_of_its_callable) {
@@ -14,8 +15,10 @@ DEATH_CASE(group_of_its_callable) {
         cmwq::task_group group;
     };
     auto owner = std::make_shared<job>(q);
-    owner->group.run([owner] {});
+    std::latch released(1);
+    owner->group.run([owner, &released] { released.wait(); });
     owner.reset();
+    released.count_down();
     q.flush();
     q.drain();
 }
