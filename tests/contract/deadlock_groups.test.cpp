@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "deadlocks.hpp"
 #include "eventually.hpp"
+#include "one_cpu.hpp"
 #include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -29,6 +30,7 @@ using cmwq::task_group;
 using cmwq_test::address;
 using cmwq_test::eventually;
 using cmwq_test::has;
+using cmwq_test::one_cpu;
 using cmwq_test::refusal_of;
 using cmwq_test::runs_one_at_a_time;
 using cmwq_test::watched_runtime;
@@ -44,13 +46,6 @@ constexpr const char* refused_group = "would wait in task_group::wait() for a ta
 void let_checks_pass() {
     const auto since = std::chrono::steady_clock::now();
     static_cast<void>(eventually([&] { return std::chrono::steady_clock::now() - since > 500ms; }));
-}
-
-/// A runtime with one CPU, so that a bound queue has one limit.
-cmwq::runtime_options one_cpu() {
-    cmwq::runtime_options o;
-    o.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()};
-    return o;
 }
 
 /// A queue that runs one item at a time.

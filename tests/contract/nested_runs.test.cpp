@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "eventually.hpp"
+#include "one_cpu.hpp"
 #include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -25,15 +26,13 @@ using cmwq::elastic;
 using cmwq::queue_status;
 using cmwq_test::error_of;
 using cmwq_test::eventually;
+using cmwq_test::one_cpu;
 using namespace std::chrono_literals;
 
 namespace {
 
 using item = cmwq::work<std::function<void()>>;
 using queue = cmwq::workqueue<elastic>;
-
-/// A runtime of one CPU: while an item runs and does not block, no other worker starts an item.
-cmwq::runtime_options one_cpu() { return {.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}}; }
 
 /// Runs `f` as an item, and returns when it has ended.
 void run_on(queue& q, std::function<void()> f) {

@@ -5,6 +5,7 @@
 #include "caller.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
+#include "one_cpu.hpp"
 #include "policy_list.hpp"
 #include "text.hpp"
 
@@ -24,8 +25,6 @@ using namespace cmwq_test;
 namespace {
 
 using item = cmwq::work<std::function<void()>>;
-
-cmwq::runtime_options one_cpu() { return {.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}}; }
 
 /// The row of a queue in the dump: its policy, its flags, and the pool of each CPU.
 std::string row_of(cmwq::runtime& rt, std::string_view name) {

@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-using item = cmwq::work<std::function<void()>>;
-
 DEATH_CASE(deadlock_beneath_bottom_half) {
+    using item = cmwq::work<std::function<void()>>;
     cmwq::runtime rt{{.on_event = cmwq_test::abort_with_message}};
     cmwq::workqueue<> q{rt, "q"}, other{rt, "other"};
     cmwq::workqueue<cmwq::bh> fast{rt, "fast"};

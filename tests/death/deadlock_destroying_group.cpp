@@ -9,9 +9,8 @@
 #include <memory>
 #include <string>
 
-using item = cmwq::work<std::function<void()>>;
-
 DEATH_CASE(deadlock_destroying_group) {
+    using item = cmwq::work<std::function<void()>>;
     cmwq::runtime rt{};
     cmwq::workqueue<cmwq::elastic> q{rt, "q"};
     cmwq::workqueue<> other{rt, "other"};

@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-using item = cmwq::work<std::function<void()>>;
-
 DEATH_CASE(deadlock_destroying_queue) {
+    using item = cmwq::work<std::function<void()>>;
     cmwq::runtime rt{};
     cmwq::workqueue<> other{rt, "other"};
     auto doomed = std::make_unique<cmwq::workqueue<cmwq::unbound>>(rt, "doomed");

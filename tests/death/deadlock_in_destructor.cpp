@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-using item = cmwq::work<std::function<void()>>;
-
 DEATH_CASE(deadlock_in_destructor) {
+    using item = cmwq::work<std::function<void()>>;
     cmwq::runtime rt{{.on_event = cmwq_test::abort_with_message}};
     cmwq::workqueue<> q{rt, "q"}, other{rt, "other"};
     std::unique_ptr<item> doomed;

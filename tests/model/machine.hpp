@@ -19,12 +19,12 @@ namespace model = cmwq::detail::model;
 
 inline constexpr std::int64_t ms = 1'000'000; ///< virtual time is in nanoseconds
 
-/// The options of a search with this name on a machine with one CPU. `size`: of the search, relative to others.
+/// The options of a search with this name on a machine with one CPU. `size`: relative to other searches.
 inline model::options search(std::string name, double size, unsigned preemptions = 2) {
     model::options o;
     o.name = std::move(name);
     o.around.cpus = 1;
-    o.steps = static_cast<std::uint64_t>(size * 1'000'000);
+    o.steps = static_cast<std::uint64_t>(size * 500'000);
     o.preemptions = preemptions;
     o.random_executions = 1'000'000; // as many as there are steps for
     return o;

@@ -2,6 +2,7 @@
 //
 // The simulation of the model backend: the arithmetic of CPU time, sleeps, scheduling classes and deadlines.
 #include "catch.hpp"
+#include "machine.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/base/cpu_relax.hpp>
@@ -18,6 +19,7 @@
 
 namespace detail = cmwq::detail;
 namespace model = cmwq::detail::model;
+using cmwq_test::ms;
 using detail::acquire;
 using detail::atomic;
 using detail::relaxed;
@@ -26,9 +28,7 @@ using detail::sched_class;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-
-model::simulation machine(std::string name, unsigned cpus = 1) {
+model::simulation simulated(std::string name, unsigned cpus = 1) {
     model::simulation s;
     s.name = std::move(name);
     s.around.cpus = cpus;
@@ -59,7 +59,7 @@ using lines = std::vector<std::string>;
 
 TEST_CASE("simulation: three threads share a CPU in the order in which they came") {
     journal j;
-    const auto r = model::simulate(machine("three"), [&] {
+    const auto r = model::simulate(simulated("three"), [&] {
         const auto thread = [&](const char* name, bool again) {
             return model::spawn(on(0), [&j, again, n = std::string(name)] {
                 j.note(n + " starts");
@@ -84,7 +84,7 @@ TEST_CASE("simulation: three threads share a CPU in the order in which they came
 
 TEST_CASE("simulation: several CPUs run threads at once whether the threads are bound or not") {
     journal j;
-    const auto r = model::simulate(machine("parallel", 2), [&] {
+    const auto r = model::simulate(simulated("parallel", 2), [&] {
         model::spawn(on(0), [&] { model::burn(4 * ms), j.note("a"); });
         model::spawn(on(1), [&] { model::burn(3 * ms), j.note("b"); });
         model::spawn(on(1), [&] { model::burn(3 * ms), j.note("c"); });
@@ -98,7 +98,7 @@ TEST_CASE("simulation: several CPUs run threads at once whether the threads are 
 
 TEST_CASE("simulation: higher classes take the CPU and the idle class gets the rest") {
     journal j;
-    const auto r = model::simulate(machine("classes"), [&] {
+    const auto r = model::simulate(simulated("classes"), [&] {
         model::spawn(on(0, sched_class::idle), [&] { model::burn(10 * ms), j.note("idle ends"); });
         model::spawn(on(0), [&] {
             model::sleep(2 * ms);
@@ -128,7 +128,7 @@ TEST_CASE("simulation: higher classes take the CPU and the idle class gets the r
 
 TEST_CASE("simulation: an idle thread that wakes another thread loses the CPU to it at once") {
     journal j;
-    const auto r = model::simulate(machine("sentinel"), [&] {
+    const auto r = model::simulate(simulated("sentinel"), [&] {
         detail::parker spare, sentinel;
         detail::thread_probe worker;
         auto s = model::spawn(on(0, sched_class::idle), [&] {
@@ -161,7 +161,7 @@ TEST_CASE("simulation: an idle thread that wakes another thread loses the CPU to
 }
 
 TEST_CASE("simulation: the time of waiting for a CPU is counted") {
-    const auto r = model::simulate(machine("wait"), [] {
+    const auto r = model::simulate(simulated("wait"), [] {
         detail::thread_probe p;
         model::spawn(on(0), [] { model::burn(7 * ms); });
         model::spawn(on(0), [&] {
@@ -176,7 +176,7 @@ TEST_CASE("simulation: the time of waiting for a CPU is counted") {
 
 TEST_CASE("simulation: threads wait for deadlines and permits and mutexes and joins and foreign semaphores") {
     journal j;
-    const auto r = model::simulate(machine("waits", 2), [&]() CMWQ_NO_TSA {
+    const auto r = model::simulate(simulated("waits", 2), [&]() CMWQ_NO_TSA {
         detail::parker p;
         detail::mutex m;
         model::semaphore gate(0);
@@ -209,7 +209,7 @@ TEST_CASE("simulation: threads wait for deadlines and permits and mutexes and jo
 }
 
 TEST_CASE("simulation: waiting loops take time when no thread has anything else to do") {
-    const auto r = model::simulate(machine("loops", 2), [] {
+    const auto r = model::simulate(simulated("loops", 2), [] {
         atomic<bool> flag{false};
         std::int64_t seen = 0;
         auto idle = model::spawn(on(0, sched_class::idle), [&] {
@@ -233,7 +233,7 @@ TEST_CASE("simulation: waiting loops take time when no thread has anything else 
 }
 
 TEST_CASE("simulation: a thread that cannot go on is reported") {
-    auto m = machine("stuck");
+    auto m = simulated("stuck");
     m.quiet = true;
     CHECK_THAT(model::simulate(m, [] { detail::parker().park(); }).message, Catch::Contains("deadlock"));
     CHECK_THAT(model::simulate(m,
@@ -255,7 +255,7 @@ TEST_CASE("simulation: a thread that cannot go on is reported") {
 }
 
 TEST_CASE("simulation: any number of threads may run") {
-    const auto r = model::simulate(machine("many", 2), [] {
+    const auto r = model::simulate(simulated("many", 2), [] {
         atomic<int> n{0};
         std::vector<model::task> tasks;
         for (unsigned i = 0; i < 500; ++i)

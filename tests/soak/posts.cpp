@@ -65,6 +65,8 @@ void post_numbered(world& w, any_queue& q, domain& d, int cpu) {
     --q.posted;
 }
 
+} // namespace
+
 struct fleeting_item {
     fleeting_item(world& wd, unsigned l) : w(wd), level(l) { ++w.made; }
     ~fleeting_item() { ++w.gone; }
@@ -85,8 +87,6 @@ struct fleeting_item {
     const unsigned level;
     cmwq::work_member<&fleeting_item::run> item{*this};
 };
-
-} // namespace
 
 void post(world& w, any_queue& q, unsigned level) {
     ++q.posted;

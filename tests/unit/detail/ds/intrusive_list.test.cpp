@@ -15,16 +15,16 @@ namespace {
 
 struct first_tag;
 struct second_tag;
-struct element : cmwq::detail::list_node<first_tag>, cmwq::detail::list_node<second_tag> {
+struct listed : cmwq::detail::list_node<first_tag>, cmwq::detail::list_node<second_tag> {
     int number = 0;
 };
-using first_list = cmwq::detail::intrusive_list<element, first_tag>;
-using second_list = cmwq::detail::intrusive_list<element, second_tag>;
+using first_list = cmwq::detail::intrusive_list<listed, first_tag>;
+using second_list = cmwq::detail::intrusive_list<listed, second_tag>;
 
 template <class List>
 std::vector<int> numbers(List& l) {
     std::vector<int> out;
-    for (element* e = l.front(); e != nullptr; e = l.next(*e)) out.push_back(e->number);
+    for (listed* e = l.front(); e != nullptr; e = l.next(*e)) out.push_back(e->number);
     return out;
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("intrusive_list: an empty list has no elements") {
 
 TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in the middle") {
     first_list l;
-    element e[4];
+    listed e[4];
     for (int i = 0; i < 4; ++i) e[i].number = i;
     l.push_back(e[1]);
     l.push_back(e[2]);
@@ -68,7 +68,7 @@ TEST_CASE("intrusive_list: elements are inserted and removed at both ends and in
 TEST_CASE("intrusive_list: an element may be on two lists at once") {
     first_list a;
     second_list b;
-    element e[3];
+    listed e[3];
     for (int i = 0; i < 3; ++i) {
         e[i].number = i;
         a.push_back(e[i]);
@@ -86,7 +86,7 @@ TEST_CASE("intrusive_list: an element may be on two lists at once") {
 TEST_CASE("intrusive_list: random operations agree with std::deque") {
     std::mt19937_64 random(cmwq_test::seed());
     constexpr int n = 16;
-    element e[n];
+    listed e[n];
     for (int i = 0; i < n; ++i) e[i].number = i;
     first_list l;
     std::deque<int> oracle;

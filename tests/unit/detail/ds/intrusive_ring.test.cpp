@@ -14,12 +14,12 @@
 namespace {
 
 struct tag;
-struct element : cmwq::detail::list_node<tag> {};
-using ring = cmwq::detail::intrusive_ring<element, tag>;
+struct ring_element : cmwq::detail::list_node<tag> {};
+using ring = cmwq::detail::intrusive_ring<ring_element, tag>;
 
-std::vector<element*> contents(ring& r) {
-    std::vector<element*> all;
-    while (element* e = r.front()) {
+std::vector<ring_element*> contents(ring& r) {
+    std::vector<ring_element*> all;
+    while (ring_element* e = r.front()) {
         all.push_back(e);
         r.remove(*e);
     }
@@ -34,34 +34,34 @@ TEST_CASE("intrusive_ring: elements keep the order in which they came") {
     ring r;
     CHECK(r.empty());
     CHECK(r.front() == nullptr);
-    element e[3];
-    for (element& one : e) r.push_back(one);
+    ring_element e[3];
+    for (ring_element& one : e) r.push_back(one);
     CHECK_FALSE(r.empty());
-    CHECK(contents(r) == std::vector<element*>{&e[0], &e[1], &e[2]});
+    CHECK(contents(r) == std::vector<ring_element*>{&e[0], &e[1], &e[2]});
     CHECK(r.empty());
 }
 
-TEST_CASE("intrusive_ring: the only element and the first and the last and a middle one can be removed") {
+TEST_CASE("intrusive_ring: the only ring_element and the first and the last and a middle one can be removed") {
     ring r;
-    element e[4];
+    ring_element e[4];
     r.push_back(e[0]);
     r.remove(e[0]);
     CHECK(r.empty());
-    for (element& one : e) r.push_back(one);
+    for (ring_element& one : e) r.push_back(one);
     r.remove(e[0]);
     r.remove(e[2]);
-    r.push_back(e[0]); // a removed element may come back
+    r.push_back(e[0]); // a removed ring_element may come back
     r.remove(e[3]);
-    CHECK(contents(r) == std::vector<element*>{&e[1], &e[0]});
+    CHECK(contents(r) == std::vector<ring_element*>{&e[1], &e[0]});
 }
 
 TEST_CASE("intrusive_ring: random operations agree with a deque") {
     std::mt19937_64 random(cmwq_test::seed());
     ring r;
-    std::vector<element> elements(20);
-    std::deque<element*> oracle;
+    std::vector<ring_element> elements(20);
+    std::deque<ring_element*> oracle;
     for (int step = 0; step < 10'000; ++step) {
-        element& e = elements[random() % elements.size()];
+        ring_element& e = elements[random() % elements.size()];
         const auto at = std::find(oracle.begin(), oracle.end(), &e);
         if (at != oracle.end()) {
             r.remove(e);
@@ -73,5 +73,5 @@ TEST_CASE("intrusive_ring: random operations agree with a deque") {
         REQUIRE(r.empty() == oracle.empty());
         REQUIRE(r.front() == (oracle.empty() ? nullptr : oracle.front()));
     }
-    CHECK(contents(r) == std::vector<element*>(oracle.begin(), oracle.end()));
+    CHECK(contents(r) == std::vector<ring_element*>(oracle.begin(), oracle.end()));
 }

@@ -21,11 +21,11 @@ namespace {
 
 /// A pool with two workers, and a queue with a limit of its own in this pool.
 template <class Policy = cmwq::bound>
-class machine {
+class ledger_machine {
     bare_env env_;
 
 public:
-    explicit machine(unsigned max_active = 8)
+    explicit ledger_machine(unsigned max_active = 8)
         : pool(env_), queue(env_), pwq(queue.face, pool, nullptr), a(pool.add_worker()), b(pool.add_worker()) {
         pwq.max_active = max_active;
     }
@@ -58,7 +58,7 @@ using order = std::vector<work_base*>;
 } // namespace
 
 TEST_CASE("ledger: items start in the order of their pushes") {
-    machine m;
+    ledger_machine m;
     std::array<item, 3> w;
     for (item& one : w) CHECK(m.push(one));
     CHECK_FALSE(m.push(w[1])); // pending
@@ -70,7 +70,7 @@ TEST_CASE("ledger: items start in the order of their pushes") {
 }
 
 TEST_CASE("ledger: beyond the limit an item becomes active when another one has ended") {
-    machine m(2);
+    ledger_machine m(2);
     std::array<item, 4> w;
     for (item& one : w) m.push(one);
     CHECK(m.start(m.a) == &w[0]);
@@ -89,7 +89,7 @@ TEST_CASE("ledger: beyond the limit an item becomes active when another one has 
 }
 
 TEST_CASE("ledger: a raised limit starts waiting items, a lowered one stops none") {
-    machine m(1);
+    ledger_machine m(1);
     std::array<item, 3> w;
     for (item& one : w) m.push(one);
     CHECK(m.start(m.a) == &w[0]);
@@ -107,7 +107,7 @@ TEST_CASE("ledger: a raised limit starts waiting items, a lowered one stops none
 }
 
 TEST_CASE("ledger: an item of another queue starts behind the active items, not behind the backlog") {
-    machine m(1);
+    ledger_machine m(1);
     bare_queue<cmwq::bound> other(m.env());
     pool_workqueue others(other.face, m.pool, nullptr);
     others.max_active = 1;
@@ -119,7 +119,7 @@ TEST_CASE("ledger: an item of another queue starts behind the active items, not 
 }
 
 TEST_CASE("ledger: an item that is queued while it runs waits for its run, whoever looks for items") {
-    machine m;
+    ledger_machine m;
     item w, next;
     m.push(w);
     CHECK(m.start(m.a) == &w);
@@ -140,7 +140,7 @@ TEST_CASE("ledger: an item that is queued while it runs waits for its run, whoev
 }
 
 TEST_CASE("ledger: an item that another pool would run goes behind its run here, for the same queue only") {
-    machine m(2);
+    ledger_machine m(2);
     bare_queue<cmwq::bound> other(m.env());
     item w, earlier;
     m.push(w);
@@ -158,7 +158,7 @@ TEST_CASE("ledger: an item that another pool would run goes behind its run here,
 }
 
 TEST_CASE("ledger: a pending item can be stolen from every list, a running one cannot") {
-    machine m(1);
+    ledger_machine m(1);
     item running, again, inactive, arrived;
     m.push(running);
     CHECK_FALSE(m.ledger.steal(again)); // it is idle
@@ -182,7 +182,7 @@ TEST_CASE("ledger: a pending item can be stolen from every list, a running one c
 }
 
 TEST_CASE("ledger: a stolen active item leaves its place to the next one") {
-    machine m(1);
+    ledger_machine m(1);
     item first, second;
     m.push(first);
     m.push(second);
@@ -192,7 +192,7 @@ TEST_CASE("ledger: a stolen active item leaves its place to the next one") {
 }
 
 TEST_CASE("ledger: a waiter learns of the end of the instance queued last") {
-    machine m;
+    ledger_machine m;
     using state = pool_ledger::item_state;
     item w;
     item_waiter early, late, running, none;
@@ -215,7 +215,7 @@ TEST_CASE("ledger: a waiter learns of the end of the instance queued last") {
 }
 
 TEST_CASE("ledger: a cancelled instance ends the waits for it") {
-    machine m;
+    ledger_machine m;
     item w;
     item_waiter iw;
     m.push(w);
@@ -226,7 +226,7 @@ TEST_CASE("ledger: a cancelled instance ends the waits for it") {
 }
 
 TEST_CASE("ledger: a waiter that stops waiting is not told") {
-    machine m;
+    ledger_machine m;
     item w;
     item_waiter pending, running;
     m.push(w);
@@ -240,7 +240,7 @@ TEST_CASE("ledger: a waiter that stops waiting is not told") {
 }
 
 TEST_CASE("ledger: a flush waits for the items before it, and not for those behind it") {
-    machine m(1);
+    ledger_machine m(1);
     std::array<item, 3> w;
     waiter who;
     color_waiter cw{.who = &who, .pwq = &m.pwq, .pool = &m.pool};
@@ -259,7 +259,7 @@ TEST_CASE("ledger: a flush waits for the items before it, and not for those behi
 }
 
 TEST_CASE("ledger: a frozen pwq starts what is active, and nothing else until the thaw") {
-    machine m(1);
+    ledger_machine m(1);
     std::array<item, 3> w;
     m.push(w[0]);
     m.push(w[1]);
@@ -274,7 +274,7 @@ TEST_CASE("ledger: a frozen pwq starts what is active, and nothing else until th
 }
 
 TEST_CASE("ledger: a pwq that is held back gives all items that have not started, in their order") {
-    machine m(2);
+    ledger_machine m(2);
     std::array<item, 4> w;
     for (item& one : w) m.push(one);
     CHECK(m.start(m.a) == &w[0]); // the next one is active, too
@@ -294,7 +294,7 @@ TEST_CASE("ledger: a pwq that is held back gives all items that have not started
 }
 
 TEST_CASE("ledger: a detached pwq may be freed when its items have left") {
-    machine m;
+    ledger_machine m;
     item w;
     m.push(w);
     CHECK_FALSE(m.ledger.may_be_freed(m.pwq)); // it is in use
@@ -306,7 +306,7 @@ TEST_CASE("ledger: a detached pwq may be freed when its items have left") {
 }
 
 TEST_CASE("ledger: the next pwq of an ordered queue begins when the one before it has drained") {
-    machine<cmwq::ordered> m;
+    ledger_machine<cmwq::ordered> m;
     node_slots slots;
     slots.set_max(1);
     pool_workqueue old(m.queue.face, m.pool, &slots), fresh(m.queue.face, m.pool, &slots);
@@ -324,7 +324,7 @@ TEST_CASE("ledger: the next pwq of an ordered queue begins when the one before i
 }
 
 TEST_CASE("ledger: the producer of an ordered queue learns that an item runs") {
-    machine<cmwq::ordered> m;
+    ledger_machine<cmwq::ordered> m;
     node_slots slots;
     slots.set_max(1);
     pool_workqueue pwq(m.queue.face, m.pool, &slots);
@@ -338,7 +338,7 @@ TEST_CASE("ledger: the producer of an ordered queue learns that an item runs") {
 }
 
 TEST_CASE("ledger: two pwqs that share slots take turns") {
-    machine<cmwq::unbound> m;
+    ledger_machine<cmwq::unbound> m;
     node_slots slots;
     slots.set_max(1);
     pool_workqueue one(m.queue.face, m.pool, &slots), other(m.queue.face, m.pool, &slots);
@@ -357,7 +357,7 @@ TEST_CASE("ledger: two pwqs that share slots take turns") {
 
 TEMPLATE_TEST_CASE("ledger: which items may run inside one that waits for them", "", cmwq::elastic, cmwq::unbound) {
     constexpr bool lists = cmwq::detail::has_local_lists<TestType>();
-    machine<TestType> m(1);
+    ledger_machine<TestType> m(1);
     bare_queue<TestType> other(m.env());
     pool_workqueue others(other.face, m.pool, nullptr);
     others.max_active = 1;
@@ -392,7 +392,7 @@ TEMPLATE_TEST_CASE("ledger: which items may run inside one that waits for them",
 
 TEMPLATE_TEST_CASE("ledger: a waiting item lets the awaited one of its queue start beyond the limit, or not", "",
                    cmwq::elastic, cmwq::unbound) {
-    machine<TestType> m(1);
+    ledger_machine<TestType> m(1);
     item outer, awaited;
     m.push(outer);
     CHECK(m.start(m.a) == &outer);
@@ -408,7 +408,7 @@ TEMPLATE_TEST_CASE("ledger: a waiting item lets the awaited one of its queue sta
 // --- rescuers --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("ledger: a rescuer passes an item of another queue once, also if items near it leave") {
-    machine m(64);
+    ledger_machine m(64);
     bare_queue<cmwq::bound> other(m.env());
     pool_workqueue others(other.face, m.pool, nullptr);
     others.max_active = 64;
@@ -454,7 +454,7 @@ TEST_CASE("ledger: a rescuer passes an item of another queue once, also if items
 // --- reports ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("ledger: the state of a pwq at its limit, and of its runs") {
-    machine m(2);
+    ledger_machine m(2);
     std::array<item, 3> w;
     for (item& one : w) m.push(one);
     CHECK(m.start(m.a) == &w[0]);

@@ -23,11 +23,11 @@ using cmwq_test::eventually;
 namespace {
 
 /// The load of a pool that has two workers in their loop; the test decides how many of them are counted.
-class machine {
+class load_machine {
     bare_env env_{"numa:1 core:4 pu:1"};
 
 public:
-    explicit machine(int width = 1) {
+    explicit load_machine(int width = 1) {
         REQUIRE(working.reserve(4));
         const cpuset cpus = cpuset::range(0, static_cast<unsigned>(width));
         const pool_spec spec{.cpus = cpuset::range(0, 4), .pod = cpus, .managed = true, .width = width};
@@ -39,15 +39,15 @@ public:
             working.add(*w);
         }
     }
-    ~machine() {
+    ~load_machine() {
         const scoped_lock g(pool.ledger.lock);
         for (worker* w : {&a, &b}) {
             pool.ledger.leave_busy_locked(*w);
             working.remove(*w);
         }
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    load_machine(const load_machine&) = delete;
+    load_machine& operator=(const load_machine&) = delete;
 
     /// An item is pending, and no worker takes it.
     void make_pending() { REQUIRE(pool.push(pending_, pwq_)); }
@@ -75,7 +75,7 @@ private:
 } // namespace
 
 TEST_CASE("load: each worker counts once, and whoever finds it blocked counts it down once") {
-    machine m;
+    load_machine m;
     m.l.count(m.a);
     m.l.count(m.a);
     CHECK(m.l.nr_running() == 1);
@@ -89,7 +89,7 @@ TEST_CASE("load: each worker counts once, and whoever finds it blocked counts it
 }
 
 TEST_CASE("load: no item waits for rescuers and guests, so they do not count") {
-    machine m;
+    load_machine m;
     for (const worker::record_of kind : {worker::record_of::rescuer, worker::record_of::guest}) {
         worker w(m.pool, 9, kind);
         m.l.count(w);
@@ -98,7 +98,7 @@ TEST_CASE("load: no item waits for rescuers and guests, so they do not count") {
 }
 
 TEST_CASE("load: a pool is as wide as its pod, and those who watch it are near if they are in the pod") {
-    machine m(2);
+    load_machine m(2);
     CHECK(m.l.width() == 2);
     CHECK(m.l.limit() == 2);
     cpuset seen;
@@ -112,7 +112,7 @@ TEST_CASE("load: a pool is as wide as its pod, and those who watch it are near i
 }
 
 TEST_CASE("load: a producer asks for a worker only while fewer run than the pool is wide") {
-    machine m;
+    load_machine m;
     m.l.wake_a_worker();
     CHECK(m.spares.take_request()); // nobody is idle
     worker& spare = m.add_spare();
@@ -125,7 +125,7 @@ TEST_CASE("load: a producer asks for a worker only while fewer run than the pool
 }
 
 TEST_CASE("load: without its CPU every item gets a worker") {
-    machine m;
+    load_machine m;
     m.l.count(m.a);
     m.l.associate(false);
     CHECK(m.l.wants_more_running());
@@ -136,7 +136,7 @@ TEST_CASE("load: without its CPU every item gets a worker") {
 }
 
 TEST_CASE("load: a worker that announces that it blocks is replaced if an item is pending") {
-    machine m;
+    load_machine m;
     m.l.count(m.a);
     m.l.block_begins(m.a);
     CHECK(m.l.nr_running() == 0);
@@ -154,7 +154,7 @@ TEST_CASE("load: a worker that announces that it blocks is replaced if an item i
 }
 
 TEST_CASE("load: a worker in a wait of the library is no reason to expect that it will be back soon") {
-    machine m;
+    load_machine m;
     m.l.count(m.a);
     CHECK(m.l.nr_active() == 2);
     m.l.wait_begins(m.a);
@@ -167,7 +167,7 @@ TEST_CASE("load: a worker in a wait of the library is no reason to expect that i
 }
 
 TEST_CASE("load: what a detector finds") {
-    machine m;
+    load_machine m;
     CHECK(m.l.check_for_blocked(detector::monitor, false) == finding::nothing_pending);
     m.make_pending();
     std::binary_semaphore go{0};
@@ -196,7 +196,7 @@ TEST_CASE("load: what a detector finds") {
 }
 
 TEST_CASE("load: an idle CPU outside the pod is lent while fewer workers run than the threads may use CPUs") {
-    machine m;
+    load_machine m;
     m.add_spare();
     CHECK(m.l.lend_cpu());
     CHECK(m.l.numbers().spare_wakeups == 1);
@@ -208,7 +208,7 @@ TEST_CASE("load: an idle CPU outside the pod is lent while fewer workers run tha
 }
 
 TEST_CASE("load: items that are overdue start beside those that run, until one of these has ended") {
-    machine m;
+    load_machine m;
     {
         const scoped_lock g(m.pool.ledger.lock);
         m.l.let_overdue_start_locked(2);

@@ -19,13 +19,13 @@ using cmwq_test::bare_queue;
 namespace {
 
 /// Two workers in their loop, and a queue.
-class machine {
+class lists_machine {
     bare_env env_;
     busy_workers<worker> working_;
     spare_workers spares_{env_.get()};
 
 public:
-    explicit machine(unsigned max_active = 100) {
+    explicit lists_machine(unsigned max_active = 100) {
         REQUIRE(working_.reserve(4));
         pwq.max_active = max_active;
         for (worker* w : {&a, &b}) {
@@ -35,7 +35,7 @@ public:
             w->counted.store(true, relaxed);
         }
     }
-    ~machine() {
+    ~lists_machine() {
         for (worker* w : {&a, &b}) {
             const scoped_lock g(ledger.lock);
             ledger.leave_busy_locked(*w);
@@ -43,8 +43,8 @@ public:
             working_.remove(*w);
         }
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    lists_machine(const lists_machine&) = delete;
+    lists_machine& operator=(const lists_machine&) = delete;
 
     /// From outside.
     void queue(work_base& w) { REQUIRE(pool.push(w, pwq)); }
@@ -93,7 +93,7 @@ using order = std::vector<work_base*>;
 } // namespace
 
 TEST_CASE("local lists: a worker takes its newest item first, but behind those of the pool") {
-    machine m;
+    lists_machine m;
     std::array<item, 3> w;
     item outside;
     m.queue_by(m.a, w[0]);
@@ -108,7 +108,7 @@ TEST_CASE("local lists: a worker takes its newest item first, but behind those o
 }
 
 TEST_CASE("local lists: a worker without items takes the older half of another one's") {
-    machine m;
+    lists_machine m;
     std::array<item, 4> w;
     for (item& one : w) m.queue_by(m.a, one);
     CHECK(m.start(m.b) == &w[0]);
@@ -121,7 +121,7 @@ TEST_CASE("local lists: a worker without items takes the older half of another o
 }
 
 TEST_CASE("local lists: the limit counts for local items, and keeps them in the pool") {
-    machine m(1);
+    lists_machine m(1);
     item outer;
     std::array<item, 2> w;
     m.queue(outer);
@@ -135,7 +135,7 @@ TEST_CASE("local lists: the limit counts for local items, and keeps them in the 
 }
 
 TEST_CASE("local lists: who must know all items of the pool recalls them") {
-    machine m;
+    lists_machine m;
     std::array<item, 2> w;
     m.queue_by(m.a, w[0]);
     m.queue_by(m.b, w[1]);
@@ -146,7 +146,7 @@ TEST_CASE("local lists: who must know all items of the pool recalls them") {
 }
 
 TEST_CASE("local lists: the next worker recalls the items of a worker that is found blocked") {
-    machine m;
+    lists_machine m;
     std::array<item, 2> w;
     m.queue_by(m.a, w[0]);
     m.a.counted.store(false, relaxed);
@@ -157,7 +157,7 @@ TEST_CASE("local lists: the next worker recalls the items of a worker that is fo
 }
 
 TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") {
-    machine m;
+    lists_machine m;
     std::array<item, 2> w;
     m.a.counted.store(false, relaxed);
     m.queue_by(m.a, w[0]);
@@ -166,7 +166,7 @@ TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") 
 }
 
 TEST_CASE("local lists: a worker that goes idle leaves its items to the pool") {
-    machine m;
+    lists_machine m;
     item w;
     m.queue_by(m.a, w);
     {
@@ -180,7 +180,7 @@ TEST_CASE("local lists: a worker that goes idle leaves its items to the pool") {
 }
 
 TEST_CASE("local lists: a push stops when somebody searches the lists") {
-    machine m;
+    lists_machine m;
     item w;
     atomic<bool> stop{true};
     work_access::set_pwq(w, &m.pwq);
@@ -196,7 +196,7 @@ TEST_CASE("local lists: a push stops when somebody searches the lists") {
 }
 
 TEST_CASE("local lists: which item is idle") {
-    machine m;
+    lists_machine m;
     item never, runs;
     CHECK(m.lists.is_idle(m.ledger, never));
     m.queue(runs);
@@ -212,7 +212,7 @@ TEST_CASE("local lists: which item is idle") {
 // --- items that follow in a run ----------------------------------------------------------------------------------------
 
 TEST_CASE("local lists: a local item follows in the run, with its color and its slot") {
-    machine m(1);
+    lists_machine m(1);
     item outer, next;
     m.queue(outer);
     CHECK(m.start(m.a) == &outer);
@@ -227,7 +227,7 @@ TEST_CASE("local lists: a local item follows in the run, with its color and its 
 }
 
 TEST_CASE("local lists: what keeps a local item from following") {
-    machine m;
+    lists_machine m;
     item outer, next;
     m.queue(outer);
     CHECK(m.start(m.a) == &outer);

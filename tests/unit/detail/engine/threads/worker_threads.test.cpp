@@ -45,17 +45,17 @@ private:
     pool_ledger& ledger_;
 };
 
-class machine {
+class threads_machine {
     fake_threads source_;
     cmwq::testing::manual_clock clock_;
     bare_env env_;
     busy_workers<worker> working_;
 
 public:
-    explicit machine(unsigned max_threads = 0) : env_("numa:1 core:1 pu:1", options(max_threads)) {
+    explicit threads_machine(unsigned max_threads = 0) : env_("numa:1 core:1 pu:1", options(max_threads)) {
         pwq_.max_active = 8;
     }
-    ~machine() {
+    ~threads_machine() {
         static_cast<void>(ledger.steal(item_));
         std::vector<worker*> busy;
         {
@@ -70,8 +70,8 @@ public:
         threads.let_end();
         threads.join();
     }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    threads_machine(const threads_machine&) = delete;
+    threads_machine& operator=(const threads_machine&) = delete;
 
     [[nodiscard]] bool create() {
         const scoped_lock g(ledger.lock);
@@ -129,7 +129,7 @@ private:
 } // namespace
 
 TEST_CASE("worker threads: a new worker is idle, and the last one to be woken") {
-    machine m;
+    threads_machine m;
     CHECK(m.create());
     worker* const first = m.next_to_wake();
     CHECK(m.create());
@@ -142,7 +142,7 @@ TEST_CASE("worker threads: a new worker is idle, and the last one to be woken") 
 }
 
 TEST_CASE("worker threads: a refusal is remembered until a worker can be created") {
-    machine m;
+    threads_machine m;
     m.source.refuse();
     CHECK_FALSE(m.create());
     CHECK(m.threads.is_short());
@@ -155,7 +155,7 @@ TEST_CASE("worker threads: a refusal is remembered until a worker can be created
 }
 
 TEST_CASE("worker threads: no more workers are created than max_threads") {
-    machine m(1);
+    threads_machine m(1);
     CHECK(m.create());
     CHECK_FALSE(m.create());
     CHECK(m.threads.is_short());
@@ -164,7 +164,7 @@ TEST_CASE("worker threads: no more workers are created than max_threads") {
 }
 
 TEST_CASE("worker threads: the manager thread creates a worker only for pending items, or wakes an idle one") {
-    machine m;
+    threads_machine m;
     CHECK(m.threads.ensure_worker());
     CHECK(m.source.made() == 0);
     m.make_pending();
@@ -178,7 +178,7 @@ TEST_CASE("worker threads: the manager thread creates a worker only for pending 
 }
 
 TEST_CASE("worker threads: surplus workers end when they have been idle for long enough, two stay") {
-    machine m;
+    threads_machine m;
     CHECK(m.create());
     CHECK(m.create());
     CHECK(m.threads.cull_at() == 0);
@@ -194,7 +194,7 @@ TEST_CASE("worker threads: surplus workers end when they have been idle for long
 }
 
 TEST_CASE("worker threads: busy workers justify idle ones") {
-    machine m;
+    threads_machine m;
     for (int i = 0; i < 7; ++i) CHECK(m.create());
     for (int i = 0; i < 5; ++i) m.begin_work(*m.next_to_wake());
     m.clock.advance(1h);
@@ -207,7 +207,7 @@ TEST_CASE("worker threads: busy workers justify idle ones") {
 }
 
 TEST_CASE("worker threads: a pool gives up a worker only if it can do without it") {
-    machine m;
+    threads_machine m;
     CHECK_FALSE(m.threads.give_up_worker(true)); // there is none
     CHECK(m.create());
     CHECK(m.create());
@@ -220,7 +220,7 @@ TEST_CASE("worker threads: a pool gives up a worker only if it can do without it
 }
 
 TEST_CASE("worker threads: the record of a worker that has ended serves the next one") {
-    machine m;
+    threads_machine m;
     CHECK(m.create());
     worker& w = *m.next_to_wake();
     CHECK(m.threads.give_up_worker(true));
@@ -230,7 +230,7 @@ TEST_CASE("worker threads: the record of a worker that has ended serves the next
 }
 
 TEST_CASE("worker threads: a pool has ended when its threads are gone, and can begin again") {
-    machine m;
+    threads_machine m;
     CHECK(m.create());
     CHECK(m.create());
     worker& busy = *m.next_to_wake();

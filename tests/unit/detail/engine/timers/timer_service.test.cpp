@@ -25,11 +25,11 @@ using order = std::vector<work_base*>;
 
 /// Two CPUs, and a bound queue.
 template <class Policy = cmwq::bound>
-class machine {
+class service_machine {
     bare_env env_{"numa:1 core:2 pu:1"};
 
 public:
-    machine() {
+    service_machine() {
         if (!queue.core.keyed()) queue.core.changes.make_pwqs(cmwq::priority::normal);
     }
 
@@ -66,7 +66,7 @@ private:
 } // namespace
 
 TEST_CASE("timers: items are queued when they are due, in the order of their deadlines, on their CPU") {
-    machine m;
+    service_machine m;
     std::array<item, 4> w;
     m.arm(w[0], 30 * ms);
     m.arm(w[1], 10 * ms);
@@ -83,7 +83,7 @@ TEST_CASE("timers: items are queued when they are due, in the order of their dea
 
 TEMPLATE_TEST_CASE("timers: those of an ordered queue are in one shard, others in that of their CPU", "", cmwq::ordered,
                    cmwq::bound) {
-    machine<TestType> m;
+    service_machine<TestType> m;
     item a, b;
     m.arm(a, ms, 0);
     m.arm(b, ms, 1);
@@ -92,7 +92,7 @@ TEMPLATE_TEST_CASE("timers: those of an ordered queue are in one shard, others i
 }
 
 TEST_CASE("timers: a far deadline is kept exactly") {
-    machine m;
+    service_machine m;
     item w;
     const std::int64_t day = 86'400'000 * ms;
     m.arm(w, day);
@@ -104,7 +104,7 @@ TEST_CASE("timers: a far deadline is kept exactly") {
 }
 
 TEST_CASE("timers: a disarmed one does not fire, and one call disarms it") {
-    machine m;
+    service_machine m;
     item w;
     m.arm(w, ms);
     const std::uint64_t shard = m.shard_of(w);
@@ -117,7 +117,7 @@ TEST_CASE("timers: a disarmed one does not fire, and one call disarms it") {
 }
 
 TEST_CASE("timers: a waiter queues an item at once, and once") {
-    machine m;
+    service_machine m;
     item w;
     m.arm(w, 3600'000 * ms);
     const std::uint64_t shard = m.shard_of(w);
@@ -127,7 +127,7 @@ TEST_CASE("timers: a waiter queues an item at once, and once") {
 }
 
 TEST_CASE("timers: a drain queues those of its queue, on every CPU") {
-    machine m;
+    service_machine m;
     std::deque<item> w(300); // more than it queues under one lock
     for (std::size_t i = 0; i < w.size(); ++i) m.arm(w[i], 3600'000 * ms, static_cast<int>(i % 2));
     m.timers.expedite_all(m.queue.core);
@@ -136,7 +136,7 @@ TEST_CASE("timers: a drain queues those of its queue, on every CPU") {
 }
 
 TEST_CASE("timers: a drop takes those of its queue, one by one") {
-    machine m;
+    service_machine m;
     item a, b;
     m.arm(a, ms, 0);
     m.arm(b, ms, 1);
@@ -147,7 +147,7 @@ TEST_CASE("timers: a drop takes those of its queue, one by one") {
 }
 
 TEST_CASE("timers: a closed queue gets the item at once") {
-    machine m;
+    service_machine m;
     item w;
     m.queue.core.gate.begin_drain();
     CHECK_FALSE(m.arm(w, 3600'000 * ms));
@@ -156,7 +156,7 @@ TEST_CASE("timers: a closed queue gets the item at once") {
 }
 
 TEST_CASE("timers: a crowd of due ones is queued in parts, in order") {
-    machine m;
+    service_machine m;
     constexpr std::size_t nr = 1000;
     std::deque<item> w(nr);
     for (std::size_t i = nr; i-- > 0;) m.arm(w[i], static_cast<std::int64_t>(i) * 1000);
@@ -177,7 +177,7 @@ TEST_CASE("timers: a crowd of due ones is queued in parts, in order") {
 }
 
 TEST_CASE("timers: who arms an earlier one than those for which the service thread sleeps has to wake it") {
-    machine m;
+    service_machine m;
     std::array<item, 4> w;
     CHECK(m.timers.plan_sleep() == timer_service::never);
     CHECK(m.arm(w[0], 50 * ms));
