@@ -10,6 +10,7 @@
 #include "catch.hpp"
 #include "deadlocks.hpp"
 #include "eventually.hpp"
+#include "one_cpu.hpp"
 #include "seed.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -261,9 +262,7 @@ TEST_CASE("deadlock: an unbound queue is reported if all its items wait for one 
 }
 
 TEST_CASE("deadlock: a bound queue is reported if all its items wait for one that they keep from running") {
-    cmwq::runtime_options o;
-    o.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()};
-    watched_runtime w(cmwq::event::kind::deadlock, o);
+    watched_runtime w(cmwq::event::kind::deadlock, cmwq_test::one_cpu());
     cmwq::workqueue<> q{w.rt, {.name = "full", .max_active = 3}};
     check_saturated(w, q, 3);
 }

@@ -6,6 +6,7 @@
 #include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
+#include "one_cpu.hpp"
 #include "policy_list.hpp"
 #include "scarce_runtime.hpp"
 #include "threads_named.hpp"
@@ -292,7 +293,7 @@ TEST_CASE("threads: a sentinel is in the idle class while it is needed and leave
         const std::vector<int> classes = classes_of_sentinels();
         return !classes.empty() && std::count(classes.begin(), classes.end(), wanted) == std::ssize(classes);
     };
-    cmwq::runtime rt{{.cpus = {*cmwq::runtime::global().cpus().begin()}}};
+    cmwq::runtime rt{cmwq_test::one_cpu()};
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<> q{rt, "q"};
     for (int round = 0; round < 3; ++round) {

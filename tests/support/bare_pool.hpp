@@ -153,4 +153,15 @@ public:
     cmwq::detail::queue_face& face = core;
 };
 
+/// A queue with one pwq, in `pool`, and with a limit of its own there.
+template <class Policy>
+struct bare_queue_in {
+    bare_queue_in(const bare_env& e, bare_pool& pool, unsigned max_active) : queue(e), pwq(queue.face, pool, nullptr) {
+        pwq.max_active = max_active;
+    }
+
+    bare_queue<Policy> queue;
+    cmwq::detail::pool_workqueue pwq;
+};
+
 } // namespace cmwq_test

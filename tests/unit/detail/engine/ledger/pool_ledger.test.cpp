@@ -16,6 +16,7 @@ using cmwq_test::bare_env;
 using cmwq_test::bare_pool;
 using item = cmwq_test::bare_item;
 using cmwq_test::bare_queue;
+using cmwq_test::bare_queue_in;
 
 namespace {
 
@@ -108,13 +109,11 @@ TEST_CASE("ledger: a raised limit starts waiting items, a lowered one stops none
 
 TEST_CASE("ledger: an item of another queue starts behind the active items, not behind the backlog") {
     ledger_machine m(1);
-    bare_queue<cmwq::bound> other(m.env());
-    pool_workqueue others(other.face, m.pool, nullptr);
-    others.max_active = 1;
+    bare_queue_in<cmwq::bound> other(m.env(), m.pool, 1);
     std::array<item, 3> w;
     item stranger;
     for (item& one : w) m.push(one);
-    m.push(stranger, others);
+    m.push(stranger, other.pwq);
     CHECK(m.run_all() == order{&w[0], &stranger, &w[1], &w[2]});
 }
 
@@ -358,14 +357,12 @@ TEST_CASE("ledger: two pwqs that share slots take turns") {
 TEMPLATE_TEST_CASE("ledger: which items may run inside one that waits for them", "", cmwq::elastic, cmwq::unbound) {
     constexpr bool lists = cmwq::detail::has_local_lists<TestType>();
     ledger_machine<TestType> m(1);
-    bare_queue<TestType> other(m.env());
-    pool_workqueue others(other.face, m.pool, nullptr);
-    others.max_active = 1;
+    bare_queue_in<TestType> other(m.env(), m.pool, 1);
     item outer, active, kept_back, same_queue;
     m.push(outer);
     CHECK(m.start(m.a) == &outer);
-    m.push(active, others);
-    m.push(kept_back, others);
+    m.push(active, other.pwq);
+    m.push(kept_back, other.pwq);
     m.push(same_queue);
     const auto may_run_inside = [&](work_base& w) {
         deferred d;
@@ -409,14 +406,12 @@ TEMPLATE_TEST_CASE("ledger: a waiting item lets the awaited one of its queue sta
 
 TEST_CASE("ledger: a rescuer passes an item of another queue once, also if items near it leave") {
     ledger_machine m(64);
-    bare_queue<cmwq::bound> other(m.env());
-    pool_workqueue others(other.face, m.pool, nullptr);
-    others.max_active = 64;
+    bare_queue_in<cmwq::bound> other(m.env(), m.pool, 64);
     std::array<item, 20> foreign;
     item first, second, third;
-    for (std::size_t i = 0; i < 10; ++i) m.push(foreign[i], others);
+    for (std::size_t i = 0; i < 10; ++i) m.push(foreign[i], other.pwq);
     m.push(first);
-    for (std::size_t i = 10; i < 20; ++i) m.push(foreign[i], others);
+    for (std::size_t i = 10; i < 20; ++i) m.push(foreign[i], other.pwq);
     m.push(second);
     deferred d;
     const auto take = [&]() -> work_base* {

@@ -17,7 +17,7 @@ using cmwq::cpuset;
 using cmwq_test::bare_env;
 using cmwq_test::bare_pool;
 using item = cmwq_test::bare_item;
-using cmwq_test::bare_queue;
+using cmwq_test::bare_queue_in;
 using cmwq_test::eventually;
 
 namespace {
@@ -50,7 +50,7 @@ public:
     load_machine& operator=(const load_machine&) = delete;
 
     /// An item is pending, and no worker takes it.
-    void make_pending() { REQUIRE(pool.push(pending_, pwq_)); }
+    void make_pending() { REQUIRE(pool.push(pending_, queue_.pwq)); }
     /// One more worker is idle.
     worker& add_spare() {
         worker& w = pool.add_worker();
@@ -67,8 +67,7 @@ public:
     worker &a = pool.add_worker(), &b = pool.add_worker();
 
 private:
-    bare_queue<cmwq::bound> queue_{env_};
-    pool_workqueue pwq_{queue_.face, pool, nullptr};
+    bare_queue_in<cmwq::bound> queue_{env_, pool, 1};
     item pending_;
 };
 

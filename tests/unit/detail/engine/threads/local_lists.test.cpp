@@ -14,7 +14,7 @@ using cmwq::work_base;
 using cmwq_test::bare_env;
 using cmwq_test::bare_pool;
 using item = cmwq_test::bare_item;
-using cmwq_test::bare_queue;
+using cmwq_test::bare_queue_in;
 
 namespace {
 
@@ -25,9 +25,8 @@ class lists_machine {
     spare_workers spares_{env_.get()};
 
 public:
-    explicit lists_machine(unsigned max_active = 100) {
+    explicit lists_machine(unsigned max_active = 100) : queue_(env_, pool, max_active) {
         REQUIRE(working_.reserve(4));
-        pwq.max_active = max_active;
         for (worker* w : {&a, &b}) {
             const scoped_lock g(ledger.lock);
             ledger.become_busy_locked(*w);
@@ -83,8 +82,8 @@ public:
     local_lists lists{working_, spares_};
     bare_pool pool{env_, 7, &lists};
     pool_ledger& ledger = pool.ledger;
-    bare_queue<cmwq::elastic> queue_{env_};
-    pool_workqueue pwq{queue_.face, pool, nullptr};
+    bare_queue_in<cmwq::elastic> queue_;
+    pool_workqueue& pwq = queue_.pwq;
     worker &a = pool.add_worker(), &b = pool.add_worker();
 };
 

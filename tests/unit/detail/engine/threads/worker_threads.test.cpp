@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using cmwq_test::bare_env;
 using cmwq_test::bare_item;
 using cmwq_test::bare_pool;
-using cmwq_test::bare_queue;
+using cmwq_test::bare_queue_in;
 using cmwq_test::fake_threads;
 
 namespace {
@@ -52,9 +52,7 @@ class threads_machine {
     busy_workers<worker> working_;
 
 public:
-    explicit threads_machine(unsigned max_threads = 0) : env_("numa:1 core:1 pu:1", options(max_threads)) {
-        pwq_.max_active = 8;
-    }
+    explicit threads_machine(unsigned max_threads = 0) : env_("numa:1 core:1 pu:1", options(max_threads)) {}
     ~threads_machine() {
         static_cast<void>(ledger.steal(item_));
         std::vector<worker*> busy;
@@ -96,7 +94,7 @@ public:
         ledger.leave_busy_locked(w);
         threads.enter_idle_locked(w, false);
     }
-    void make_pending() { REQUIRE(pool.push(item_, pwq_)); }
+    void make_pending() { REQUIRE(pool.push(item_, queue_.pwq)); }
     /// As the manager thread: the thread of that worker has ended.
     void joined(worker& w) {
         w.os_thread.join();
@@ -121,8 +119,7 @@ private:
         return o;
     }
 
-    bare_queue<cmwq::unbound> queue_{env_};
-    pool_workqueue pwq_{queue_.face, pool, nullptr};
+    bare_queue_in<cmwq::unbound> queue_{env_, pool, 8};
     bare_item item_;
 };
 
