@@ -14,6 +14,7 @@
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -138,6 +139,52 @@ TEST_CASE("task_group: items of other queues start in time while a thread outsid
     g.wait();
     CHECK(ran);
     CHECK(posted_ran);
+}
+
+// If they went to the pool, its workers would take each of them from there, and would let none follow in a run.
+TEST_CASE("task_group: a thread outside goes on with the newest task that its tasks have added") {
+    busy_cpu cpu;
+    std::vector<int> order; // of those that run here; a worker takes the oldest ones
+    const auto self = std::this_thread::get_id();
+    task_group g{cpu.q};
+    g.run([&] {
+        for (int i = 0; i < 20; ++i) {
+            g.run([&, i] {
+                if (std::this_thread::get_id() == self) order.push_back(i);
+            });
+        }
+    });
+    g.wait();
+    CHECK(order.size() > 0);
+    CHECK(std::is_sorted(order.rbegin(), order.rend()));
+}
+
+TEST_CASE("task_group: an item that a blocked thread outside has queued starts beside an endless chain of items") {
+    cmwq::runtime rt(busy_cpu::options());
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    const auto deadline = std::chrono::steady_clock::now() + 120s;
+    std::binary_semaphore blocked_on{0};
+    std::atomic<bool> computes{false}, in_task{false}, ran{false};
+    std::function<void()> link = [&] {
+        computes = true;
+        while (!in_task && std::chrono::steady_clock::now() < deadline) stress::burn(1'000);
+        if (!ran && std::chrono::steady_clock::now() < deadline) q.post(link);
+    };
+    q.post(link);
+    CHECK(eventually([&] { return computes.load(); }));
+    task_group g{q};
+    g.run([&] {
+        q.post([&] {
+            ran = true;
+            blocked_on.release();
+        });
+        in_task = true;
+        static_cast<void>(blocked_on.try_acquire_until(deadline));
+    });
+    g.wait();
+    CHECK(ran);
+    CHECK(std::chrono::steady_clock::now() < deadline);
+    q.flush();
 }
 
 TEST_CASE("task_group: a thread that is cancelled while it waits ends after the tasks") {

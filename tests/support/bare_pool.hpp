@@ -72,10 +72,10 @@ public:
         if (locals != nullptr) locals->recall_locked(ledger);
     }
 
+    using record_of = cmwq::detail::run_record::record_of;
     /// A record for a thread that runs items; the pool destroys it.
-    cmwq::detail::worker& add_worker() {
-        using record_of = cmwq::detail::run_record::record_of;
-        auto* const w = new cmwq::detail::worker(*this, nr_workers_++, record_of::worker);
+    cmwq::detail::worker& add_worker(record_of kind = record_of::worker) {
+        auto* const w = new cmwq::detail::worker(*this, nr_workers_++, kind);
         const cmwq::detail::scoped_lock g(ledger.lock);
         ledger.add_record_locked(*w);
         return *w;

@@ -20,7 +20,7 @@ void lock_after_run(pool_ledger& ledger, worker& self) noexcept CMWQ_ACQUIRE(led
 /// items only while it is among `workers`.
 ///
 /// Thread safety: any thread may call the members that name no `self`. `self` is the record of the calling thread.
-/// Letters: A atomic
+/// Letters: I set by the constructor · A atomic · L the lock of the pool
 class local_lists {
 public:
     local_lists(const busy_workers<worker>& workers, const spare_workers& spares) noexcept
@@ -50,12 +50,25 @@ public:
     /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.
     [[nodiscard]] work_base* take_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
 
+    void begin_work_locked(worker& self) noexcept {
+        if (self.is_guest()) ++nr_guests_;
+    }
     void begin_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     void end_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     /// `self` takes no further item: its local items become those of the pool.
     void end_work_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     /// Takes the next item for `self` to run: from its list, the worklist, or the list of another worker.
     [[nodiscard]] work_base* take_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// Takes one of the newest local items of `self`, of which `f` is true, with a color and a slot. Null: there is none,
+    /// or the limit keeps it back.
+    template <class F>
+    [[nodiscard]] static work_base* take_if_locked(pool_ledger& ledger, worker& self, F&& f) noexcept
+        CMWQ_REQUIRES(ledger.lock) {
+        work_base* const w = self.local.take_back_if(f);
+        if (w == nullptr || ledger.admit_locked(*w)) return w;
+        note_moved(*w, moved_to::pool);
+        return nullptr;
+    }
     /// Calls `f(work_base&)` for each local item, under the pool lock and the lock of its list.
     template <class F>
     static void for_each(pool_ledger& ledger, F&& f) noexcept CMWQ_EXCLUDES(ledger.lock) {
@@ -77,7 +90,8 @@ private:
     static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] work_base* take_local_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
-    [[nodiscard]] bool take_from_others_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
+    enum class owners : bool { all, guests };
+    bool take_from_others_locked(pool_ledger& ledger, worker& self, owners which) noexcept CMWQ_REQUIRES(ledger.lock);
 
     const busy_workers<worker>& workers_; // I
     const spare_workers& spares_;         // I
@@ -85,6 +99,7 @@ private:
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
     atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
+    unsigned nr_guests_ = 0;             // L: that run tasks
 };
 
 // The numbers of a ledger, with the local items of the pool's workers. `lists`: null: they have none.

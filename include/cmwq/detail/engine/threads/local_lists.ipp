@@ -58,7 +58,8 @@ CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_l
 CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
     if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
     // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncount().
-    if (!self.counted.load(seq_cst)) leave();
+    // Guests are never counted: workers take some of their items now and then.
+    if (!self.counted.load(seq_cst) && !self.is_guest()) leave();
 }
 
 // A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for other
@@ -71,7 +72,7 @@ CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
     if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
     item_list recalled;
     ledger.for_each_busy_locked([&](worker& w) {
-        if (!w.counted.load(relaxed) && !w.local.empty()) w.local.recall(recalled);
+        if (!w.counted.load(relaxed) && !w.is_guest() && !w.local.empty()) w.local.recall(recalled);
         return true;
     });
     accept_all_locked(ledger, recalled);
@@ -167,9 +168,12 @@ CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worke
     if (self.is_rescuer()) return nullptr;
     for (unsigned refused = 0; refused < most_refused; ++refused) {
         using end = local_items::end;
-        work_base* w = self.local.take(++self.nr_local_taken % interval == 0 ? end::oldest : end::newest);
+        const bool turn = ++self.nr_local_taken % interval == 0;
+        // A guest may be blocked, which no detector notices. Its items must not wait for this worker to run out of its own.
+        if (turn && nr_guests_ != 0) take_from_others_locked(ledger, self, owners::guests);
+        work_base* w = self.local.take(turn ? end::oldest : end::newest);
         if (w == nullptr) {
-            if (!take_from_others_locked(ledger, self)) return nullptr;
+            if (!take_from_others_locked(ledger, self, owners::all)) return nullptr;
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
         if (w == nullptr) continue;
@@ -182,12 +186,12 @@ CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worke
 }
 
 // Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
-CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worker& self) noexcept {
+CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worker& self, owners which) noexcept {
     constexpr unsigned most = 32;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
     bool found = false;
     ledger.for_each_busy_locked([&](worker& w) CMWQ_NO_TSA { // under the lock
-        if (&w == &self || w.local.empty()) return true;
+        if (&w == &self || w.local.empty() || (which == owners::guests && !w.is_guest())) return true;
         announce(self);
         w.local.give_oldest(self.local, most);
         found = !self.local.empty();
@@ -207,6 +211,7 @@ CMWQ_INLINE void local_lists::end_run_locked(pool_ledger& /*ledger*/, worker& se
 }
 
 CMWQ_INLINE void local_lists::end_work_locked(pool_ledger& ledger, worker& self) noexcept {
+    if (self.is_guest()) --nr_guests_;
     if (!self.announced) return;
     item_list left;
     self.local.recall(left);

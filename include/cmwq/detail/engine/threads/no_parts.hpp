@@ -55,6 +55,12 @@ public:
     [[nodiscard]] static constexpr work_base* take_follow_up(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {
         return nullptr;
     }
+    template <class F>
+    [[nodiscard]] static constexpr work_base* take_if_locked(pool_ledger& /*ledger*/, worker& /*self*/,
+                                                             const F& /*f*/) noexcept {
+        return nullptr;
+    }
+    static void begin_work_locked(worker& /*self*/) noexcept {}
     static void begin_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_work_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}

@@ -33,6 +33,7 @@ private:
     }
     void begin_work_locked(worker& self) noexcept CMWQ_REQUIRES(ledger.lock) {
         ledger.become_busy_locked(self);
+        local_.begin_work_locked(self);
         if constexpr (Load::replaces_blocked) working_.add(self);
         load_.begin_work_locked(self);
     }
@@ -46,6 +47,8 @@ private:
     void serve(worker& self) override;
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(ledger.lock);
+    [[nodiscard]] work_base* next_for_guest_locked(worker& self, const group_core& group, deferred& d) noexcept
+        CMWQ_REQUIRES(ledger.lock);
     static void call(worker& self, const pool_ledger::started_item& started);
     void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(ledger.lock) {
         run_locked(record, w, d);

@@ -155,8 +155,31 @@ void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& 
 
 // --- guests ----------------------------------------------------------------------------------------------------------
 
-// A guest is not counted as running: no other item waits for it. Workers take its local items. It goes on as long as the
-// next item is a task of the group, and takes no other: these would delay the end of its wait.
+// Relaxed: the mark does not change while the task is listed, or the queue has the attributes of both states.
+inline bool runs_in_guest(const work_base& w, const group_core& group) noexcept {
+    return is_task_of(group, w) && work_access::pwq(w)->takes_guests.load(relaxed);
+}
+
+// Items that are no tasks of the group would delay the end of the wait. Its own tasks first: if it left them to the pool,
+// the workers would have to take them one by one, and would let no local item follow in a run meanwhile. Now and then one
+// of the worklist, for which its own ones may wait, and no worker may be free to take it.
+template <class Load, class Local>
+work_base* thread_pool<Load, Local>::next_for_guest_locked(worker& self, const group_core& group,
+                                                           deferred& d) noexcept {
+    constexpr unsigned interval = 8;
+    const auto wanted = [&group](const work_base& w) { return runs_in_guest(w, group); };
+    const bool listed_first = ++self.nr_taken % interval == 0;
+    work_base* const own = listed_first ? nullptr : local_.take_if_locked(ledger, self, wanted);
+    if (own != nullptr) return own;
+    if (!ledger.has_listed_locked()) ledger.drain_locked(d);
+    work_base* const listed = ledger.first_listed_locked();
+    if (listed == nullptr || !wanted(*listed))
+        return listed_first ? local_.take_if_locked(ledger, self, wanted) : nullptr;
+    static_cast<void>(ledger.unlist_to_run_locked(*listed));
+    return listed;
+}
+
+// A guest is not counted as running: no other item waits for it. Workers take its local items.
 template <class Load, class Local>
 worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& task, std::uintptr_t stack_end) {
     const group_core& group = task.group;
@@ -165,9 +188,7 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     worker* const self = workers.guest_record_locked(ledger);
     ledger.drain_locked(d);
     const std::uint64_t at = work_access::location_of(task);
-    // Relaxed: the mark does not change while the task is listed, or the queue has the attributes of both states.
-    const auto may_run = [](const work_base& w) { return work_access::pwq(w)->takes_guests.load(relaxed); };
-    if (self == nullptr || (at & location::list_mask) != location::on_worklist || !may_run(task)) {
+    if (self == nullptr || (at & location::list_mask) != location::on_worklist || !runs_in_guest(task, group)) {
         if (self != nullptr) workers.give_back_guest_record_locked(*self);
         notify_locked(d);
         ledger.lock.unlock();
@@ -182,14 +203,11 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     begin_work_locked(*self);
     self->examines_task = true;
     static_cast<void>(ledger.unlist_to_run_locked(task)); // no other thread runs a task
-    run_locked(*self, task, d);
-    for (;;) {
-        if (!ledger.has_listed_locked()) ledger.drain_locked(d);
-        work_base* const next = ledger.first_listed_locked();
-        if (next == nullptr || !is_task_of(group, *next) || !may_run(*next)) break;
-        static_cast<void>(ledger.unlist_to_run_locked(*next));
+    work_base* next = &task;
+    do {
         run_locked(*self, *next, d);
-    }
+        next = next_for_guest_locked(*self, group, d);
+    } while (next != nullptr);
     end_work_locked(*self);
     ledger.publish_pending_locked();
     notify_locked(d);

@@ -18,7 +18,7 @@ using cmwq_test::bare_queue_in;
 
 namespace {
 
-/// Two workers in their loop, and a queue.
+/// Two workers in their loop, a guest that runs tasks, and a queue.
 class lists_machine {
     bare_env env_;
     busy_workers<worker> working_;
@@ -27,15 +27,16 @@ class lists_machine {
 public:
     explicit lists_machine(unsigned max_active = 100) : queue_(env_, pool, max_active) {
         REQUIRE(working_.reserve(4));
-        for (worker* w : {&a, &b}) {
+        for (worker* w : {&a, &b, &guest}) {
             const scoped_lock g(ledger.lock);
             ledger.become_busy_locked(*w);
+            lists.begin_work_locked(*w);
             working_.add(*w);
-            w->counted.store(true, relaxed);
+            w->counted.store(!w->is_guest(), relaxed);
         }
     }
     ~lists_machine() {
-        for (worker* w : {&a, &b}) {
+        for (worker* w : {&a, &b, &guest}) {
             const scoped_lock g(ledger.lock);
             ledger.leave_busy_locked(*w);
             lists.end_work_locked(ledger, *w);
@@ -85,6 +86,7 @@ public:
     bare_queue_in<cmwq::elastic> queue_;
     pool_workqueue& pwq = queue_.pwq;
     worker &a = pool.add_worker(), &b = pool.add_worker();
+    worker& guest = pool.add_worker(worker::record_of::guest);
 };
 
 using order = std::vector<work_base*>;
@@ -147,11 +149,13 @@ TEST_CASE("local lists: who must know all items of the pool recalls them") {
 TEST_CASE("local lists: the next worker recalls the items of a worker that is found blocked") {
     lists_machine m;
     std::array<item, 2> w;
+    item of_guest;
     m.queue_by(m.a, w[0]);
     m.a.counted.store(false, relaxed);
     m.lists.uncounted(m.a);
     m.queue_by(m.b, w[1]);
-    CHECK(m.run_all(m.b) == order{&w[0], &w[1]}); // it need not wait for the worker's own list to be empty
+    m.queue_by(m.guest, of_guest);                           // not that one: a guest is never counted
+    CHECK(m.run_all(m.b) == order{&w[0], &w[1], &of_guest}); // it need not wait for the worker's own list to be empty
     CHECK(m.a.local.empty());
 }
 
@@ -162,6 +166,47 @@ TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") 
     m.queue_by(m.a, w[0]);
     m.queue_by(m.b, w[1]);
     CHECK(m.run_all(m.b) == order{&w[0], &w[1]});
+}
+
+// It may be blocked, which no detector notices. But if all of its items went to the pool, no local item would follow.
+TEST_CASE("local lists: a worker takes items of a guest before its own now and then") {
+    lists_machine m;
+    std::array<item, 2> of_guest;
+    item own;
+    for (item& one : of_guest) m.queue_by(m.guest, one);
+    m.queue_by(m.a, own);
+    CHECK(m.start(m.a) == &own);
+    m.end(m.a);
+    CHECK(m.guest.local.size() == 2);
+    int nr_own = 0;
+    work_base* taken = &own;
+    for (; taken == &own && nr_own < 100; ++nr_own) { // an item that queues itself again and again
+        m.queue_by(m.a, own);
+        taken = m.start(m.a);
+        m.end(m.a);
+    }
+    CHECK(taken == &of_guest[0]);
+    CHECK(m.run_all(m.b).size() == 2);
+}
+
+TEST_CASE("local lists: a guest takes those of its items that it wants, within the limit") {
+    lists_machine m(1);
+    std::array<item, 3> w;
+    for (item& one : w) m.queue_by(m.guest, one);
+    const auto take = [&m](const work_base& wanted) {
+        const scoped_lock g(m.ledger.lock);
+        work_base* const one =
+            local_lists::take_if_locked(m.ledger, m.guest, [&](const work_base& it) { return &it == &wanted; });
+        if (one != nullptr) static_cast<void>(m.ledger.begin_run_locked(m.guest, *one));
+        return one;
+    };
+    const item other;
+    CHECK(take(other) == nullptr);
+    CHECK(take(w[1]) == &w[1]);
+    CHECK(take(w[2]) == nullptr); // the limit keeps it back
+    CHECK(m.guest.local.size() == 1);
+    m.end(m.guest);
+    CHECK(m.run_all(m.a).size() == 2);
 }
 
 TEST_CASE("local lists: a worker that goes idle leaves its items to the pool") {
