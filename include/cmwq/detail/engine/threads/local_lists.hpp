@@ -50,9 +50,7 @@ public:
     /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.
     [[nodiscard]] work_base* take_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
 
-    void begin_work_locked(worker& self) noexcept {
-        if (self.is_guest()) ++nr_guests_;
-    }
+    void begin_work_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     void begin_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     void end_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     /// `self` takes no further item: its local items become those of the pool.
@@ -65,9 +63,7 @@ public:
     [[nodiscard]] static work_base* take_if_locked(pool_ledger& ledger, worker& self, F&& f) noexcept
         CMWQ_REQUIRES(ledger.lock) {
         work_base* const w = self.local.take_back_if(f);
-        if (w == nullptr || ledger.admit_locked(*w)) return w;
-        note_moved(*w, moved_to::pool);
-        return nullptr;
+        return w != nullptr && admit_locked(ledger, *w) ? w : nullptr;
     }
     /// Calls `f(work_base&)` for each local item, under the pool lock and the lock of its list.
     template <class F>
@@ -87,6 +83,12 @@ private:
     void take_back_announcement(worker& self) noexcept;
     void leave() noexcept;
     static bool become_follower(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// Gives an item that has left its list a color and a slot. False: the limit keeps it back.
+    [[nodiscard]] static bool admit_locked(pool_ledger& ledger, work_base& w) noexcept CMWQ_REQUIRES(ledger.lock) {
+        if (ledger.admit_locked(w)) return true;
+        note_moved(w, moved_to::pool);
+        return false;
+    }
     static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] work_base* take_local_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
@@ -99,7 +101,7 @@ private:
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
     atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
-    unsigned nr_guests_ = 0;             // L: that run tasks
+    unsigned nr_guests_ = 0;             // L: those that run tasks
 };
 
 // The numbers of a ledger, with the local items of the pool's workers. `lists`: null: they have none.

@@ -177,8 +177,7 @@ CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worke
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
         if (w == nullptr) continue;
-        if (ledger.admit_locked(*w)) return w;
-        note_moved(*w, moved_to::pool);
+        if (admit_locked(ledger, *w)) return w;
     }
     // The limit keeps them back. All others in one step, because their owners may post more meanwhile.
     recall_locked(ledger);
@@ -199,6 +198,10 @@ CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worke
         return !found;                        // otherwise its owner has been faster
     });
     return found;
+}
+
+CMWQ_INLINE void local_lists::begin_work_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
+    if (self.is_guest()) ++nr_guests_;
 }
 
 CMWQ_INLINE void local_lists::begin_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {

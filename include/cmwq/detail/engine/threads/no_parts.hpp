@@ -60,7 +60,7 @@ public:
                                                              const F& /*f*/) noexcept {
         return nullptr;
     }
-    static void begin_work_locked(worker& /*self*/) noexcept {}
+    static void begin_work_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void begin_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_work_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}

@@ -33,7 +33,7 @@ private:
     }
     void begin_work_locked(worker& self) noexcept CMWQ_REQUIRES(ledger.lock) {
         ledger.become_busy_locked(self);
-        local_.begin_work_locked(self);
+        local_.begin_work_locked(ledger, self);
         if constexpr (Load::replaces_blocked) working_.add(self);
         load_.begin_work_locked(self);
     }

@@ -73,7 +73,7 @@ public:
     std::int64_t wait_began = 0;             // S: that wait; steady clock
     bool examines_task = false;              // S: of a guest: it is an examiner of the task that it is about to run
     std::uintptr_t stack_end = 0;            // S: the end of the thread's stack; 0: not known yet
-    unsigned nr_taken = 0;                   // S: items that it took while a worker was announced
+    unsigned nr_taken = 0;                   // S: items that it took while a worker was announced, or as a guest
     unsigned nr_local_taken = 0;             // S: local items that it took with a color of their own
 
     thread_times last_times{};   // monitor only

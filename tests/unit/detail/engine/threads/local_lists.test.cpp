@@ -30,7 +30,7 @@ public:
         for (worker* w : {&a, &b, &guest}) {
             const scoped_lock g(ledger.lock);
             ledger.become_busy_locked(*w);
-            lists.begin_work_locked(*w);
+            lists.begin_work_locked(ledger, *w);
             working_.add(*w);
             w->counted.store(!w->is_guest(), relaxed);
         }
