@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Compiles every ```cpp block of README.md and docs/*.md.
+"""Compiles every ```cpp block of README.md and docs/.
 
-A block with `int main` is a complete program: it is compiled, linked and run, and must return 0. Any other block
-replaces the line `// SNIPPET` of a prelude, tests/docs/<name>.hpp, with its #include lines at the top of the file, and
-is compiled. The prelude is `statements` (the block is in a function) unless the line before the block names another:
+A block with `int main` is a complete program: it is compiled, linked and run, and must return 0. If a block
+```text output follows, that is what the program prints. Any other block replaces the line `// SNIPPET` of a prelude,
+tests/docs/<name>.hpp, with its #include lines at the top of the file, and is compiled. The prelude is `statements` (the
+block is in a function) unless the line before the block names another:
 
     <!-- prelude: declarations -->
 
 Code that need not compile is in a block of another kind, for instance ```text.
 
-In the last column of the tables of docs/guarantees.md, a text in double quotes is the name of a test case, and
+In the last column of the tables of docs/dev/guarantees.md, a text in double quotes is the name of a test case, and
 tests/....cpp is a file: both must exist.
 
-In the text of README.md, CHANGELOG.md and docs/*.md, each `function()`, `scope::name`, `.member`, `cmwq/header.hpp` and
+In the text of README.md, CHANGELOG.md and docs/, each `function()`, `scope::name`, `.member`, `cmwq/header.hpp` and
 thread name `cmwq/...` has to exist in include/. FOREIGN lists the functions of others.
 """
 
@@ -30,36 +31,42 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The engine is compiled once, so that each block compiles fast.
 FLAGS = ["-std=c++20", "-DCMWQ_COMPILED", "-Wall", "-Wextra", "-Werror=return-type", "-Werror=unused-result", "-pthread"]
 RUN_SECONDS = 120
-# Functions of libc, of CMake, of Boost.Asio, of the kernel and of the tests.
+# Functions of libc, of CMake, of Boost.Asio, of Qt, of the kernel and of the tests.
 FOREIGN = set("""
-    _exit exec exit posix_spawn quick_exit add_subdirectory find_package dispatch fail_threads
+    _exit exec exit posix_spawn quick_exit add_subdirectory find_package dispatch expires_after
+    fail_threads singleShot
     alloc_workqueue async_schedule create_freezable_workqueue create_singlethread_workqueue create_workqueue
     current_is_workqueue_rescuer current_work enable_and_queue_work mod_delayed_work queue_delayed_work
     schedule_on_each_cpu set_worker_desc work_on_cpu
     """.split())
 # Names with these beginnings belong to other libraries or to the tests.
-FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "vm::", "fault::", "model::")
+FOREIGN_SCOPES = ("std::", "boost::", "asio::", "tf::", "tbb::", "QThreadPool::",
+                  "QTimer::", "QtConcurrent::", "vm::", "fault::", "model::")
 
 
 def blocks(text):
-    """Yields (line number of the first code line, prelude name, code) for every ```cpp block."""
-    prelude, code, start, fence = None, None, 0, re.compile(r"\s*(?:```|~~~)\s*(\w*)")
+    """Returns (line number of the first code line, prelude name, code, output or None) for every ```cpp block."""
+    prelude, block, found, fence = None, None, [], re.compile(r"\s*(?:```|~~~)\s*(\w*)\s*(\w*)")
     for number, line in enumerate(text.splitlines(), 1):
         opened = fence.match(line)
-        if code is not None:
-            if opened:
-                if start:
-                    yield start, prelude or "statements", "\n".join(code) + "\n"
-                code = prelude = None
-            else:
-                code.append(line)
+        if block is not None:
+            if not opened:
+                block.append(line)
+                continue
+            code = "\n".join(block) + "\n"
+            if kind[0] == "cpp":
+                found.append((start, prelude or "statements", code, None))
+            elif kind == ("text", "output") and found:
+                found[-1] = (*found[-1][:3], code)
+            block = prelude = None
         elif opened:
-            code, start = [], number + 1 if opened[1] == "cpp" else 0
+            block, start, kind = [], number + 1, opened.groups()
         elif line.strip():
             m = re.fullmatch(r"\s*<!--\s*prelude:\s*([\w-]+)\s*-->\s*", line)
             prelude = m[1] if m else None
-    if code is not None:
-        yield start or number, "statements", "#error the last block is not closed\n"
+    if block is not None:
+        found.append((start, "statements", "#error the last block is not closed\n", None))
+    return found
 
 
 def assemble(code, name, line, prelude):
@@ -87,13 +94,15 @@ def precompile(compiler, include, folder):
     return ["-include", header]
 
 
-def try_block(compiler, include, library, engine, name, line, prelude, code):
+def try_block(compiler, include, library, engine, name, line, prelude, code, output):
     """Returns None, or a message about the mistake in the block."""
     where = f"{name}:{line}"
     try:
         unit, is_program = assemble(code, name, line, prelude)
     except ValueError as error:
         return f"{where}: {error}"
+    if output is not None and not is_program:
+        return f"{where}: has an output, and is no program"
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "block.cpp"), pathlib.Path(folder, "block")
         source.write_text(unit)
@@ -109,12 +118,14 @@ def try_block(compiler, include, library, engine, name, line, prelude, code):
                 return f"{where}: still running after {RUN_SECONDS} s"
             if ran.returncode:
                 return f"{where}: ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
+            if output is not None and ran.stdout != output:
+                return f"{where}: printed\n{ran.stdout}"
     return None
 
 
 def missing_tests(root):
-    """Returns a message for each test that docs/guarantees.md names and that tests/ does not contain."""
-    document = root / "docs" / "guarantees.md"
+    """Returns a message for each test that docs/dev/guarantees.md names and that tests/ does not contain."""
+    document = root / "docs" / "dev" / "guarantees.md"
     if not document.exists():
         return []
     tests = "".join(f.read_text() for f in sorted((root / "tests").rglob("*.cpp")))
@@ -123,7 +134,7 @@ def missing_tests(root):
         last = line.rstrip(" |").rpartition("|")[2] if line.startswith("|") else ""
         unknown = [n for n in re.findall(r'"([^"]+)"', last) if f'"{n}"' not in tests]
         unknown += [f for f in re.findall(r"tests/[\w./]+\.cpp", last) if not (root / f).exists()]
-        wrong += [f"docs/guarantees.md:{number}: there is no test {n!r}" for n in unknown]
+        wrong += [f"docs/dev/guarantees.md:{number}: there is no test {n!r}" for n in unknown]
     return wrong
 
 
@@ -184,6 +195,7 @@ inline void f() {}
 inline const char* thread_name = "cmwq/%u:%u";
 struct options { int size; int md; };
 """
+HELLO = '#include <cstdio>\nint main() { std::puts("hello"); }\n'
 
 
 def self_test(compiler):
@@ -198,6 +210,9 @@ def self_test(compiler):
         (f"{fence}cpp\nint main() {{}}\n{fence}\n{fence}cpp\nstill wrong\n{fence}\n", 2, ["README.md:5: does not compile"]),
         (f"<!-- prelude: nowhere -->\n\n{fence}cpp\nf();\n{fence}\n", 1, ["README.md:4: there is no prelude"]),
         (f"{fence}text title\nnot c++\n{fence}\n~~~cpp title\nstill wrong\n~~~\n", 1, ["README.md:5: does not compile"]),
+        (f"{fence}cpp\n{HELLO}{fence}\n{fence}text output\nhello\n{fence}\n", 1, []),
+        (f"{fence}cpp\n{HELLO}{fence}\n\n{fence}text output\nbye\n{fence}\n", 1, ["README.md:2: printed\nhello"]),
+        (f"{fence}cpp\nf();\n{fence}\n{fence}text output\nbye\n{fence}\n", 1, ["README.md:2: has an output, and is no"]),
         (f"{fence}text\nnot closed\n", 1, ["README.md:2: does not compile"]),
         ("`f()`, `a::f()`\n`g(1)`", 0, ["README.md:1: the library has no 'a::f'", "README.md:2: the library has no 'g()'"]),
         ("`.size = 3`, `.count`, `.md` and 1.5", 0, ["README.md:1: the library has no '.count'"]),
@@ -207,10 +222,10 @@ def self_test(compiler):
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        (root / "docs").mkdir()
+        (root / "docs" / "dev").mkdir(parents=True)
         (root / "tests").mkdir()
         (root / "tests" / "one.cpp").write_text('TEST_CASE("it is there") {}')
-        (root / "docs" / "guarantees.md").write_text('| x | "it is there", "it is not", tests/one.cpp, tests/two.cpp |\n')
+        (root / "docs" / "dev" / "guarantees.md").write_text('| x | "it is there", "it is not", tests/one.cpp, tests/two.cpp |\n')
         if len(missing_tests(root)) != 2:
             failed += 1
             print(f"planted names of tests: found {missing_tests(root)}")

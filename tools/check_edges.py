@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Fails when an atomic operation is stronger than relaxed and docs/memory_ordering.md gives no reason, or a wrong one.
+"""Fails when an atomic operation is stronger than relaxed and docs/dev/memory_ordering.md gives no reason, or a wrong
+one.
 
 The code: include/cmwq. Every use of acquire, release, acq_rel, seq_cst, or of a long name of these, belongs to an
 operation: the call of any function with that argument. (The lines that define the short names are no uses.)
@@ -39,7 +40,7 @@ import sys
 
 import planted
 
-DOCUMENT = "docs/memory_ordering.md"
+DOCUMENT = "docs/dev/memory_ordering.md"
 MAX_LINES = 12
 ORDER = re.compile(r"(?<![\w.>])(?:memory_order_|__ATOMIC_)?"
                    r"(acquire|release|acq_rel|seq_cst|consume|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST|CONSUME)\b(?!\s*\()")

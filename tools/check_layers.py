@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Fails when a header includes a header of a layer that layers.txt does not allow, is in no layer, or is longer than
-500 lines; and when the drawing of the engine in docs/architecture.md does not match the headers. --draw prints it."""
+500 lines; and when the drawing of the engine in docs/dev/architecture.md does not match the headers. --draw prints
+it."""
 
 import collections
 import pathlib
@@ -88,9 +89,9 @@ def check(root):
         for body in sorted(b.relative_to(base).as_posix() for b in base.rglob("*.ipp")):
             if body not in included:
                 yield f"engine.hpp: does not include {body}"
-    text = root / "docs" / "architecture.md"
+    text = root / "docs" / "dev" / "architecture.md"
     if text.exists() and (m := DRAWING.search(text.read_text())) and m[1] != draw(root):
-        yield "docs/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"
+        yield "docs/dev/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"
 
 
 SELF_TEST = [
@@ -123,10 +124,10 @@ SELF_TEST = [
     ({"include/cmwq/work.hpp": "\n" * 501}, ["work.hpp: 501 lines, more than 500"]),
     ({"include/cmwq/detail/engine/ledger/worker.hpp": "#include <cmwq/detail/engine/item/deferred.hpp>\n",
       "include/cmwq/detail/engine/item/deferred.hpp": "",
-      "docs/architecture.md": "```mermaid\ngraph BT\n    item[engine/item]\n    ledger[engine/ledger]\n"
+      "docs/dev/architecture.md": "```mermaid\ngraph BT\n    item[engine/item]\n    ledger[engine/ledger]\n"
                               "    ledger -->|1| item\n```\n"}, []),
-    ({"include/cmwq/detail/engine/ledger/worker.hpp": "", "docs/architecture.md": "```mermaid\ngraph BT\n```\n"},
-     ["docs/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"]),
+    ({"include/cmwq/detail/engine/ledger/worker.hpp": "", "docs/dev/architecture.md": "```mermaid\ngraph BT\n```\n"},
+     ["docs/dev/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"]),
 ]
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Runs the experiments and writes docs/experiments.md. ./scripts/experiments builds the programs and calls it.
+"""Runs the experiments and writes docs/dev/experiments.md. ./scripts/experiments builds the programs and calls it.
 
 An experiment is a module in this folder, with its program beside it:
 
@@ -52,7 +52,7 @@ means for a program.
 On Debian and Ubuntu the script installs what it needs, LAME, OpenSSL, qemu and a kernel for the guest included.
 
 Each experiment is a program, `build/bench/benchmarks/kernel/NAME`; `--help` describes its parameters, and it prints JSON.
-The results of all runs are in `docs/experiments/NAME.json`. Runs are interleaved: all variants in turn, then all of them
+The results of all runs are in `docs/dev/experiments/NAME.json`. Runs are interleaved: all variants in turn, then all of them
 again, every second time backwards. A figure is the median of the runs unless the table says otherwise; *(a – b)* are the
 least and the most of the runs. Where these ranges overlap, the runs do not show which variant is better. The original
 figures are of other machines, in the kernel: compare ratios and shapes, not values. In the plots, blue bars are of cmwq, and
@@ -171,7 +171,7 @@ def arguments():
 
 
 def measure(args):
-    out = args.state / "experiments" if args.size == "quick" else ROOT / "docs" / "experiments"
+    out = args.state / "experiments" if args.size == "quick" else ROOT / "docs" / "dev" / "experiments"
     page = out.parent / "experiments.md"
     # The load before the first experiment: the others find that of the one before.
     args.circumstances = {"size": args.size, "load_before": round(os.getloadavg()[0], 2)}

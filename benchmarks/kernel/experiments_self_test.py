@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Checks the runner of the experiments, and that docs/experiments.md is what the results make."""
+"""Checks the runner of the experiments, and that docs/dev/experiments.md is what the results make."""
 
 import argparse
 import contextlib
@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
             self.assertIn(said, text[0])
 
     def test_it_is_what_the_results_make(self):
-        docs = experiments.ROOT / "docs"
+        docs = experiments.ROOT / "docs" / "dev"
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "experiments")
             out.mkdir()
@@ -148,7 +148,7 @@ class Page(unittest.TestCase):
                  for file in [docs / "experiments.md", *(docs / "experiments").iterdir()]}
         self.assertEqual(sorted(made), sorted(there))
         for name, content in made.items():
-            self.assertEqual(content, there[name], f"docs/{name} differs: ./scripts/experiments writes it")
+            self.assertEqual(content, there[name], f"docs/dev/{name} differs: ./scripts/experiments writes it")
 
 
 if __name__ == "__main__":

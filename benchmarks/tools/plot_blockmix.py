@@ -3,8 +3,8 @@
 """Draws the bar chart of README.md from the output of `blockmix --json FILE`: items/s of each contender, median of its
 runs.
 
-    build/bench/benchmarks/macro/blockmix --external --json docs/figures/blockmix.json
-    benchmarks/tools/plot_blockmix.py docs/figures/blockmix.json docs/figures/blockmix.svg
+    build/bench/benchmarks/macro/blockmix --external --json docs/dev/figures/blockmix.json
+    benchmarks/tools/plot_blockmix.py docs/dev/figures/blockmix.json docs/dev/figures/blockmix.svg
 """
 
 import argparse

@@ -108,7 +108,7 @@ def workloads(run):
 def markdown(run):
     """Returns the page: a table for each case."""
     out = ["# Results of the comparison suite", "",
-           "Written by `./scripts/bench`. [docs/benchmarks.md](../benchmarks.md#comparison-suite) describes the "
+           "Written by `./scripts/bench`. [benchmarks.md](../benchmarks.md#comparison-suite) describes the "
            "workloads and how to read the tables.", "", *facts(run), *summary(run["results"])]
     for workload, cases in workloads(run):
         out += [f"## {workload}", "", catalogue.WORKLOADS[workload], ""]

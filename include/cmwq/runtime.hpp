@@ -54,9 +54,9 @@ public:
     /// process's main thread, even if the first caller is bound to other CPUs.
     ///
     /// CMWQ is for the user of the program: its options take precedence over those of the program.
-    /// `CMWQ=watchdog=10s,cpus=0-3+8` sets the options of these names; see docs/tuning.md. The library ignores it in a
-    /// program that runs with other rights than its user's (setuid), and for all other runtimes. The first call reads
-    /// it, so call setenv() before that.
+    /// `CMWQ=watchdog=10s,cpus=0-3+8` sets the options of these names; see docs/guide/options.md. The library ignores
+    /// it in a program that runs with other rights than its user's (setuid), and for all other runtimes. The first call
+    /// reads it, so call setenv() before that.
     ///
     /// Thread safety: any thread. Blocks: while another thread makes the runtime. Errors: as the constructor, and
     /// std::invalid_argument if the text in CMWQ is not a list of options. The next call tries again.
@@ -96,9 +96,9 @@ public:
     /// attribute-keyed queue, loads it, which takes milliseconds. Errors: std::bad_alloc.
     [[nodiscard]] const topology& machine() const;
 
-    /// Checks at once which CPUs are online, and adapts the pools if that has changed: see docs/topology.md. While the
-    /// runtime has items to run it also notices changes by itself. Errors: std::bad_alloc; the runtime tries again
-    /// later then.
+    /// Checks at once which CPUs are online, and adapts the pools if that has changed: see docs/guide/topology.md.
+    /// While the runtime has items to run it also notices changes by itself. Errors: std::bad_alloc; the runtime tries
+    /// again later then.
     void refresh_topology();
 
     /// Stops the queues with the option `freezable`: active items, which run or are next in line, still run; no other
@@ -131,10 +131,10 @@ public:
     /// system refused to their threads; the pool that serves each CPU of each queue; the rescuers; the limits of the
     /// attribute-keyed queues by node; the items that run, with the activity of their threads; the items that are pending
     /// or beyond a limit, where equal ones are counted; the items that wait for others inside the library.
-    /// The text is for people, and its form may change; it begins like the kernel's wq_dump. docs/observability.md
-    /// describes the JSON. Any thread. Blocks: for 0.1 s at most if other threads hold locks of the library and do not
-    /// release them; the state under these locks is missing then. It does not wait for a dlopen() in progress. Errors:
-    /// std::bad_alloc.
+    /// The text is for people, and its form may change; it begins like the kernel's wq_dump.
+    /// docs/guide/observability.md describes the JSON. Any thread. Blocks: for 0.1 s at most if other threads hold
+    /// locks of the library and do not release them; the state under these locks is missing then. It does not wait for
+    /// a dlopen() in progress. Errors: std::bad_alloc.
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
 private:

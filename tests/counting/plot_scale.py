@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Draws docs/figures/scale.svg from the output of `simulated_scale --json FILE`: for each workload, the line transfers
-and the locked operations per item of each policy, by the number of CPUs.
+"""Draws docs/dev/figures/scale.svg from the output of `simulated_scale --json FILE`: for each workload, the line
+transfers and the locked operations per item of each policy, by the number of CPUs.
 
-    build/dev/tests/counting/simulated_scale --json docs/figures/scale.json
-    tests/counting/plot_scale.py docs/figures/scale.json docs/figures/scale.svg
+    build/dev/tests/counting/simulated_scale --json docs/dev/figures/scale.json
+    tests/counting/plot_scale.py docs/dev/figures/scale.json docs/dev/figures/scale.svg
 """
 
 import argparse

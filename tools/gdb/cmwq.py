@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Adds the command `cmwq`, and pretty-printers, to gdb. Load it with `source PATH/cmwq.py`; docs/observability.md says
-how gdb loads it by itself. Loading it again replaces the code that gdb has."""
+"""Adds the command `cmwq`, and pretty-printers, to gdb. Load it with `source PATH/cmwq.py`;
+docs/guide/observability.md says how gdb loads it by itself. Loading it again replaces the code that gdb has."""
 
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The order in which the library takes its own locks. In builds with assertions every lock() checks the order against
-// the locks that the calling thread holds. docs/locking.md says which functions take two locks.
+// the locks that the calling thread holds. docs/dev/locking.md says which functions take two locks.
 #pragma once
 
 #include <cmwq/detail/sync/this_thread.hpp>

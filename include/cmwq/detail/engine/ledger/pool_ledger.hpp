@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // pool_ledger: the items of a pool, and the records of their runs. It decides which item may run; the pool that owns it
-// decides which thread runs it. docs/architecture.md describes the path of an item; docs/memory_ordering.md registers the
-// edges named here in brackets.
+// decides which thread runs it. docs/dev/architecture.md describes the path of an item; docs/dev/memory_ordering.md
+// registers the edges named here in brackets.
 #pragma once
 
 #include <cmwq/detail/ds/inbox.hpp>

@@ -2,7 +2,7 @@
 //
 // service_thread: fires timers, calls rescuers, and is the monitor, which detects blocked workers that the sentinels do
 // not detect. It creates no thread and waits for none. It only tries the lock of a pool whose workers have a low
-// priority; docs/locking.md names the locks that threads of low priority may still hold for long.
+// priority; docs/dev/locking.md names the locks that threads of low priority may still hold for long.
 #pragma once
 
 #include <cmwq/detail/engine/env/pool_env.hpp>

@@ -105,12 +105,12 @@ CMWQ_INLINE bool worker_pool::one_item_is_pending() noexcept {
     return one;
 }
 
-// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It moves
-// back before its first item if the pod has a CPU for it, judged by the number of workers at work. In a pod of one CPU the
-// thread that queues may need that CPU; beside it the worker would have to wait, while the CPU on which it has woken up
-// stays idle: docs/experiments.md, affinity scopes. For the move its mask is narrowed to the pod, which moves the thread,
-// and widened again, so that the scheduler may move it elsewhere later. No lock is held, so another worker may take the
-// pending items meanwhile. True: it has moved back.
+// Moves the worker back to its pod. A thread that may run outside its pod wakes up where the scheduler puts it. It
+// moves back before its first item if the pod has a CPU for it, judged by the number of workers at work. In a pod of
+// one CPU the thread that queues may need that CPU; beside it the worker would have to wait, while the CPU on which it
+// has woken up stays idle: docs/dev/experiments.md, affinity scopes. For the move its mask is narrowed to the pod,
+// which moves the thread, and widened again, so that the scheduler may move it elsewhere later. No lock is held, so
+// another worker may take the pending items meanwhile. True: it has moved back.
 CMWQ_INLINE bool worker_pool::return_to_pod(worker& self) noexcept {
     if (!roams_ || spec().pod.contains(current_cpu()) || !pending()) return false;
     const int at_work = concurrency != nullptr ? concurrency->nr_at_work() : ledger.nr_busy();

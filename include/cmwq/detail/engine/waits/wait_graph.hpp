@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The graph of waits: which items wait inside the library, for which items, queues or task groups, and whether they wait
-// for each other. A thread that runs no item is not in it, because no wait depends on that thread. docs/architecture.md
-// describes how deadlocks are detected.
+// The graph of waits: which items wait inside the library, for which items, queues or task groups, and whether they
+// wait for each other. A thread that runs no item is not in it, because no wait depends on that thread.
+// docs/dev/architecture.md describes how deadlocks are detected.
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>
