@@ -35,8 +35,8 @@ RUN_SECONDS = 120
 FOREIGN = set("""
     _exit exec exit posix_spawn quick_exit add_subdirectory find_package dispatch expires_after
     fail_threads singleShot
-    alloc_workqueue async_schedule create_freezable_workqueue create_singlethread_workqueue create_workqueue
-    current_is_workqueue_rescuer current_work enable_and_queue_work mod_delayed_work queue_delayed_work
+    INIT_WORK alloc_workqueue async_schedule cancel_delayed_work create_freezable_workqueue create_singlethread_workqueue
+    create_workqueue current_is_workqueue_rescuer current_work enable_and_queue_work mod_delayed_work queue_delayed_work
     schedule_on_each_cpu set_worker_desc work_on_cpu
     """.split())
 # Names with these beginnings belong to other libraries or to the tests.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The report of a runtime as JSON. docs/guide/observability.md describes the members.
+// The report of a runtime as JSON. docs/dev/dump_json.md describes the members.
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/json_writer.hpp>
