@@ -1,4 +1,5 @@
 // expect: no member named 'flush'
+// proves: kernel-14
 // A flush of a queue that all code shares would wait for the items of all code.
 #include <cmwq/cmwq.hpp>
 

@@ -59,6 +59,7 @@ std::vector<int> numbers(int n) {
 
 } // namespace
 
+// proves: progress-25, life-20
 TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a thread stalls") {
     const int nr_changes = GENERATE(1, 3); // the pools in between get no items, and have no workers
     fake_threads threads;
@@ -227,6 +228,7 @@ TEMPLATE_LIST_TEST_CASE("apply: changes under load lose no item and run no item 
     CHECK(q.stats().completed == static_cast<std::uint64_t>(runs + one.runs));
 }
 
+// proves: kernel-23
 TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", keyed_policies) {
     using P = TestType;
     cmwq::runtime rt;
@@ -327,6 +329,7 @@ TEMPLATE_LIST_TEST_CASE("apply: items that wait in an old pool can be cancelled 
 
 // --- order -----------------------------------------------------------------------------------------------------------
 
+// proves: kernel-21
 TEST_CASE("apply: an ordered queue keeps its order across changes and runs one item at a time") {
     cmwq::runtime rt{two_nodes()};
     const int waiting = GENERATE(0, 1, 2, 3, 50);

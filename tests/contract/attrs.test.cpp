@@ -215,6 +215,7 @@ void all_threads_are_the_process_s_own() {
 
 } // namespace
 
+// proves: cpus-1
 TEST_CASE("attrs: threads have the class and nice value of the process and not of the thread that makes the runtime") {
     const auto be = [](int sched) {
         return [sched](id_t) {
@@ -231,6 +232,7 @@ TEST_CASE("attrs: threads have the class and nice value of the process and not o
     if (!on_a_thread_that(nice, all_threads_are_the_process_s_own)) WARN("skipped: nice 10");
 }
 
+// proves: kernel-27
 TEMPLATE_LIST_TEST_CASE("attrs: the threads have the scheduling class of the attributes", "", keyed_policies) {
     using P = TestType;
     using cmwq::scheduling;
@@ -282,6 +284,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other
     }
 }
 
+// proves: kernel-5
 TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs if and only if both are in one pod of the scope", "",
                         keyed_policies) {
     using P = TestType;
@@ -303,6 +306,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs if and only if both are
     }
 }
 
+// proves: cpus-3
 TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a CPU that the queue does not use", "",
                         parallel_policies) {
     using P = TestType;
@@ -333,6 +337,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a C
     CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
 }
 
+// proves: cpus-3
 TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods are spread over these pods", "",
                         parallel_policies) {
     using P = TestType;

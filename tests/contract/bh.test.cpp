@@ -128,6 +128,7 @@ private:
 
 // --- where and in which order ----------------------------------------------------------------------------------------
 
+// proves: kernel-28
 TEST_CASE("bh: the item has run on the calling thread before queue() returns") {
     cmwq::workqueue<cmwq::bh> q{"q"};
     std::thread::id where;
@@ -321,6 +322,7 @@ TEST_CASE("bh: while another thread drains the context queue() returns at once a
     }));
 }
 
+// proves: kernel-29
 TEST_CASE("bh: an item for another CPU runs on that CPU") {
     const unsigned a = cpu_a(), b = cpu_b();
     if (a == b) return; // not visible with one CPU
@@ -396,6 +398,7 @@ TEST_CASE("bh: a round is the list of items that are pending at its beginning so
     }));
 }
 
+// proves: progress-8
 TEST_CASE("bh: an item of high priority that always queues itself again does not block the normal items") {
     std::atomic<bool> leave{false};
     std::atomic<int> turns{0};

@@ -58,6 +58,7 @@ int chain_of_waiters(cmwq::runtime& rt, int depth, bool annotated, block_kind ki
 
 } // namespace
 
+// proves: progress-2
 TEST_CASE("blocking: the sentinel finds unannotated blocking items; without a sentinel the monitor finds them") {
     const bool sentinel = GENERATE(true, false);
     cmwq::runtime rt{{.sentinel = sentinel}};
@@ -74,6 +75,7 @@ TEST_CASE("blocking: an annotated blocking item lets the next item start at once
     CHECK(rt.stats().blocks_by_guard > 0);
 }
 
+// proves: progress-2
 TEST_CASE("blocking: the next item starts while one blocks in the pools of high priority and of SCHED_FIFO") {
     const auto priority = GENERATE(cmwq::priority::high, cmwq::priority::fifo);
     const bool sentinel = GENERATE(true, false);
@@ -247,6 +249,7 @@ TEMPLATE_TEST_CASE("blocking: the time that an item waits for another one is not
     CHECK(excluded >= slept);
 }
 
+// proves: progress-16, kernel-33
 TEST_CASE("blocking: a failure to make a thread is reported once and retried; the items run") {
     fake_threads threads;
     event_log events;

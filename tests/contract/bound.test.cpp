@@ -112,6 +112,7 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the o
     CHECK(too_early == 0);
 }
 
+// proves: kernel-2
 TEST_CASE("bound: max_active counts for each CPU separately") {
     cmwq::workqueue<> one{{.name = "one", .max_active = 1}};
     for (const unsigned held : cmwq::runtime::global().cpus()) {
@@ -141,6 +142,7 @@ TEST_CASE("bound: a CPU outside of the runtime is replaced by another CPU in que
     w.flush();
 }
 
+// proves: kernel-27
 TEST_CASE("bound: priorities have separate pools; a refused priority falls back and is reported once") {
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
@@ -223,6 +225,7 @@ TEST_CASE("bound: the threads of shared pools have no letter in their names for 
 }
 
 // The items that spin on the other CPU are a clock: one after the other becomes overdue.
+// proves: progress-4
 TEST_CASE("bound: an item that the limit keeps back is not overdue") {
     auto options = simulated("numa:1 core:2 pu:1");
     options.cpu_hog_threshold = std::chrono::nanoseconds{0};

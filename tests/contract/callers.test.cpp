@@ -71,6 +71,7 @@ thread_local at_the_end end_of_thread;
 
 } // namespace
 
+// proves: life-19
 TEST_CASE("callers: on_event uses the library") {
     all_errands run;
     cmwq::runtime* its = nullptr;
@@ -107,6 +108,7 @@ TEST_CASE("callers: on_event uses its runtime while the destructor of the runtim
     CHECK(run.wrong() == "");
 }
 
+// proves: life-19
 TEST_CASE("callers: the destructor of a thread_local object of a worker uses the library") {
     const unsigned max_threads = GENERATE(0u, 1u);
     all_errands run;
@@ -120,6 +122,7 @@ TEST_CASE("callers: the destructor of a thread_local object of a worker uses the
     CHECK(run.wrong() == "");
 }
 
+// proves: life-19
 TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses the library") {
     all_errands run;
     scarce_runtime s;
@@ -132,6 +135,7 @@ TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses th
     CHECK(run.wrong() == "");
 }
 
+// proves: life-19
 TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library", "", threaded_policies) {
     all_errands run;
     cmwq::runtime rt;
@@ -169,6 +173,7 @@ TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library",
     CHECK(run.wrong() == "");
 }
 
+// proves: life-19
 TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the library", "", threaded_policies) {
     all_errands run;
     cmwq::runtime rt;
@@ -195,6 +200,7 @@ TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the lib
     CHECK(run.wrong() == "");
 }
 
+// proves: life-19
 TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler use the library", "",
                         threaded_policies) {
     all_errands run;
@@ -272,6 +278,7 @@ private:
 
 } // namespace
 
+// proves: life-19
 TEST_CASE("callers: a thread source uses the library, without waits") {
     busy_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
@@ -319,6 +326,7 @@ struct served {
 
 } // namespace
 
+// proves: life-20
 TEST_CASE("callers: nothing waits for a thread source that stalls but the items that need a new thread") {
     fake_threads threads;
     auto rt = std::make_unique<cmwq::runtime>(cmwq::runtime_options{.threads = &threads});
@@ -373,6 +381,7 @@ struct in_forks {
 
 } // namespace
 
+// proves: life-19
 TEST_CASE("callers: a handler of fork() uses the library") {
     const outcome o = in_child([] {
         cmwq::runtime rt;

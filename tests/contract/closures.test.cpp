@@ -106,6 +106,7 @@ struct used_by_new {
 
 } // namespace
 
+// proves: life-19
 TEST_CASE("callers: an operator new of the program queues and modifies and cancels items in each call of the library") {
     used_by_new::used = new used_by_new;
     called_by_new = [] {

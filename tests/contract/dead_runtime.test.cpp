@@ -174,6 +174,7 @@ std::vector<member<P>> members() {
 
 } // namespace
 
+// proves: life-14
 TEMPLATE_LIST_TEST_CASE("process: no member hangs or crashes in a forked child on what the parent has made", "",
                         every_policy) {
     const auto parents = std::make_unique<heritage<TestType>>();

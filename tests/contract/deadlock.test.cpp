@@ -64,6 +64,7 @@ struct ring {
 
 // --- cycles of runs: refused -----------------------------------------------------------------------------------------
 
+// proves: progress-29
 TEST_CASE("deadlock: if an item of each of two queues flushes the other queue the second flush is always refused") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> left{w.rt, "left"}, right{w.rt, "right"};
@@ -255,12 +256,14 @@ TEST_CASE("deadlock: an ordered queue whose item waits for the next item is repo
     check_saturated(w, q, 1);
 }
 
+// proves: kernel-15
 TEST_CASE("deadlock: an unbound queue is reported if all its items wait for one that they keep from running") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> q{w.rt, {.name = "full", .max_active = 2}};
     check_saturated(w, q, 2);
 }
 
+// proves: progress-29
 TEST_CASE("deadlock: a bound queue is reported if all its items wait for one that they keep from running") {
     watched_runtime w(cmwq::event::kind::deadlock, cmwq_test::one_cpu());
     cmwq::workqueue<> q{w.rt, {.name = "full", .max_active = 3}};
@@ -355,6 +358,7 @@ TEST_CASE("deadlock: a deadlock that is complete only after the limit was lowere
 // --- no delays -------------------------------------------------------------------------------------------------------
 
 // In an earlier version the service thread made all these checks, and each check of a wait visited every pending item.
+// proves: progress-31
 TEST_CASE("deadlock: hundreds of waits in front of hundreds of thousands of items do not delay a timer", "[timing]") {
     watched_runtime w;
     cmwq::workqueue<cmwq::unbound> full{w.rt, {.name = "full", .max_active = 1}},
@@ -463,6 +467,7 @@ TEST_CASE("deadlock: no alarm for an item that waits for a frozen queue because 
     CHECK(w.count() == 0);
 }
 
+// proves: progress-29
 TEST_CASE("deadlock: no alarm for 10000 random nested waits without a cycle from several threads") {
     // An item of level n queues items of lower levels and waits for them, in one of several ways. Each level has queues
     // of its own, so that a flush, too, waits for lower levels.

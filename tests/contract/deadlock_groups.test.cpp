@@ -91,6 +91,7 @@ struct two_calls {
 // --- cycles of runs: refused -----------------------------------------------------------------------------------------
 
 // The item runs on the queue of the group, or on another one. A thread outside waits for the group all the time.
+// proves: progress-29
 TEMPLATE_TEST_CASE("deadlock: a cycle of an item that waits for a group and a task that flushes the item is refused",
                    "", cmwq::elastic, cmwq::unbound, cmwq::bound) {
     watched_runtime w;
@@ -156,6 +157,7 @@ TEMPLATE_TEST_CASE("deadlock: a cycle of an item that waits for a group and a ta
     CHECK(w.count() == 0);
 }
 
+// proves: progress-29
 TEMPLATE_TEST_CASE("deadlock: a cycle of tasks of two groups that wait for each other's group is refused", "",
                    cmwq::elastic, cmwq::unbound, cmwq::bound, cmwq::ordered) {
     watched_runtime w;
@@ -312,6 +314,7 @@ TEMPLATE_TEST_CASE(
 }
 
 // An item of another queue waits for the group, and the items that keep its tasks from running wait for that item.
+// proves: progress-29
 TEMPLATE_TEST_CASE("deadlock: a group is reported if the items before its tasks at the limit wait for the waiter", "",
                    cmwq::elastic, cmwq::unbound, cmwq::bound, cmwq::ordered) {
     watched_runtime w(cmwq::event::kind::deadlock, one_cpu());
@@ -417,6 +420,7 @@ TEST_CASE("deadlock: a group on a bound queue is reported if its task is behind 
 
 // --- no false alarms -------------------------------------------------------------------------------------------------
 
+// proves: progress-29
 TEMPLATE_TEST_CASE("deadlock: no alarm for groups that make progress while their waiters sleep and wake", "",
                    cmwq::elastic, cmwq::unbound, cmwq::bound) {
     watched_runtime w;

@@ -80,6 +80,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: a delay of zero or less queues at once", "", e
     CHECK(w.runs == 3);
 }
 
+// proves: progress-17
 TEMPLATE_LIST_TEST_CASE(
     "delayed: timers fire in the order of their deadlines and equal ones in the order of their arming", "",
     every_policy) {
@@ -177,6 +178,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush runs the it
     d.enable();
 }
 
+// proves: life-4
 TEMPLATE_LIST_TEST_CASE(
     "delayed: flush of a queue ignores its armed timers; drain and the destructor run their items at once", "",
     every_policy) {
@@ -264,6 +266,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: every operation finds a timer whatever CPU it 
     CHECK(w.after(10ms) == 0);
 }
 
+// proves: progress-17
 TEMPLATE_LIST_TEST_CASE("delayed: many timers near and far away fire at their times and no other", "", every_policy) {
     world<TestType> w;
     std::mt19937_64 random(seed());
@@ -311,6 +314,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: many timers near and far away fire at their ti
 
 // The timers of a CPU expire in the order of their deadlines. Those of different CPUs do so as well, but one that is due
 // does not wait until a flood of earlier ones of another CPU has been served.
+// proves: progress-18
 TEST_CASE("delayed: a flood of timers on one CPU does not keep back a timer of another CPU") {
     const cmwq::topology machine = cmwq::topology::synthetic("core:2 pu:1");
     cmwq::testing::manual_clock clock;
@@ -357,6 +361,7 @@ TEST_CASE("delayed: timers of several CPUs fire in the order of their deadlines 
     CHECK(order == expected);
 }
 
+// proves: progress-17
 TEST_CASE("delayed: equal timers of an ordered queue fire in the order of arming whatever CPU they are armed for") {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
@@ -444,6 +449,7 @@ TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every
     CHECK(std::chrono::steady_clock::now() - start >= 5ms);
 }
 
+// proves: life-22
 TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeout until the baseline is left", "",
                         limited_policies) {
     cmwq::testing::manual_clock clock;

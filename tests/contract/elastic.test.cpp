@@ -79,6 +79,7 @@ int most_at_once(cmwq::workqueue<cmwq::elastic>& q, unsigned cpu, int n) {
 
 } // namespace
 
+// proves: progress-2
 TEST_CASE("elastic: while unannotated items wait for each other more items start until all have started") {
     const int n = GENERATE(8, 200);
     const bool sentinel = GENERATE(true, false);
@@ -205,6 +206,7 @@ private:
 } // namespace
 
 // The test runs with and without the sentinel.
+// proves: progress-4
 TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items from starting", "", cmwq::bound,
                    cmwq::elastic) {
     const bool sentinel = GENERATE(true, false);
@@ -225,6 +227,7 @@ TEMPLATE_TEST_CASE("elastic: long items that pause often do not keep other items
 }
 
 // Nothing but their time shows that the items that run wait for others.
+// proves: progress-4
 TEMPLATE_TEST_CASE("elastic: items that spin until all of them run start in growing bursts", "", cmwq::bound,
                    cmwq::elastic) {
     cmwq::runtime rt{{.cpu_hog_threshold = 0ns}};
@@ -243,6 +246,7 @@ TEMPLATE_TEST_CASE("elastic: items that spin until all of them run start in grow
     CHECK(rt.stats().overdue <= 8); // 1 + 2 + 4 + 8 + 4 * 16
 }
 
+// proves: progress-4
 TEMPLATE_TEST_CASE("elastic: items that only compute let other items start beside them", "", cmwq::bound,
                    cmwq::elastic) {
     cmwq::runtime rt;
@@ -286,6 +290,7 @@ void beside_a_stranger(F f) {
 
 } // namespace
 
+// proves: progress-3
 TEMPLATE_TEST_CASE("elastic: items that run tasks and wait for them let items of other queues start", "", cmwq::bound,
                    cmwq::elastic) {
     beside_a_stranger<TestType>([](auto& q) {
@@ -295,6 +300,7 @@ TEMPLATE_TEST_CASE("elastic: items that run tasks and wait for them let items of
     });
 }
 
+// proves: progress-3
 TEST_CASE("elastic: items that run what they wait for let items of other queues start") {
     beside_a_stranger<cmwq::elastic>([](auto& q) {
         cmwq::work item{[] { stress::burn(3'000); }};
@@ -303,6 +309,7 @@ TEST_CASE("elastic: items that run what they wait for let items of other queues 
     });
 }
 
+// proves: progress-3
 TEST_CASE("elastic: an item that computes for a long time is detected even if no item waits behind it") {
     cmwq::runtime rt;
     const unsigned first = *rt.cpus().begin();
@@ -353,6 +360,7 @@ TEST_CASE("elastic: an item that computes is detected also if other threads keep
     q.flush();
 }
 
+// proves: kernel-7
 TEST_CASE("elastic: an idle CPU of the queue helps another pod") {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2 || cmwq_test::width_of(rt, rt.cpus()) < 2) return; // no other CPU can help

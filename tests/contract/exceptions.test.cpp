@@ -75,6 +75,7 @@ struct notices_unwinding {
 } // namespace
 
 // For bottom halves the only promise is that the program ends: tests/death/bh_throws.cpp.
+// proves: life-21
 TEMPLATE_LIST_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound",
                         "", threaded_policies) {
     using P = TestType;
@@ -126,6 +127,7 @@ TEST_CASE("exceptions: an exception that is rethrown ends the program where it i
     CHECK(o.exited_with(0));
 }
 
+// proves: life-21
 TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same exception object during the run of its item",
                         "", every_policy) {
     using P = TestType;
@@ -190,6 +192,7 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 
 // While the handler runs, the address of the closure belongs to no item. A new item may have that address and may run
 // beside the handler, and other threads may wait for it.
+// proves: life-3
 TEMPLATE_LIST_TEST_CASE(
     "exceptions: a closure that throws is destroyed before its handler runs; a new item may have its address", "",
     crowded_policies) {

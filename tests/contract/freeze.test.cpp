@@ -30,6 +30,7 @@ using item = cmwq::work<std::function<void()>>;
 
 } // namespace
 
+// proves: life-7
 TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts until the thaw; order is kept", "",
                         threaded_policies) {
     using P = TestType;
@@ -293,6 +294,7 @@ TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
 
 // --- many threads ----------------------------------------------------------------------------------------------------
 
+// proves: life-7
 TEMPLATE_LIST_TEST_CASE(
     "freeze: several threads queue and several freeze; no item runs during a freeze and all items run later", "",
     threaded_policies) {

@@ -53,6 +53,7 @@ private:
 
 } // namespace
 
+// proves: life-8
 TEMPLATE_LIST_TEST_CASE(
     "freeze: after fork() under a guard the child finds the shared data of the items consistent and unlocked", "",
     threaded_policies) {

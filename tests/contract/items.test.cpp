@@ -218,6 +218,7 @@ TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending no
     CHECK(g.runs == 2);
 }
 
+// proves: kernel-11
 TEMPLATE_LIST_TEST_CASE("items: several concurrent cancel_sync calls nest", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
@@ -287,6 +288,7 @@ TEST_CASE("items: the disable depth has a limit beyond which disable throws and 
     CHECK(q.queue(w) == queue_status::queued);
 }
 
+// proves: progress-33
 TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not hang and changes nothing", "",
                         every_policy) {
     cmwq::workqueue<TestType> q{"q"};
@@ -313,6 +315,7 @@ TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not
     CHECK(thrown == 10);
 }
 
+// proves: life-2, kernel-30
 TEMPLATE_LIST_TEST_CASE("items: an item may destroy itself in its function", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> ends{0};

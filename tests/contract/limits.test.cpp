@@ -114,6 +114,7 @@ TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each n
     CHECK(q.stats().completed == 48);
 }
 
+// proves: progress-14, kernel-2
 TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, however the CPUs divide it", "",
                         parallel_policies) {
     cmwq::runtime rt{two_nodes()};
@@ -139,6 +140,7 @@ TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, howev
     }
 }
 
+// proves: kernel-4
 TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 and 2 CPUs
@@ -166,6 +168,7 @@ TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "
     CHECK(q.stats().completed == 20);
 }
 
+// proves: progress-14
 TEMPLATE_LIST_TEST_CASE(
     "limits: while a node has more active items than its share the other node does not fill its own", "",
     parallel_policies) {
@@ -322,6 +325,7 @@ TEMPLATE_LIST_TEST_CASE("limits: if a share is below min_active each node can ha
     CHECK(c.most() == 8);
 }
 
+// proves: progress-15, kernel-3
 TEMPLATE_LIST_TEST_CASE(
     "limits: a chain of items that wait for each other completes if it is not longer than min_active", "",
     parallel_policies) {
@@ -369,6 +373,7 @@ TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becom
 }
 
 // One worker of the first pool runs, and no detector helps: only the end of an item can look for the granted slot.
+// proves: progress-6
 TEST_CASE("limits: an item that is granted a slot starts although its pool has a backlog of another queue") {
     auto options = two_nodes();
     options.overdue_after = 0ns;
@@ -474,6 +479,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(runs == 5000 - cancelled);
 }
 
+// proves: progress-14
 TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and lose no item", "", parallel_policies) {
     using P = TestType;
     cmwq::runtime rt{two_nodes()};

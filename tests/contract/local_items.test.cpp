@@ -238,6 +238,7 @@ TEST_CASE("local items: a flush does not wait for closures that are posted after
     CHECK(eventually([&] { return e.nr_runs() > seen; }));
 }
 
+// proves: progress-10
 TEST_CASE("local items: an item may wait for a closure that it has posted") {
     const bool announced = GENERATE(true, false);
     queue q{"waits"};
@@ -260,6 +261,7 @@ TEST_CASE("local items: an item may wait for a closure that it has posted") {
 }
 
 // Each worker that runs always has a local item of its own, and so need not look at those of others.
+// proves: progress-10
 TEST_CASE("local items: an item may wait for a closure that it has posted beside endless local items") {
     cmwq::runtime rt{{.overdue_after = 0ns}}; // help for overdue items would hide that nobody takes the closure
     queue q{rt, "endless"};
@@ -285,6 +287,7 @@ TEST_CASE("local items: an item may wait for a closure that it has posted beside
     CHECK(nr_hung == 0);
 }
 
+// proves: progress-9
 TEST_CASE("local items: endless local items keep no item of another queue from starting") {
     queue busy{"busy"}, other{"other"};
     std::vector<std::unique_ptr<endless>> load;
@@ -300,6 +303,7 @@ TEST_CASE("local items: endless local items keep no item of another queue from s
     CHECK(eventually([&] { return !intrusive.busy(); }));
 }
 
+// proves: progress-9
 TEST_CASE("local items: newer ones keep no older one from starting") {
     queue q{"newest first"};
     std::binary_semaphore ran{0};
@@ -316,6 +320,7 @@ TEST_CASE("local items: newer ones keep no older one from starting") {
     made.wait();
 }
 
+// proves: progress-9
 TEST_CASE("local items: a flood from outside keeps no local item from starting") {
     queue q{"flooded"};
     std::atomic<bool> stop{false};
@@ -430,6 +435,7 @@ TEST_CASE("local items: a flush does not wait for the first closure that a runni
     CHECK(in_time);
 }
 
+// proves: progress-10
 TEST_CASE("local items: a pool of one CPU runs what an item has posted inside a blocking region") {
     cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}}};
     queue q{rt, "one"};
@@ -447,6 +453,7 @@ TEST_CASE("local items: a pool of one CPU runs what an item has posted inside a 
     }
 }
 
+// proves: progress-10
 TEST_CASE("local items: a flood keeps no local item of a blocked worker from starting", "[timing]") {
     // Without help for overdue items, which would hide it.
     cmwq::runtime rt{{.cpus = cmwq::cpuset{*cmwq::runtime::global().cpus().begin()}, .overdue_after = 0ns}};

@@ -83,6 +83,7 @@ TEST_CASE("nested runs: an item of another elastic queue of the pool runs inside
     });
 }
 
+// proves: progress-13
 TEST_CASE("nested runs: a hundred thousand waits, one inside the other, need few threads at any limit") {
     const unsigned limit = GENERATE(1u, 4u, 256u);
     const int depth = limit == 1 ? 100'000 : 10'000;
@@ -101,6 +102,7 @@ TEST_CASE("nested runs: a hundred thousand waits, one inside the other, need few
     CHECK(rt.stats().threads < 2'000);
 }
 
+// proves: progress-13
 TEST_CASE("nested runs: a tree of items that wait for one another ends with an exact count") {
     const unsigned limit = GENERATE(1u, 3u, 256u);
     constexpr int depth = 13;

@@ -41,6 +41,7 @@ using namespace cmwq_test;
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
+// proves: life-14
 TEMPLATE_LIST_TEST_CASE(
     "process: in a forked child the queues of the parent reject; no call waits; a new global runtime works", "",
     every_policy) {
@@ -101,6 +102,7 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(armed.cancel());
 }
 
+// proves: progress-27
 TEST_CASE("process: a forked child has no descriptors of the parent's workers") {
     const auto nr_open = [] {
         int n = 0;
@@ -337,6 +339,7 @@ TEST_CASE("process: a runtime destroyed before its queue terminates the program 
     CHECK(o.stderr_text.find("\"forgotten\"") != std::string::npos);
 }
 
+// proves: progress-27
 TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and its threads close theirs") {
     const auto nr_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
@@ -377,6 +380,7 @@ TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and it
     CHECK(o.exited_with(0));
 }
 
+// proves: life-16
 TEMPLATE_LIST_TEST_CASE(
     "process: a child that an item forks has the signals and the CPUs and the priority of the program", "",
     threaded_policies) {
@@ -439,6 +443,7 @@ int descend(cmwq::workqueue<cmwq::elastic>& q, int levels) {
 
 } // namespace
 
+// proves: life-17
 TEST_CASE("process: waits that are nested deeply leave half of a small stack") {
     for (const std::size_t size : {128u, 256u, 1024u}) {
         const outcome o = in_child([size] {
@@ -456,6 +461,7 @@ TEST_CASE("process: waits that are nested deeply leave half of a small stack") {
 
 #endif
 
+// proves: life-10
 TEST_CASE("process: the program may exit while some items run and others are pending") {
     const outcome o = in_child([] {
         static cmwq::workqueue<>* const q = new cmwq::workqueue<>("immortal");
@@ -474,6 +480,7 @@ TEST_CASE("process: the program may exit while some items run and others are pen
     CHECK(o.exited_with(5));
 }
 
+// proves: life-16
 TEST_CASE("process: a child that on_event forks has the signals of the program") {
     const outcome o = in_child([] {
         std::atomic<int> status{-1};

@@ -108,6 +108,7 @@ int backlog_that_overtakes(unsigned limit) {
 } // namespace
 
 // The two queues have the same policy and use one CPU, so they share a pool.
+// proves: progress-6
 TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "[timing]",
                         threaded_policies) {
     using P = TestType;
@@ -174,6 +175,7 @@ TEMPLATE_LIST_TEST_CASE("queues: an impossible max_active is refused by the call
     }
 }
 
+// proves: kernel-20
 TEMPLATE_LIST_TEST_CASE("queues: a limit that is fixed by the policy cannot be changed", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
@@ -216,6 +218,7 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name; a queue without a
     CHECK(nameless.name() == TestType::name);
 }
 
+// proves: kernel-31
 TEMPLATE_LIST_TEST_CASE("queues: flush covers all items that were queued before on every CPU including waiting items",
                         "", every_policy) {
     cmwq::workqueue<TestType> q{at_most<TestType>(2, "q")};
@@ -264,6 +267,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the number of threads that flush at once may ex
     CHECK(failures == 0);
 }
 
+// proves: kernel-12
 TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other items meanwhile", "", every_policy) {
     using P = TestType;
     cmwq::workqueue<P> q{"q"};
@@ -302,6 +306,7 @@ TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other
     q.flush();
 }
 
+// proves: life-4
 TEMPLATE_LIST_TEST_CASE("queues: the destructor runs every accepted item including chained and waiting ones", "",
                         every_policy) {
     std::atomic<int> runs{0};
@@ -350,6 +355,7 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run an
     w.flush();
 }
 
+// proves: kernel-12
 TEMPLATE_LIST_TEST_CASE("queues: an unknown CPU is rejected and the item stays as it was", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     std::atomic<int> runs{0};
@@ -397,6 +403,7 @@ TEMPLATE_LIST_TEST_CASE("queues: async on a queue that rejects returns a future 
     drainer.join();
 }
 
+// proves: life-21
 TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and the worker continues", "", every_policy) {
     std::atomic<int> caught{0}, ran{0};
     cmwq::options<TestType> o;
@@ -429,6 +436,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the counters of a queue count its own runs only
     CHECK(b.stats().completed == 10);
 }
 
+// proves: kernel-1
 TEMPLATE_LIST_TEST_CASE("queues: many queues share the threads", "", every_policy) {
     cmwq::runtime rt;
     std::vector<std::unique_ptr<cmwq::workqueue<TestType>>> queues;

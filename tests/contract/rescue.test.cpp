@@ -47,6 +47,7 @@ bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
 
 } // namespace
 
+// proves: progress-24
 TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker although some of them block", "",
                         threaded_policies) {
     using P = TestType;
@@ -116,6 +117,7 @@ TEMPLATE_LIST_TEST_CASE(
     }
 }
 
+// proves: cpus-4
 TEMPLATE_LIST_TEST_CASE(
     "rescue: the idle or running rescuer stays on the CPUs of its queue; also after a change of these CPUs", "",
     keyed_policies) {
@@ -234,6 +236,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
     CHECK(s.events.count(kind::rescued) == 1);
 }
 
+// proves: kernel-8
 TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no other item once there are workers", "",
                         crowded_policies) {
     using P = TestType;
@@ -262,6 +265,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no ot
     stays.flush();
 }
 
+// proves: progress-24
 TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available again and returns when they are blocked",
                         "", threaded_policies) {
     using P = TestType;
@@ -355,6 +359,7 @@ TEST_CASE("rescue: endless items in one pool do not keep the rescuer from anothe
     CHECK(!endless.busy());
 }
 
+// proves: kernel-8
 TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool waits") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
@@ -459,6 +464,7 @@ private:
 } // namespace
 
 // The rescuers of the kernel exist for this case: the start of a thread does not fail but takes a long time.
+// proves: progress-25
 TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
                         threaded_policies) {
     using P = TestType;
@@ -486,6 +492,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the s
     CHECK(rescued == 20);
 }
 
+// proves: progress-25
 TEMPLATE_LIST_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no other item", "",
                         crowded_policies) {
     using P = TestType;

@@ -36,6 +36,7 @@ void set_limit(rlim_t n) {
 
 } // namespace
 
+// proves: kernel-33
 TEMPLATE_LIST_TEST_CASE("limits: a queue with a rescuer works while RLIMIT_NPROC admits no worker", "",
                         cmwq_test::threaded_policies) {
     const bool root = ::geteuid() == 0;

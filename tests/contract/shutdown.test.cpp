@@ -63,6 +63,7 @@ struct held_queue {
 
 } // namespace
 
+// proves: life-6
 TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and can be queued elsewhere", "",
                         every_policy) {
     using P = TestType;
@@ -101,6 +102,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and c
     CHECK(runs == 21);
 }
 
+// proves: life-5
 TEMPLATE_LIST_TEST_CASE("shutdown: the number of dropped items is exact after any earlier operations on the items", "",
                         every_policy) {
     using P = TestType;
@@ -175,6 +177,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a ru
     CHECK(s.g.runs == 1);
 }
 
+// proves: life-6
 TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed together with the objects that they own", "",
                         every_policy) {
     using P = TestType;
@@ -202,6 +205,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed together with 
     if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
 }
 
+// proves: life-5
 TEMPLATE_LIST_TEST_CASE("shutdown: after the call the queue rejects all items forever; also from items of the queue",
                         "", every_policy) {
     using P = TestType;
@@ -279,6 +283,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: concurrent calls share the dropped items and 
     CHECK(runs == 0);
 }
 
+// proves: life-6
 TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_policy) {
     using P = TestType;
     held_queue<P> s;
@@ -358,6 +363,7 @@ struct request final : cmwq::work_base {
 
 } // namespace
 
+// proves: life-6
 TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves are handed to the callable of the caller",
                         "", every_policy) {
     using P = TestType;
@@ -481,6 +487,7 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the call covers the pools that apply() has re
     CHECK(runs == 0);
 }
 
+// proves: life-5
 TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads has run or was dropped", "",
                         every_policy) {
     using P = TestType;

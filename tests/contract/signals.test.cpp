@@ -74,6 +74,7 @@ struct everything {
 
 } // namespace
 
+// proves: progress-22
 TEST_CASE("signals: each kind of thread unblocks the signals of its own faults and no other signals") {
     everything all;
     all.on_each([] {});
@@ -116,6 +117,7 @@ long main_thread = 0;
 
 } // namespace
 
+// proves: progress-22
 TEST_CASE("signals: threads of the program handle the signals of the process; those of the library do not") {
     const outcome o = in_child([] {
         findings f;
@@ -151,6 +153,7 @@ TEST_CASE("signals: threads of the program handle the signals of the process; th
     CHECK(o.exited_with(0));
 }
 
+// proves: progress-23
 TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled during its run on the thread that runs it", "",
                         every_policy) {
     using P = TestType;

@@ -46,6 +46,7 @@ TEST_CASE("system queues: a program may call any of them first") {
     }
 }
 
+// proves: cpus-1
 TEST_CASE("system queues: a first user bound to one CPU or with a nice value does not restrict the global runtime") {
     const outcome o = in_child([] {
         findings f;

@@ -89,6 +89,7 @@ TEMPLATE_TEST_CASE("task_group: groups nest in items of the same queue", "", cmw
     CHECK(fib(q, 12) == 144); // the outermost wait() is in no item
 }
 
+// proves: progress-11
 TEST_CASE("task_group: a hundred thousand waiting parents need neither a thread each nor a higher limit") {
     const unsigned limit = GENERATE(1u, 3u, 256u);
     cmwq::runtime rt;
@@ -105,6 +106,7 @@ TEST_CASE("task_group: a hundred thousand waiting parents need neither a thread 
     CHECK(nr_run == n + 1);
 }
 
+// proves: progress-11
 TEST_CASE("task_group: no more tasks than the limit run at once") {
     const unsigned limit = GENERATE(1u, 2u);
     cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = limit}};

@@ -96,6 +96,7 @@ int nr_run_here(cmwq::workqueue<P>& q) {
 
 } // namespace
 
+// proves: progress-12
 TEST_CASE("task_group: a thread outside runs tasks while items of others keep the CPUs busy") {
     busy_cpu cpu;
     std::atomic<int> runs{0};
@@ -119,6 +120,7 @@ TEST_CASE("task_group: a thread outside runs tasks while items of others keep th
 }
 
 // A worker keeps the CPU, so items of others are overdue after a while, whatever the thread outside runs meanwhile.
+// proves: progress-12
 TEST_CASE("task_group: items of other queues start in time while a thread outside runs tasks") {
     auto options = busy_cpu::options();
     options.overdue_after = 20ms;
@@ -213,6 +215,7 @@ TEST_CASE("task_group: a thread that is cancelled while it waits ends after the 
     CHECK(runs == 10);
 }
 
+// proves: progress-12
 TEMPLATE_LIST_TEST_CASE("task_group: a thread outside runs no task beyond the limit", "", parallel_policies) {
     cmwq::runtime rt;
     cmwq::options<TestType> o{.name = "q"};
@@ -249,6 +252,7 @@ TEMPLATE_LIST_TEST_CASE("task_group: a thread outside runs no task beyond the li
     CHECK(runs == 100);
 }
 
+// proves: progress-12
 TEST_CASE("task_group: a thread outside runs no task that needs a thread of a pool") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::bound> bound{rt, "bound"};
@@ -397,6 +401,7 @@ TEST_CASE("task_group: a task in a thread outside is an item of the queue, and l
     CHECK(nr_run_here(cpu.q) > 0);
 }
 
+// proves: progress-12
 TEST_CASE("task_group: any number of threads outside wait for groups of their own and for a common one") {
     constexpr int nr_threads = 16, rounds = 100;
     cmwq::runtime rt;

@@ -66,6 +66,7 @@ struct crowd {
 
 } // namespace
 
+// proves: kernel-33
 TEST_CASE("thread limit: attempts become rare while no thread can be made; the first success runs waiting items") {
     using clock = std::chrono::steady_clock;
     const without_clock_jumps pauses_are_whole;
@@ -206,6 +207,7 @@ void use_workers(cmwq::workqueue<cmwq::unbound>& q, int n, const std::function<v
 
 } // namespace
 
+// proves: progress-26
 TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that has no worker yet") {
     cmwq::runtime rt{{.idle_timeout = std::chrono::milliseconds(5)}};
     cmwq::workqueue<cmwq::unbound> empty{rt, {.name = "empty", .attrs = cmwq::attrs{}.nice(2)}};
@@ -229,6 +231,7 @@ TEST_CASE("threads: a worker that ends slowly delays no timer and no pool that h
     CHECK(ran == ended);
 }
 
+// proves: progress-26
 TEST_CASE("threads: no call waits for the slow workers of a destroyed queue") {
     std::counting_semaphore<> leave{0};
     std::atomic<int> ended{0};
@@ -287,6 +290,7 @@ bool may_leave_idle_class() {
 } // namespace
 
 // The process can end only after each of its threads has had a CPU, for which a thread in the idle class may wait long.
+// proves: cpus-7
 TEST_CASE("threads: a sentinel is in the idle class while it is needed and leaves that class where this is allowed") {
     if (!may_leave_idle_class()) return;
     const auto all_are = [](int wanted) {
@@ -310,6 +314,7 @@ TEST_CASE("threads: a sentinel is in the idle class while it is needed and leave
     }
 }
 
+// proves: cpus-6
 TEST_CASE("threads: a CPU has a sentinel from the first time when an item is pending behind a running worker") {
     const std::size_t others = classes_of_sentinels().size();
     const auto nr_sentinels = [&] { return classes_of_sentinels().size() - others; };
@@ -371,6 +376,7 @@ private:
 
 } // namespace
 
+// proves: cpus-6
 TEST_CASE("threads: a worker that makes another one before it runs an item needs no sentinel") {
     patient_threads threads;
     cmwq::runtime rt{{.threads = &threads}};

@@ -44,6 +44,7 @@ using kind = cmwq::event::kind;
 
 } // namespace
 
+// proves: progress-28
 TEST_CASE("watchdog: a pool without workers is reported with its waiting items") {
     event_log heard;
     fake_threads threads;
@@ -59,6 +60,7 @@ TEST_CASE("watchdog: a pool without workers is reported with its waiting items")
     q.flush();
 }
 
+// proves: kernel-24
 TEST_CASE("watchdog: the report of a stalled pool contains the activity and the system call of its workers") {
     event_log heard;
     fake_threads threads;
@@ -211,6 +213,7 @@ TEST_CASE("watchdog: while a listener does not return, timers fire and workers a
     leave.release();
 }
 
+// proves: kernel-25
 TEST_CASE("watchdog: a process that was stopped raises no false alarm", "[timing]") {
     // The child has an item pending behind another one only for moments. It is stopped for longer than the time of its
     // watchdog.
@@ -244,6 +247,7 @@ TEST_CASE("watchdog: a process that was stopped raises no false alarm", "[timing
     ::close(ends[1]);
 }
 
+// proves: progress-28, kernel-15
 TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named once") {
     event_log heard;
     cmwq::runtime rt{{.watchdog = 60ms, .on_event = heard.listener()}};
@@ -264,6 +268,7 @@ TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named o
     CHECK(heard.count(kind::saturated) == 1);
 }
 
+// proves: progress-3, kernel-16, kernel-17
 TEST_CASE("watchdog: an item that keeps its CPU stops counting; the reports come at the threshold and its doubles") {
     const without_naps here; // a nap counts as a block: the waiting item would run before the hog is found
     struct row {

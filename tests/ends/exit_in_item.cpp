@@ -1,5 +1,6 @@
 // exits: 4
 // says: the static queue has run 100
+// proves: life-10
 // exit() from inside an item: static objects are destroyed on that worker, and another queue drains there.
 #include <cmwq/cmwq.hpp>
 

@@ -1,5 +1,6 @@
 // exits: 3
 // says: gone, flushed
+// proves: life-10
 // exit() while items of the global runtime run, queue each other, block, and wait for their timers. Objects that are
 // never destroyed can be used until the end, even by the destructor of a static object.
 #include <cmwq/cmwq.hpp>

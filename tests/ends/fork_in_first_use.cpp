@@ -1,5 +1,6 @@
 // exits: 0
 // says: every child could go on
+// proves: life-15
 // A fork() while another thread uses the library for the first time, at each of its first allocations in turn. The
 // child must find no unfinished object, no lock that is held, and no object that a missing thread was making.
 #include <cmwq/cmwq.hpp>

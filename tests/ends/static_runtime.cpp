@@ -1,5 +1,6 @@
 // exits: 0
 // says: items 300, threads 0
+// proves: life-9
 // A static runtime with static queues and items: exit() destroys them in the opposite order of their construction, and
 // no thread is left.
 #include "nr_tasks.hpp"

@@ -47,6 +47,7 @@ struct wake_up_call {
 
 } // namespace
 
+// proves: progress-21
 TEMPLATE_LIST_TEST_CASE("clock: timers fire once and not early although the clock jumps", "", every_policy) {
     cmwq::workqueue<TestType> q{"q"};
     stress::random r(1);
@@ -100,6 +101,7 @@ TEMPLATE_LIST_TEST_CASE("clock: after a jump of an hour the timers that are due 
     CHECK(cancelled.runs == 0);
 }
 
+// proves: progress-21
 TEMPLATE_LIST_TEST_CASE("clock: a load goes on while the clock jumps by hours and loses no item", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt{{.idle_timeout = 10min}}; // so that workers end during the load

@@ -221,6 +221,7 @@ TEMPLATE_LIST_TEST_CASE("memory: apply() has its whole effect or none", "", keye
     CHECK(works(q));
 }
 
+// proves: progress-20
 TEST_CASE("memory: a setting of the runtime changes all queues or none") {
     cmwq::runtime rt{simulated("numa:2 l3:2 core:2 pu:1")};
     cmwq::workqueue<cmwq::unbound> u{rt, "u"};
@@ -317,6 +318,7 @@ TEST_CASE("memory: an event without memory for its message is reported with an e
 
 // --- the allocations of all threads ----------------------------------------------------------------------------------
 
+// proves: progress-20, progress-34
 TEMPLATE_LIST_TEST_CASE("memory: items and timers run while all allocations fail", "", every_policy) {
     using P = TestType;
     cmwq::runtime rt;
@@ -361,6 +363,7 @@ TEMPLATE_LIST_TEST_CASE("memory: items and timers run while all allocations fail
     for (const one& i : items) CHECK(i.ran == i.queued - i.cancelled);
 }
 
+// proves: progress-20
 TEMPLATE_LIST_TEST_CASE("memory: every accepted item runs exactly once while allocations fail at random in all threads",
                         "", every_policy) {
     using P = TestType;

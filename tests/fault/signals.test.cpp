@@ -37,6 +37,7 @@ constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1
 
 } // namespace
 
+// proves: progress-22
 TEMPLATE_LIST_TEST_CASE("signals: waits that are interrupted by signals go on and workers are not interrupted", "",
                         every_policy) {
     using P = TestType;

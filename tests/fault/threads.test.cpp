@@ -51,6 +51,7 @@ inline constexpr bool may_have_rescuer = requires(cmwq::options<P> o) { o.rescue
 
 } // namespace
 
+// proves: progress-16
 TEMPLATE_LIST_TEST_CASE("threads: every queued item runs exactly once if every other start of a thread fails", "",
                         every_policy) {
     using P = TestType;

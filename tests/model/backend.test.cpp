@@ -189,6 +189,7 @@ TEST_CASE("model: a release sequence goes on through read-modify-writes and ends
 }
 
 // Required: the submitter queues again, or the callback sees the event that was stored before queue().
+// proves: kernel-10
 TEST_CASE("model: the PENDING bit needs read-modify-writes") {
     enum class claim { fetch_or, load_first, cas };
     enum class clear { fetch_and, store };

@@ -90,6 +90,7 @@ TEST_CASE("blocking: without a sentinel the monitor finds a blocked item") {
     CHECK(model::explore(search("monitor-chain", 1), [] { chain({}, {}, 40 * ms); }));
 }
 
+// proves: kernel-9
 TEST_CASE("blocking: the first items of a pool block while its first workers are being made") {
     CHECK(model::explore(search("cold-sentinel", 2),
                          [] { waits_for_another({.sentinel = true, .warm = false}, {}, 20 * ms); }));
@@ -129,6 +130,7 @@ TEST_CASE("blocking: an item that is queued again while it blocks runs again onl
 
 // Workers that block are likely to be back soon, so a pool with many of them starts no spare at once. Workers that wait
 // inside the library come back only when other items have run.
+// proves: progress-30
 TEST_CASE("blocking: a new item starts at once beside many items that wait inside the library") {
     enum class waits_in { flush_of_item, flush_of_queue, group };
     const waits_in where = GENERATE(waits_in::flush_of_item, waits_in::flush_of_queue, waits_in::group);

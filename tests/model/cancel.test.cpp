@@ -102,6 +102,7 @@ TEST_CASE("cancel: cancel_sync() stops an item that queues itself") {
     }));
 }
 
+// proves: kernel-11
 TEST_CASE("cancel: two concurrent cancel_sync() both wait and at most one removes the item") {
     CHECK(model::explore(search("two-cancel-syncs", 3), [] {
         machine m;
@@ -122,6 +123,7 @@ TEST_CASE("cancel: two concurrent cancel_sync() both wait and at most one remove
     }));
 }
 
+// proves: kernel-22
 TEST_CASE("cancel: flush() of the item and of the queue end when another thread removes the item") {
     CHECK(model::explore(search("flush-and-cancel", 3), [] {
         machine m;
@@ -137,6 +139,7 @@ TEST_CASE("cancel: flush() of the item and of the queue end when another thread 
     }));
 }
 
+// proves: kernel-22
 TEST_CASE("cancel: an item beyond max_active is removed and the others move up") {
     CHECK(model::explore(search("inactive", 2), [] {
         machine m({.max_active = 1});
@@ -177,6 +180,7 @@ TEST_CASE("cancel: two threads call disable_sync() and each calls enable()") {
     }));
 }
 
+// proves: life-1
 TEST_CASE("cancel: no thread runs or accesses an item after its destructor") {
     CHECK(model::explore(search("destructor", 1), [] {
         machine m;
@@ -200,6 +204,7 @@ TEST_CASE("cancel: no thread runs or accesses an item after its destructor") {
     }));
 }
 
+// proves: life-2
 TEST_CASE("cancel: an item deletes itself while another thread flushes the queue") {
     CHECK(model::explore(search("self-deleting", 2), [] {
         machine m;

@@ -33,6 +33,7 @@ private:
 
 } // namespace
 
+// proves: life-7
 TEST_CASE("freeze: no item runs between wait_frozen() and thaw() and no item is lost") {
     CHECK(model::explore(search("queue", 3), [] {
         machine m({.freezable = true});

@@ -111,6 +111,7 @@ TEST_CASE("futex: two permits at once count as one and the messages of both give
 }
 
 // A thread stops for an hour in the middle of unpark().
+// proves: progress-7
 TEST_CASE("futex: a second giver wakes the owner although the first one has not done so yet") {
     model::options o = search("stopped-giver");
     o.stalls = 1;

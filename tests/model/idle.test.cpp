@@ -134,6 +134,7 @@ TEST_CASE("idle: a pool gets its first two items and then ends") {
     CHECK(model::explore(search("cold", 3), [] { two_producers({.warm = false, .end_searched = true}); }));
 }
 
+// proves: kernel-6
 TEST_CASE("idle: flush() right after a push finds the item in the inbox or its woken worker") {
     CHECK(model::explore(search("flush-after-push", 3), [] {
         machine m;
@@ -163,6 +164,7 @@ TEST_CASE("idle: an item queues an item") {
     }));
 }
 
+// proves: progress-5
 TEST_CASE("idle: the first item waits for the second on every kind of pool") {
     CHECK(model::explore(search("waits-bound", 2), [] {
         machine m;
@@ -195,6 +197,7 @@ TEST_CASE("idle: the first item waits for the second on every kind of pool") {
 }
 
 // The second item waits for a slot, which comes from another pool while a worker is on its way to the first item.
+// proves: progress-5
 TEST_CASE("idle: an item waits for an item that waits for a slot of another pool") {
     const auto body = [](auto& m) {
         model::semaphore gate{0}, hold{0}, done{0};
@@ -278,6 +281,7 @@ void beside_a_stopped_producer_behind_a_block(cmwq::workqueue_base& q) {
 
 } // namespace
 
+// proves: progress-7
 TEST_CASE("idle: a producer that is stopped in the middle of queueing delays no other producer") {
     CHECK(model::explore(with_stall("stopped-bound"), [] {
         machine m;
@@ -301,6 +305,7 @@ TEST_CASE("idle: a producer that is stopped in the middle of queueing delays no 
     }));
 }
 
+// proves: progress-7
 TEST_CASE("idle: a producer that is stopped in the middle of queueing does not keep the detectors from being armed") {
     CHECK(model::explore(with_stall("stopped-before-the-monitor"), [] {
         machine m;

@@ -268,6 +268,7 @@ TEST_CASE("local: a worker that is woken for a closure takes another item") {
 }
 
 // Each of two workers always has a closure that it has posted itself, and another one blocks.
+// proves: progress-10
 TEST_CASE("local: an item blocks until a closure that it has posted has run beside endless closures") {
     const bool counted = GENERATE(true, false); // when it posts the closure
     CHECK(model::explore(search_on(2, counted ? "beside-chains" : "beside-chains-uncounted", 3), [counted] {

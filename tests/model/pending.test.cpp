@@ -61,6 +61,7 @@ TEST_CASE("pending: the next run sees data written before queue() whether the ca
     }));
 }
 
+// proves: kernel-10
 TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     CHECK(model::explore(search("publish-plain", 2), [] {
         machine m;
@@ -81,6 +82,7 @@ TEST_CASE("pending: a queue() that loses publishes a plain variable") {
     }));
 }
 
+// proves: progress-1
 TEST_CASE("pending: three threads queue an item and each claim is one run and no two runs happen at once") {
     CHECK(model::explore(search("collapse", 4), [] {
         machine m;

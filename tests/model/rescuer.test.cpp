@@ -46,6 +46,7 @@ using short_machine = short_of_threads<cmwq::bound>;
 
 } // namespace
 
+// proves: progress-16, kernel-8
 TEST_CASE("rescuer: the rescuer is called and runs the item and leaves when a worker comes") {
     CHECK(model::explore(search("returns", 3), [] {
         short_machine s;

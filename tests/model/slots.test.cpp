@@ -214,6 +214,7 @@ TEST_CASE("slots: two pools share one slot") {
 
 // A pool that is managed gets no further worker for the slot: its worker has to look for it between two items of the
 // backlog.
+// proves: progress-6
 TEST_CASE("slots: a pool is granted a slot while it has a backlog of another queue") {
     CHECK(model::explore(search_on(2, "backlog", 3), [] {
         elastic_machine m(two_pools());
@@ -384,6 +385,7 @@ TEST_CASE("slots: three pools share one slot or two slots") {
 }
 
 // One node for each CPU, and a limit of two. With a min_active of one it is divided: one item for each node.
+// proves: progress-14
 TEST_CASE("slots: the limit is divided between nodes, or no longer, while items run and wait") {
     static const cmwq::topology two_nodes = cmwq::topology::synthetic("numa:2 core:1 pu:1");
     setup s = two_pools(2);

@@ -129,6 +129,7 @@ TEST_CASE("task_group: tasks of two groups wait for each other's group and one i
     }));
 }
 
+// proves: progress-29
 TEST_CASE("task_group: a waiter is refused when it is woken for a task") {
     CHECK(model::explore(search_on(2, "refused-and-helper", 3), [] { refused_while_woken(false); }));
     CHECK(model::explore(search_on(2, "refused-and-deep", 3), [] { refused_while_woken(true); }));

@@ -12,6 +12,7 @@ using cmwq::task_group;
 using namespace cmwq_test;
 
 // An item of a bound queue runs only tasks of its own CPU.
+// proves: progress-11
 TEST_CASE("task_group: items of a bound queue wait on two CPUs when a task is added on one of them") {
     CHECK(model::explore(search_on(2, "two-cpus", 3), [] {
         machine m({.max_active = 2});
@@ -40,6 +41,7 @@ TEST_CASE("task_group: items of a bound queue wait on two CPUs when a task is ad
     }));
 }
 
+// proves: progress-11
 TEST_CASE("task_group: a waiter that is nested too deeply and another one sleep when two tasks are added") {
     CHECK(model::explore(search_on(2, "deep-sleeps-last", 3), [] {
         elastic_machine m({.max_active = 3});
@@ -74,6 +76,7 @@ TEST_CASE("task_group: a waiter that is nested too deeply and another one sleep 
 }
 
 // The limit admits the first task, which has not started yet when the waiter looks. It waits for the second one.
+// proves: progress-11
 TEST_CASE(
     "task_group: a waiter that is nested too deeply finds a task that can start and one that the limit keeps back") {
     CHECK(model::explore(search_on(2, "first-within-the-limit", 3), [] {
@@ -99,6 +102,7 @@ TEST_CASE(
 }
 
 // The freeze waits for the item, and the item for a task that is, or comes, behind the limit of another CPU.
+// proves: life-7
 TEST_CASE("task_group: an item of a bound queue waits in a freeze for tasks of another CPU") {
     CHECK(model::explore(search_on(2, "freeze-other-cpu", 3), [] {
         machine m({.max_active = 1, .freezable = true});

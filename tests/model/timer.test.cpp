@@ -119,6 +119,7 @@ TEST_CASE("timer: drain() brings an armed timer forward or refuses the arming") 
     }));
 }
 
+// proves: life-4, kernel-13
 TEST_CASE("timer: no timer of a queue fires after the destructor of the queue") {
     CHECK(model::explore(with_time("destroy", 3), [] {
         model::checked<int> runs{0};

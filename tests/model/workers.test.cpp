@@ -18,6 +18,7 @@ constexpr std::int64_t two_tries = 3 * ms;
 
 } // namespace
 
+// proves: kernel-9
 TEST_CASE("workers: producers push while the first worker is being made") {
     CHECK(model::explore(search("cold", 3), [] {
         machine m({.warm = false, .end_searched = true});
@@ -30,6 +31,7 @@ TEST_CASE("workers: producers push while the first worker is being made") {
     }));
 }
 
+// proves: kernel-9
 TEST_CASE("workers: the system refuses threads and later makes them again") {
     CHECK(model::explore(search("refused", 3), [] {
         fake_threads threads;

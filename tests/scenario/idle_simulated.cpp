@@ -17,6 +17,7 @@ void sleep(std::chrono::nanoseconds d) { model::sleep(d.count()); }
 
 } // namespace
 
+// proves: progress-32
 TEST_CASE("idle: once surplus workers have ended no thread of the library wakes while nothing is pending") {
     std::uint64_t before = 0, switches = 1;
     std::size_t threads_before = 0, threads_after = 0;

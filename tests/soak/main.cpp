@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+// proves: life-9
 //
 // The soak: many threads call every operation of the library at random, and the program checks the guarantees. Each
 // round has its own runtime, and at its end all counts must agree.

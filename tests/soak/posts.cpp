@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+// proves: kernel-30
 #include "posts.hpp"
 
 #include "calls.hpp"

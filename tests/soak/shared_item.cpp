@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+// proves: progress-1, life-1
 #include "shared_item.hpp"
 
 #include "calls.hpp"

@@ -118,6 +118,7 @@ TEST_CASE("stress: the sentinel replaces items that block") { storm(true); }
 
 TEST_CASE("stress: the monitor alone replaces items that block") { storm(false); }
 
+// proves: kernel-32
 TEST_CASE("stress: workers come and go with an idle timeout of zero") {
     const std::ptrdiff_t before = cmwq_test::nr_tasks();
     std::atomic<std::uint64_t> queued{0}, ran{0};
@@ -152,6 +153,7 @@ TEST_CASE("stress: workers come and go with an idle timeout of zero") {
 
 // The first item waits for the second, on every kind of pool. The second may be queued at any moment while a worker is
 // on its way to the first. An error would make one round in many thousands hang, so all rounds share one long run.
+// proves: progress-5
 TEMPLATE_LIST_TEST_CASE("stress: an item waits for an item that is queued behind it a moment later", "",
                         cmwq_test::threaded_policies) {
     cmwq::runtime rt;

@@ -125,6 +125,7 @@ TEST_CASE("affinity: items of a queue that is not strict may run on every CPU") 
     check_loose_pods<cmwq::elastic>(rt);
 }
 
+// proves: cpus-2
 TEST_CASE("affinity: an item of a queue that is not strict starts in its pod while the pod has an idle CPU") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> unbound{rt, "u"};
@@ -157,6 +158,7 @@ TEST_CASE("affinity: an item of a queue that is not strict starts in its pod whi
     }
 }
 
+// proves: cpus-2
 TEST_CASE("affinity: items of an unbound queue that is not strict leave their pod when it is full") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -344,6 +346,7 @@ TEST_CASE("affinity: a runtime with given unbound CPUs keeps its thread and its 
 }
 
 // Hidden: it needs a guest with the boot parameter isolcpus=, in which vm.isolated runs it.
+// proves: kernel-18
 TEST_CASE("affinity: CPUs that were isolated at boot get bound items only", "[.][isolated]") {
     const cpuset isolated = cpuset::parse(vm::line_of("/sys/devices/system/cpu/isolated"));
     REQUIRE(isolated == cpuset{14, 15});
@@ -494,6 +497,7 @@ sentinels sentinels_so_far() {
 
 } // namespace
 
+// proves: cpus-5
 TEST_CASE("affinity: under a quota of two CPUs at most two sentinels are awake and they leave the quota to the items") {
     const bool with_sentinels = GENERATE(true, false);
     const vm::cgroup group("throttled");

@@ -145,6 +145,7 @@ TEST_CASE("hotplug: an item that was queued on a CPU runs although the CPU goes 
     CHECK(eventually([&] { return runs_at_home(q, 5); }));
 }
 
+// proves: kernel-34
 TEST_CASE("hotplug: the pool of an offline CPU is not managed until the CPU is back and its workers are bound to it") {
     const vm::cpus_come_back all;
     cmwq::runtime rt{vm::computing_items()};

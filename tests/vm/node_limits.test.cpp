@@ -212,6 +212,7 @@ TEST_CASE("node limits: pools that span the nodes have the whole limit") {
     }
 }
 
+// proves: progress-15
 TEST_CASE("node limits: a chain of min_active items that wait for each other completes beside items that end") {
     for (const unsigned length : {8u, 3u}) { // 8: the default, and not divided; 3: four for each node
         world w{{.name = "q", .max_active = 8, .min_active = length == 8 ? 0 : length, .attrs = by_cpu}};

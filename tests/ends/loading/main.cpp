@@ -1,5 +1,6 @@
 // exits: 0
 // says: reported fired dumped
+// proves: life-13
 // While dlopen() runs constructors, the dynamic linker keeps its lock. Reports name functions nevertheless, and nothing
 // in the runtime waits for that lock: a constructor may wait for a timer, or for a report.
 #include "eventually.hpp"

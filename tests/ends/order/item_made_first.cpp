@@ -1,5 +1,6 @@
 // exits: 0
 // says: runs
+// proves: life-11
 // The queue is destroyed before the item: its destructor drains it and brings the timer forward.
 #include "parts.hpp"
 

@@ -1,5 +1,6 @@
 // exits: 0
 // says: ran 100, stays, ran 100 again
+// proves: life-12
 // The threads of the global runtime run the code of the plugin and are never joined. So the plugin stays loaded after
 // every dlclose().
 #include "plugin.hpp"

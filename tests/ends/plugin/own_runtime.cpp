@@ -1,5 +1,6 @@
 // exits: 0
 // says: ran 600, unloaded 5 times, no thread left
+// proves: life-12
 // A plugin can be unloaded and loaded again if its runtimes are destroyed before it is unloaded or by the unloading.
 #include "plugin.hpp"
 

@@ -1,5 +1,6 @@
 // exits: 0
 // says: unloaded 300 times
+// proves: life-13
 //
 // A thread calls dump() while another one loads a plugin, runs an item of it, and unloads it.
 #include "plugin.hpp"

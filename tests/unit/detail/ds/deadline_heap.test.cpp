@@ -93,6 +93,7 @@ TEST_CASE("deadline_heap: random arming and disarming agrees with a sorted set")
 }
 
 // The work of push() and remove() is along such paths, so the ranks bound it.
+// proves: progress-18
 TEST_CASE("deadline_heap: no path to the right is longer than the logarithm of the number of elements") {
     std::mt19937_64 random(cmwq_test::seed());
     enum class order { rising, falling, equal, any };

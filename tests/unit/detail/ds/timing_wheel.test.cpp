@@ -148,6 +148,7 @@ TEST_CASE("timing_wheel: a timer with an earlier deadline is due while the timer
 }
 
 // A slot of the third level is 137 s wide, so it may have all timers of a program.
+// proves: progress-18
 TEST_CASE("timing_wheel: the move of a wide slot begins so early that no timer waits for it") {
     wheel w;
     const std::int64_t start = 3 * 64 * 64 * tick; // a slot of the third level begins there

@@ -114,6 +114,7 @@ std::ptrdiff_t nr_descriptors() {
 
 } // namespace
 
+// proves: progress-27
 TEST_CASE("thread_state: a thread closes its descriptors even during reads and the next thread has its own") {
     thread_state s;
     const std::ptrdiff_t before = nr_descriptors();

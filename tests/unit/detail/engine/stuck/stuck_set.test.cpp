@@ -60,6 +60,7 @@ struct oracle {
 
 } // namespace
 
+// proves: progress-31
 TEST_CASE("stuck_set: the stuck nodes and knots of random graphs agree with an oracle") {
     std::mt19937_64 random(cmwq_test::seed());
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
