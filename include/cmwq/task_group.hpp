@@ -49,9 +49,10 @@ public:
     /// std::system_error it prints a message and ends the program by std::terminate().
     ~task_group() { detail::end_group(core_); }
 
-    /// Runs a copy of the callable once, as a task of this group. With any result but `queued` the copy has been
-    /// destroyed without a run. Ordering and blocking: as `workqueue_base::queue()`, but it may take the lock of
-    /// the group. Errors: an exception that copying the callable throws, std::bad_alloc; nothing has changed then.
+    /// Runs a copy of the callable once, as a task of this group. With any result but `queued`, from a queue that drains
+    /// or has been shut down, the copy has been destroyed without a run, and the next `wait()` returns false. Ordering
+    /// and blocking: as `workqueue_base::queue()`, but it may take the lock of the group. Errors: an exception that
+    /// copying the callable throws, std::bad_alloc; nothing has changed then.
     template <detail::nullary F>
     queue_status run(F&& f) {
         using task = detail::group_task_of<std::decay_t<F>>;
@@ -66,10 +67,11 @@ public:
 
     /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
     /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
-    /// back. A thread that runs no item does so on unbound and elastic queues whose `attrs` set nothing, within the limit, as
-    /// a worker beside the others, but with its own CPUs and signals; not if it has less priority than the process, or less
-    /// than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used again. Returns whether
-    /// every task has run: false after a `cancel()`, or if `workqueue::shutdown()` has dropped tasks.
+    /// back. A thread that runs no item does so on unbound and elastic queues whose `attrs` set nothing, within the
+    /// limit, as a worker beside the others, but with its own CPUs and signals; not if it has less priority than the
+    /// process, or less than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used
+    /// again. Returns whether every task has run: false after a `cancel()`, if `workqueue::shutdown()` has dropped
+    /// tasks, or if the queue has rejected one in `run()`.
     ///
     /// If several threads wait, one of them gets the exception, or the false.
     ///

@@ -189,8 +189,10 @@ public:
     /// The policy of the queue.
     using policy = Policy;
 
-    /// Makes a queue with this name and default options on the process-wide runtime, which is made on first use.
-    /// Errors: as `runtime::global()`, std::bad_alloc.
+    /// Makes a queue with default options and the name of its policy on the process-wide runtime, which is made on first
+    /// use. Errors: as `runtime::global()`, std::bad_alloc.
+    workqueue() : workqueue(nullptr, options<Policy>{}) {}
+    /// As above, with this name.
     template <std::convertible_to<std::string_view> Name>
     explicit workqueue(const Name& name) : workqueue(nullptr, options<Policy>{.name = name}) {}
     /// Makes a queue with these options on the process-wide runtime, which is made on first use.
@@ -198,7 +200,9 @@ public:
     /// std::system_error if the system refuses a thread.
     explicit workqueue(options<Policy> o) : workqueue(nullptr, std::move(o)) {}
 
-    /// Makes a queue with this name and default options on `rt`, which must outlive the queue. Errors: std::bad_alloc.
+    /// Makes a queue with default options on `rt`, which must outlive the queue. Errors: std::bad_alloc.
+    explicit workqueue(runtime& rt) : workqueue(&rt, options<Policy>{}) {}
+    /// As above, with this name.
     template <std::convertible_to<std::string_view> Name>
     workqueue(runtime& rt, const Name& name) : workqueue(&rt, options<Policy>{.name = name}) {}
     /// Makes a queue with these options on `rt`, which must outlive the queue. Errors: std::invalid_argument for

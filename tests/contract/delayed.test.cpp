@@ -397,6 +397,19 @@ TEMPLATE_LIST_TEST_CASE("delayed: an item that arms its timer in each run does s
     CHECK(w.after(1h) == 50);
 }
 
+TEMPLATE_LIST_TEST_CASE("delayed: flush() runs an item that arms its timer in each run once", "", every_policy) {
+    world<TestType> w;
+    cmwq::delayed_work<std::function<void()>> d{[&] {
+        ++w.runs;
+        w.q.queue_after(1h, d);
+    }};
+    w.q.queue_after(1h, d);
+    for (int n = 1; n <= 1000; ++n) {
+        CHECK(d.flush());
+        REQUIRE(w.runs == n);
+    }
+}
+
 TEMPLATE_LIST_TEST_CASE("delayed: a caller on a CPU that the runtime does not use arms and cancels timers", "",
                         every_policy) {
     const cmwq::cpuset mine = cpus_of_this_task();

@@ -216,6 +216,11 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name; a queue without a
     CHECK(q.name() == name);
     cmwq::workqueue<TestType> nameless{cmwq::options<TestType>{}};
     CHECK(nameless.name() == TestType::name);
+    cmwq::workqueue<TestType> by_default;
+    CHECK(by_default.name() == TestType::name);
+    cmwq::runtime rt;
+    cmwq::workqueue<TestType> of_runtime{rt};
+    CHECK(of_runtime.name() == TestType::name);
 }
 
 // proves: kernel-31

@@ -476,14 +476,34 @@ TEST_CASE("task_group: callables of any size and alignment run and are destroyed
     CHECK(counted.use_count() == 1);
 }
 
-TEST_CASE("task_group: a queue that is closed rejects a task and destroys its callable") {
+TEST_CASE("task_group: a queue that is closed rejects a task and destroys its callable; the wait tells") {
     cmwq::workqueue<cmwq::elastic> q{"q"};
     const auto counted = std::make_shared<int>();
     q.shutdown(cmwq::cancel_pending);
     task_group g{q};
     CHECK(g.run([counted] {}) == queue_status::rejected);
     CHECK(counted.use_count() == 1);
+    CHECK_FALSE(g.wait());
+    CHECK(g.wait()); // nothing was lost since
+}
+
+TEST_CASE("task_group: a wait tells that a task of another thread was rejected while the queue drained") {
+    cmwq::workqueue<cmwq::elastic> q{"q"};
+    std::binary_semaphore hold{0};
+    q.post([&] { hold.acquire(); });
+    std::thread drains([&] { q.drain(); });
+    int runs = 0;
+    task_group g{q};
+    cmwq::work probe{[] {}};
+    CHECK(eventually([&] { return q.queue(probe) == queue_status::rejected; })); // from here on it drains
+    CHECK(g.run([&] { ++runs; }) == queue_status::rejected);
+    hold.release();
+    CHECK_FALSE(g.wait());
+    CHECK(runs == 0);
+    drains.join();
+    CHECK(g.run([&] { ++runs; }) == queue_status::queued);
     CHECK(g.wait());
+    CHECK(runs == 1);
 }
 
 TEST_CASE("task_group: a flush of the queue waits for tasks that a waiter runs itself") {

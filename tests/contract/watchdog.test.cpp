@@ -8,6 +8,7 @@
 #include "fake_threads.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
+#include "simulated.hpp"
 #include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -117,7 +118,8 @@ TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the qu
     cmwq::work behind{[] {}};
     q.queue(behind);
     REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated).message, Catch::Contains("\"one by one\""));
+    CHECK_THAT(heard.first(kind::saturated).message,
+               Catch::Contains("\"one by one\", which runs one item at a time") && !Catch::Contains("set_max_active"));
     CHECK(heard.count(kind::stalled) == 0);
     waits.open();
     behind.flush();
@@ -261,11 +263,30 @@ TEST_CASE("watchdog: a queue whose items are all blocked at its limit is named o
         });
     }
     REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
-    CHECK_THAT(heard.first(kind::saturated).message, Catch::Contains("\"crowded\"") && Catch::Contains("max_active 2"));
+    CHECK_THAT(heard.first(kind::saturated).message, Catch::Contains("\"crowded\" is at its limit, max_active 2:") &&
+                                                         Catch::Contains("; set_max_active()") &&
+                                                         !Catch::Contains("NUMA"));
     leave.release(5);
     q.flush();
     CHECK(done == 5);
     CHECK(heard.count(kind::saturated) == 1);
+}
+
+TEST_CASE("watchdog: the report of a queue whose limit is divided among nodes says so") {
+    event_log heard;
+    cmwq::runtime_options o = two_nodes();
+    o.watchdog = 60ms;
+    o.on_event = heard.listener();
+    cmwq::runtime rt{std::move(o)};
+    std::counting_semaphore<> leave{0};
+    cmwq::workqueue<cmwq::elastic> q{rt, {.name = "divided", .max_active = 20}};
+    for (int i = 0; i < 20; ++i) q.post_on(*rt.cpus().begin(), [&] { leave.acquire(); });
+    REQUIRE(eventually([&] { return heard.count(kind::saturated) != 0; }));
+    CHECK_THAT(heard.first(kind::saturated).message,
+               Catch::Contains("max_active 20, of which each NUMA node has a share") &&
+                   Catch::Contains("set_min_active()"));
+    leave.release(20);
+    q.flush();
 }
 
 // proves: progress-3, kernel-16, kernel-17

@@ -11,6 +11,7 @@
 #include <cmwq/detail/base/atomic.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 
 using namespace std::chrono_literals;
@@ -101,6 +102,20 @@ TEST_CASE("timer: two modify() and one queue() at once in any order lead to one 
         w.flush();
         m.q.drain();
         model::require(runs == queued.load(relaxed) && runs >= 1, "one run for each claim");
+    }));
+}
+
+TEST_CASE("timer: flush() brings the timer of an item forward once although each run arms it again") {
+    CHECK(model::explore(search("flush-arm", 3), [] {
+        machine m;
+        model::checked<int> runs{0};
+        cmwq::delayed_work<std::function<void()>> w{[&] {
+            runs = runs + 1;
+            m.q.queue_after(1h, w);
+        }};
+        m.q.queue_after(1h, w);
+        model::require(w.flush() && runs == 1, "it has run once, and that run has ended");
+        model::require(w.cancel_sync() && runs == 1, "its timer is armed");
     }));
 }
 

@@ -145,6 +145,7 @@ CMWQ_API queue_status add_task(group_task& t) noexcept {
     const scoped_lock guard(g.lock);
     const queue_status s = queue_work(g.queue, t, any_cpu);
     if (s != queue_status::queued) {
+        g.incomplete = true;
         if (finished_locked(g)) woken.take_all(g); // an end has met the task that was not added after all
         return s;
     }

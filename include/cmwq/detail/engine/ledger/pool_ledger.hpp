@@ -77,9 +77,9 @@ public:
     /// The same for an item for which the item under `waiter`, the record of the calling thread, waits. Does nothing if no
     /// item on the stack of the thread has a slot of its queue.
     void start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept CMWQ_EXCLUDES(lock);
-    /// Registers `iw` for the end of the instance queued last, or, if `running_only`, of the running instance. If the
-    /// result is not_here or in_transit, `iw` is not registered.
-    item_state wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept CMWQ_EXCLUDES(lock);
+    enum class instance : unsigned char { last_queued, running };
+    /// Registers `iw` for the end of that instance. If the result is not_here or in_transit, `iw` is not registered.
+    item_state wait_for(work_base& w, item_waiter& iw, instance which) noexcept CMWQ_EXCLUDES(lock);
     /// Sets the description of the running item.
     void describe(run_record& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock);
     /// The running item is destroyed by its own function: resets the pointers to it.

@@ -239,19 +239,19 @@ CMWQ_INLINE work_base* pool_ledger::take_held_back(pool_workqueue& pwq) noexcept
     return w;
 }
 
-CMWQ_INLINE pool_ledger::item_state pool_ledger::wait_for(work_base& w, item_waiter& iw, bool running_only) noexcept {
+CMWQ_INLINE pool_ledger::item_state pool_ledger::wait_for(work_base& w, item_waiter& iw, instance which) noexcept {
     deferred d;
     const scoped_lock g(lock);
     gather_locked(w, d);
     owner.notify_locked(d);
     iw.item = &w;
-    if (!running_only && is_listed_locked(w)) {
+    if (which == instance::last_queued && is_listed_locked(w)) {
         iw.enlist(item_waiters_);
         work_access::set_location(w, work_access::location_of(w) | location::has_waiters);
         return item_state::pending;
     }
     // The running instance may not be the one queued last: that one is between its claim and its push.
-    if (!running_only && work_access::pending(w)) return item_state::in_transit;
+    if (which == instance::last_queued && work_access::pending(w)) return item_state::in_transit;
     run_record* runner = running_.find(w);
     if (runner == nullptr) return item_state::not_here;
     iw.runner = runner;

@@ -43,35 +43,39 @@ private:
 };
 
 CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
-    const bool running_only = !by.of_pending;
+    using instance = pool_ledger::instance;
     const item_name name = name_of(w);
     bool was_armed = false;
+    auto which = by.of_pending ? instance::last_queued : instance::running;
     const elastic_waiter helper;
     for (backoff b;; b.pause()) {
-        if (!running_only && work_access::is_delayed(w)) {
+        if (by.of_pending && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
             if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
                 const directory::look at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
-                if (at.runtime != nullptr)
-                    was_armed |= at.runtime->core.timers().expedite(static_cast<delayed_work_base&>(w), id);
+                // If this call has already queued it, that instance is not pending any more. Its run may go on, and has
+                // armed the timer again: the new instance is none that this call waits for.
+                if (was_armed) which = instance::running;
+                else if (at.runtime != nullptr)
+                    was_armed = at.runtime->core.timers().expedite(static_cast<delayed_work_base&>(w), id);
             }
         }
         const bool pending = work_access::pending(w);
         const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
         if (id != 0) {
-            if (!running_only && helper.run(w)) return true;
+            if (which == instance::last_queued && helper.run(w)) return true;
             item_waiter iw;
             pool_ledger::item_state found = pool_ledger::item_state::not_here;
             {
                 const directory::look at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
-                // [RUN-1][RUN-2] With `running_only` no thread can claim PENDING, so the scan sees a worker that runs
+                // [RUN-1][RUN-2] Without `of_pending` no thread can claim PENDING, so the scan sees a worker that runs
                 // the item. Mostly there is none, and no lock is taken. A pending instance is not waited for then.
-                if (at.runtime != nullptr && (!running_only || at.runtime->pool(id).ledger.may_run(w))) {
-                    found = at.runtime->pool(id).ledger.wait_for(w, iw, running_only);
+                if (at.runtime != nullptr && (by.of_pending || at.runtime->pool(id).ledger.may_run(w))) {
+                    found = at.runtime->pool(id).ledger.wait_for(w, iw, which);
                 }
             }
             if (found == pool_ledger::item_state::in_transit) continue;
@@ -85,7 +89,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
                 return true;
             }
         }
-        if (running_only || !pending) return was_armed; // if it was armed, it has run since
+        if (which == instance::running || !pending) return was_armed; // if it was armed, it has run since
     }
 }
 

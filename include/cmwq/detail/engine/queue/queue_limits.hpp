@@ -34,6 +34,8 @@ public:
 
     /// What a new pwq shares with the others.
     [[nodiscard]] node_slots& slots_of_machine() noexcept { return slots_of_machine_; }
+    /// Whether each of several nodes has a share of the limit.
+    [[nodiscard]] bool is_shared() const noexcept;
     /// Called before a pwq of a pool of that node is added. Throws std::bad_alloc.
     void make_slots(unsigned node);
     /// How many CPUs the queue may use, by node; exchanged for the former numbers.

@@ -62,6 +62,11 @@ CMWQ_INLINE unsigned queue_limits::smallest_share_locked(const pwq_list& pwqs) c
     return smallest >= min_active_.load(relaxed) ? smallest : 0;
 }
 
+CMWQ_INLINE bool queue_limits::is_shared() const noexcept {
+    const scoped_lock g(pwqs_.lock);
+    return is_divided_ && slots_of_nodes_.size() > 1;
+}
+
 CMWQ_INLINE void queue_limits::move_to_slots_locked(const pwq_list& pwqs, bool of_nodes) noexcept {
     pwqs.for_each_locked([&](pool_workqueue& p) {
         // Also if they are the same: after that, no thread takes a slot because it has read an earlier maximum.

@@ -72,6 +72,21 @@ CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     return requests.backlogs_due();
 }
 
+/// The message of the event `saturated`. Throws std::bad_alloc.
+inline std::string sentence_of_saturated(const queue_core& q) {
+    std::string text = "cmwq: " + describe_queue(q.name);
+    const bool adjustable = !q.how.fifo && !q.limit_is_fixed;
+    const bool is_shared = q.limits.is_shared();
+    if (q.how.fifo) text += ", which runs one item at a time, stands still";
+    else text += " is at its limit, max_active " + std::to_string(q.limits.max_active());
+    if (is_shared) text += ", of which each NUMA node has a share";
+    text +=
+        ": all of its items that run have been blocked for long, and others wait behind them. dump() shows the items";
+    if (adjustable) text += "; set_max_active() raises the limit";
+    if (adjustable && is_shared) text += ", and set_min_active() to the same number lets each node use all of it";
+    return text;
+}
+
 // Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
 // because each takes one to three system calls. Queues may change or be destroyed meanwhile; but a queue whose runs are
 // the same afterwards has not. Returns whether another check is needed.
@@ -105,10 +120,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             }
             if (!q.note_standstill(s->blocked, passed, limit) || !saturated.empty()) return;
             if (!q.first_report(event::kind::saturated)) return;
-            saturated = "cmwq: " + describe_queue(q.name) + " is at its limit, max_active " +
-                        std::to_string(q.limits.max_active()) +
-                        ", and all of its items that run have been blocked for long; others wait behind them. dump() "
-                        "shows the items; set_max_active() raises the limit";
+            saturated = sentence_of_saturated(q);
         });
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again

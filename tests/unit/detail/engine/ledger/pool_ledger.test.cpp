@@ -195,19 +195,19 @@ TEST_CASE("ledger: a waiter learns of the end of the instance queued last") {
     using state = pool_ledger::item_state;
     item w;
     item_waiter early, late, running, none;
-    CHECK(m.ledger.wait_for(w, none, false) == state::not_here);
+    CHECK(m.ledger.wait_for(w, none, pool_ledger::instance::last_queued) == state::not_here);
     m.push(w);
-    CHECK(m.ledger.wait_for(w, early, false) == state::pending);
+    CHECK(m.ledger.wait_for(w, early, pool_ledger::instance::last_queued) == state::pending);
     CHECK(m.start(m.a) == &w);
     CHECK(early.runner == &m.a);
-    CHECK(m.ledger.wait_for(w, running, true) == state::running);
+    CHECK(m.ledger.wait_for(w, running, pool_ledger::instance::running) == state::running);
     m.push(w);
-    CHECK(m.ledger.wait_for(w, late, false) == state::pending);
+    CHECK(m.ledger.wait_for(w, late, pool_ledger::instance::last_queued) == state::pending);
     m.end(m.a);
     CHECK_FALSE(early.waits);
     CHECK_FALSE(running.waits);
     CHECK(late.waits);
-    CHECK(m.ledger.wait_for(w, none, true) == state::not_here); // nothing runs
+    CHECK(m.ledger.wait_for(w, none, pool_ledger::instance::running) == state::not_here); // nothing runs
     CHECK(m.start(m.a) == &w);
     m.end(m.a);
     CHECK_FALSE(late.waits);
@@ -218,7 +218,7 @@ TEST_CASE("ledger: a cancelled instance ends the waits for it") {
     item w;
     item_waiter iw;
     m.push(w);
-    CHECK(m.ledger.wait_for(w, iw, false) == pool_ledger::item_state::pending);
+    CHECK(m.ledger.wait_for(w, iw, pool_ledger::instance::last_queued) == pool_ledger::item_state::pending);
     CHECK(m.ledger.steal(w));
     CHECK_FALSE(iw.waits);
     work_access::clear_pending(w);
@@ -229,10 +229,10 @@ TEST_CASE("ledger: a waiter that stops waiting is not told") {
     item w;
     item_waiter pending, running;
     m.push(w);
-    CHECK(m.ledger.wait_for(w, pending, false) == pool_ledger::item_state::pending);
+    CHECK(m.ledger.wait_for(w, pending, pool_ledger::instance::last_queued) == pool_ledger::item_state::pending);
     m.ledger.stop_waiting(pending);
     CHECK(m.start(m.a) == &w);
-    CHECK(m.ledger.wait_for(w, running, true) == pool_ledger::item_state::running);
+    CHECK(m.ledger.wait_for(w, running, pool_ledger::instance::running) == pool_ledger::item_state::running);
     m.ledger.stop_waiting(running);
     m.end(m.a);
     CHECK_FALSE((pending.waits || running.waits));

@@ -291,7 +291,7 @@ TEST_CASE("local lists: what keeps a local item from following") {
     }
     SECTION("a thread waits for the run") {
         item_waiter iw;
-        CHECK(m.ledger.wait_for(outer, iw, true) == pool_ledger::item_state::running);
+        CHECK(m.ledger.wait_for(outer, iw, pool_ledger::instance::running) == pool_ledger::item_state::running);
         CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
         m.end(m.a);
         CHECK_FALSE(iw.waits);
