@@ -352,7 +352,8 @@ TEST_CASE("local: an idle worker ends while an item posts a closure") {
             model::sleep(1000 * ms); // the item waits, and the pool has one spare
             before = m.waited();
         }
-        auto t = model::spawn([&] { static_cast<void>(workers->give_up_worker(true)); });
+        auto t = model::spawn(
+            [&] { static_cast<void>(workers->give_up_worker(cmwq::detail::worker_threads::idle_worker::last_spare)); });
         go.release();
         done.acquire();
         t.join();

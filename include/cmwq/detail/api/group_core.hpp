@@ -85,14 +85,14 @@ public:
     group_sleeper* sleepers CMWQ_GUARDED_BY(lock) = nullptr; // T
     std::size_t nr_stuck CMWQ_GUARDED_BY(lock) = 0;          // T: waiters that cannot run a task themselves
     std::size_t nr_beyond_limit CMWQ_GUARDED_BY(lock) = 0;   // T: tasks that run in their places
-    unsigned nr_watching CMWQ_GUARDED_BY(lock) = 0; // T: waiters that must know every task that has not started
-    bool searched CMWQ_GUARDED_BY(lock) = false;    // T: while they watch, no task is unlisted any more
+    unsigned nr_listing CMWQ_GUARDED_BY(lock) = 0;  // T: waiters that must know every task that has not started
+    bool searched CMWQ_GUARDED_BY(lock) = false;    // T: while there are any, no task is unlisted any more
     bool incomplete CMWQ_GUARDED_BY(lock) = false;  // T: a task was not run
     std::exception_ptr error CMWQ_GUARDED_BY(lock); // T: the first exception of a task
     running_task* waiting = nullptr;                // G: tasks that run in threads which are in registered waits
 
     // A: written under T, relaxed.
-    atomic<bool> lists_all{false};  // waiters watch: no task becomes unlisted, and every end takes the lock
+    atomic<bool> lists_all{false};  // there are such waiters: no task becomes unlisted, and every end takes the lock
     atomic<bool> cancelled{false};  // tasks that have not started will not run
     atomic<bool> has_credit{false}; // a worker has got credit since the last wait() has returned
     atomic<bool> awaited{true};     // the last wait() has returned, and no task was added under the lock since

@@ -40,7 +40,7 @@ public:
     timing_wheel& operator=(const timing_wheel&) = delete;
 
     /// Adds a timer, whose deadline is set. Timers with equal deadlines become due in the order of these calls. Returns
-    /// when the wheel has to be looked at because of this timer: see `next_look()`.
+    /// when the wheel has to be looked at because of this timer: see `next_visit()`.
     std::int64_t push(T& t, std::int64_t now) noexcept {
         t.sequence = next_sequence_++;
         const std::uint64_t soon = tick_of(now) + ahead, when = tick_of(t.deadline);
@@ -49,7 +49,7 @@ public:
             push_to_heap(t);
             return t.deadline;
         }
-        return look_at(put_in_slot(t, when));
+        return visit_of(put_in_slot(t, when));
     }
 
     void remove(T& t) noexcept {
@@ -85,14 +85,14 @@ public:
 
     /// When turn() or due() next has an effect, if nothing is pushed meanwhile. It may be earlier than that; never: the
     /// wheel is empty.
-    [[nodiscard]] std::int64_t next_look() const noexcept {
+    [[nodiscard]] std::int64_t next_visit() const noexcept {
         std::int64_t next = next_due();
         for (unsigned level = 0; level < levels; ++level) {
-            if (filled_[level] != 0) next = std::min(next, look_at(first_of(level)));
+            if (filled_[level] != 0) next = std::min(next, visit_of(first_of(level)));
         }
         return next;
     }
-    /// No timer is due before that time, if nothing is pushed meanwhile. Not before next_look(): the slots begin to move
+    /// No timer is due before that time, if nothing is pushed meanwhile. Not before next_visit(): the slots begin to move
     /// before their timers are due.
     [[nodiscard]] std::int64_t next_due() const noexcept {
         const std::int64_t in_slots = first_tick_ == no_tick ? never : start(first_tick_);
@@ -173,7 +173,7 @@ private:
         const unsigned level = slot / slots_of_level;
         return start_of(slot) - (level == 0 ? 0 : std::uint64_t{1} << (level - 1) * digit);
     }
-    [[nodiscard]] std::int64_t look_at(unsigned slot) const noexcept {
+    [[nodiscard]] std::int64_t visit_of(unsigned slot) const noexcept {
         const std::uint64_t at = early(slot);
         return start(at < ahead ? 0 : at - ahead);
     }

@@ -57,18 +57,18 @@ TEST_CASE("timing_wheel: while the timers of a slot move, none is due before the
     for (timer& t : timers) w.push(t, 0);
     timer soon = due_at(1);
     w.push(soon, 0);
-    CHECK(w.next_look() == 1);
+    CHECK(w.next_visit() == 1);
     CHECK(w.next_due() == 1);
     w.remove(soon);
-    const std::int64_t early = w.next_look();
+    const std::int64_t early = w.next_visit();
     CHECK(early == (20 - wheel::ahead) * tick);
     CHECK(w.next_due() == 20 * tick);
     CHECK_FALSE(w.turn(early - 1));
     CHECK(w.turn(early));
-    CHECK(w.next_look() == early); // more to move
+    CHECK(w.next_visit() == early); // more to move
     CHECK(w.next_due() == 20 * tick);
     turn(w, early);
-    CHECK(w.next_look() == 20 * tick + 5);
+    CHECK(w.next_visit() == 20 * tick + 5);
     CHECK(w.next_due() == 20 * tick + 5);
     for (timer& t : timers) w.remove(t);
     CHECK(w.next_due() == wheel::never);
@@ -76,13 +76,13 @@ TEST_CASE("timing_wheel: while the timers of a slot move, none is due before the
 
 TEST_CASE("timing_wheel: an empty wheel is never looked at") {
     wheel w;
-    CHECK(w.next_look() == wheel::never);
+    CHECK(w.next_visit() == wheel::never);
     CHECK(w.due(year) == nullptr);
     CHECK_FALSE(w.turn(year));
     timer t = due_at(100 * second);
     w.push(t, 0);
     w.remove(t);
-    CHECK(w.next_look() == wheel::never);
+    CHECK(w.next_visit() == wheel::never);
     CHECK_FALSE(w.turn(year));
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("timing_wheel: a timer is due at its deadline and not earlier however 
             timer t = due_at(now + delay);
             const std::int64_t look = w.push(t, now);
             CHECK(look <= t.deadline);
-            CHECK(w.next_look() >= look);
+            CHECK(w.next_visit() >= look);
             CHECK(expire(w, now + delay - 1).empty());
             CHECK(expire(w, now + delay) == std::vector<timer*>{&t});
         }
@@ -210,7 +210,7 @@ TEST_CASE("timing_wheel: timers are removed while their slot moves") {
     }
     CHECK(w.turn(10'000 * tick));
     for (timer& t : slot) w.remove(t); // also the last one of the slot that moves
-    CHECK(w.next_look() == wheel::never);
+    CHECK(w.next_visit() == wheel::never);
 }
 
 TEST_CASE("timing_wheel: few timers are in the heap and need no extra look") {
@@ -222,15 +222,15 @@ TEST_CASE("timing_wheel: few timers are in the heap and need no extra look") {
         if (i < 3) CHECK(look == t[i].deadline);
         else CHECK(look < t[i].deadline);
     }
-    CHECK(w.next_look() == t[0].deadline);
+    CHECK(w.next_visit() == t[0].deadline);
     CHECK_FALSE(w.turn(t[0].deadline));
     w.remove(t[0]);
     w.push(t[0], 0);
-    CHECK(w.next_look() == t[0].deadline);
+    CHECK(w.next_visit() == t[0].deadline);
 }
 
-TEMPLATE_TEST_CASE("timing_wheel: a thread that looks at the times of next_look() finds each timer at its deadline", "",
-                   wheel, wheel_of<64>) {
+TEMPLATE_TEST_CASE("timing_wheel: a thread that looks at the times of next_visit() finds each timer at its deadline",
+                   "", wheel, wheel_of<64>) {
     std::mt19937_64 random(cmwq_test::seed());
     TestType w;
     std::vector<timer> timers(500);
@@ -240,8 +240,8 @@ TEMPLATE_TEST_CASE("timing_wheel: a thread that looks at the times of next_look(
         w.push(t, now);
     }
     std::size_t nr_due = 0, nr_looks = 0;
-    while (w.next_look() != wheel::never) {
-        now = std::max(now, w.next_look());
+    while (w.next_visit() != wheel::never) {
+        now = std::max(now, w.next_visit());
         for (timer* t : expire(w, now)) {
             REQUIRE(t->deadline == now);
             ++nr_due;
@@ -276,7 +276,7 @@ TEMPLATE_TEST_CASE("timing_wheel: random arming and disarming and jumps of the t
             t.armed = ++nr_armed;
             oracle.insert(key(t));
             const std::int64_t look = w.push(t, now);
-            REQUIRE(look >= w.next_look());
+            REQUIRE(look >= w.next_visit());
         }
         const auto roll = random() % 1000;
         if (roll < 300) now += static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(tick / 8));
@@ -291,6 +291,6 @@ TEMPLATE_TEST_CASE("timing_wheel: random arming and disarming and jumps of the t
             due->armed = 0;
         }
         REQUIRE((oracle.empty() || std::get<0>(*oracle.begin()) > now));
-        REQUIRE((oracle.empty() || w.next_look() <= std::get<0>(*oracle.begin())));
+        REQUIRE((oracle.empty() || w.next_visit() <= std::get<0>(*oracle.begin())));
     }
 }

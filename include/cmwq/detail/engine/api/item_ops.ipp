@@ -126,7 +126,7 @@ CMWQ_API bool enable_work(work_base& w) {
 CMWQ_API bool work_running(const work_base& w) noexcept {
     const std::uint64_t id = work_access::pool_id(work_access::location_of(w));
     if (id == 0) return false;
-    const directory::look at(id);
+    const directory::lookup at(id);
     if (at.dead) return false;
     check_found(at, id, w);
     return at.runtime != nullptr && at.runtime->pool(id).ledger.runs(w);

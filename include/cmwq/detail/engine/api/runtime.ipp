@@ -25,7 +25,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 CMWQ_INLINE runtime::runtime(runtime_options options) : runtime(std::move(options), detail::made_for::caller) {}
 
 CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
-    detail::watch_forks();
+    detail::hook_forks();
     core_ = std::make_unique<detail::runtime_core>(std::move(options), whom);
 }
 

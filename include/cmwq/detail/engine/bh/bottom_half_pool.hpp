@@ -14,16 +14,16 @@ inline constexpr unsigned nr_bh_priorities = 2; // bottom-half pools of a CPU: n
 
 /// Detects, in builds with assertions, whether the calling thread has waited for something since the construction:
 /// compares the number of its voluntary context switches. Without assertions waited() is always false.
-class wait_watch {
+class wait_probe {
 public:
 #if CMWQ_ASSERTS
-    wait_watch() noexcept : before_(nr_voluntary_switches()) {}
+    wait_probe() noexcept : before_(nr_voluntary_switches()) {}
     [[nodiscard]] bool waited() const noexcept { return nr_voluntary_switches() != before_; }
 
 private:
     const long before_;
 #else
-    wait_watch() noexcept {}
+    wait_probe() noexcept {}
     [[nodiscard]] static bool waited() noexcept { return false; }
 #endif
 };

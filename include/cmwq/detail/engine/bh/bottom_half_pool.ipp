@@ -93,9 +93,9 @@ CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferr
     const queue_face& q = *self.current_pwq->queue;
     ledger.lock.unlock();
     d.perform();
-    const wait_watch watch;
+    const wait_probe probe;
     ledger.call_above_other_code(self, started);
-    if (watch.waited()) ledger.env.events.bottom_half_blocked(q.name, number());
+    if (probe.waited()) ledger.env.events.bottom_half_blocked(q.name, number());
     ledger.lock.lock();
     ledger.end_run_locked(self, d);
 }

@@ -55,7 +55,7 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     thread_slots& slots = this_thread_slots();
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[--slots.nr_raised];
-        const directory::look at(id);
+        const directory::lookup at(id);
         if (at.runtime != nullptr) at.runtime->pool(id).notify();
     }
 }

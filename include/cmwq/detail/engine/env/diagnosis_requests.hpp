@@ -41,18 +41,18 @@ public:
     // --- queues at their limit ---------------------------------------------------------------------------------------
 
     /// Requests a check of the queues at their limit, because one has reached it. Any thread, also under a pool lock.
-    void watch_backlogs() noexcept {
+    void request_backlog_check() noexcept {
         const std::int64_t interval = backlog_interval();
-        if (interval == 0 || backlogs_due_.load(seq_cst) != 0) return; // [WATCH-2]
+        if (interval == 0 || backlogs_due_.load(seq_cst) != 0) return; // [BACKLOG-1]
         std::int64_t none = 0;
         const std::int64_t when = steady_now() + interval;
-        if (!backlogs_due_.compare_exchange_strong(none, when, seq_cst, relaxed)) return; // [WATCH-2]
+        if (!backlogs_due_.compare_exchange_strong(none, when, seq_cst, relaxed)) return; // [BACKLOG-1]
         requests_.wake_diagnosis();
     }
     /// For the diagnosis thread. When the next check of these queues is due; 0: none is.
     [[nodiscard]] std::int64_t backlogs_due() const noexcept { return backlogs_due_.load(relaxed); } // [PARK-1]
     /// The diagnosis thread calls this before a check: a queue that reaches its limit meanwhile requests the next one.
-    void begin_backlog_check() noexcept { backlogs_due_.store(0, seq_cst); } // [WATCH-2]
+    void begin_backlog_check() noexcept { backlogs_due_.store(0, seq_cst); } // [BACKLOG-1]
     /// The diagnosis thread calls this after a check that leaves something to check.
     void repeat_backlog_check(std::int64_t when) noexcept {
         std::int64_t none = 0;

@@ -74,7 +74,7 @@ public:
         first_.store(&rt, seq_cst); // [DIR-1] a thread that finds the runtime sees its contents
     }
 
-    /// Returns when no `look` and no `pin` uses the runtime any more.
+    /// Returns when no `lookup` and no `pin` uses the runtime any more.
     void remove(listed_runtime& rt) noexcept CMWQ_EXCLUDES(lock_) {
         {
             const scoped_lock g(lock_);
@@ -89,9 +89,9 @@ public:
     /// A lookup of the runtime that a pool id belongs to. Keeps the runtime alive while this object lives; its thread
     /// must not run user code meanwhile. Takes no lock. `runtime` is null if the runtime is gone, or is `dead`: it
     /// belongs to the parent of this forked child.
-    class look {
+    class lookup {
     public:
-        explicit look(std::uint64_t pool_id) noexcept {
+        explicit lookup(std::uint64_t pool_id) noexcept {
             directory& d = get();
             reader_.enter(d.readers_, current_cpu() % nr_stripes);
             // [GRACE-1], [DIR-1]
@@ -103,8 +103,8 @@ public:
             }
             reader_.leave();
         }
-        look(const look&) = delete;
-        look& operator=(const look&) = delete;
+        lookup(const lookup&) = delete;
+        lookup& operator=(const lookup&) = delete;
 
         listed_runtime* runtime = nullptr;
         bool dead = false;
@@ -113,14 +113,14 @@ public:
         grace_counts::reader reader_;
     };
 
-    /// As `look`, but without its limit: the thread may run items while this object lives.
+    /// As `lookup`, but without its limit: the thread may run items while this object lives.
     class pin {
     public:
         explicit pin(std::uint64_t pool_id) noexcept {
-            const look at(pool_id);
+            const lookup at(pool_id);
             dead = at.dead;
             runtime = at.runtime;
-            // Relaxed: remove() waits for the current look (GRACE-3), which ends later, and therefore sees the increment.
+            // Relaxed: remove() waits for this lookup (GRACE-3), which ends later, and therefore sees the increment.
             if (runtime != nullptr) runtime->pins_.fetch_add(1, relaxed);
         }
         ~pin() {

@@ -17,7 +17,7 @@ void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock);
 [[nodiscard]] bool note_end_locked(group_core& g, group_task& t, bool cancelled) noexcept CMWQ_REQUIRES(g.lock);
 /// The same. Takes the lock of the group, and counts the task down.
 void end_task(group_task& t, bool cancelled) noexcept;
-/// Whether the end of an unlisted task needs the lock of the group. While a waiter watches, it learns of each end.
+/// Whether the end of an unlisted task needs the lock of the group. While a waiter lists all, it learns of each end.
 [[nodiscard]] bool ends_with_lock(const group_core& g, bool cancelled) noexcept;
 /// As end_task(), for an unlisted task that a worker has run.
 void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept;

@@ -100,7 +100,8 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         unlist_locked(t.group, t);
     }
     t.perform(t, group_task::step::end);
-    end_task(t, true);
+    constexpr bool cancelled = true;
+    end_task(t, cancelled);
 }
 
 /// A task that the owner of the group adds, or a task of the group in another worker, goes to the local list of that

@@ -42,7 +42,8 @@ private:
     [[nodiscard]] bool may_take(const group_task& t) const noexcept;
     [[nodiscard]] next_step decide_locked(group_sleeper& s) noexcept CMWQ_REQUIRES(g_.lock);
     [[nodiscard]] group_task* task_for_guest_locked() noexcept CMWQ_REQUIRES(g_.lock);
-    void watch_locked(bool yes) noexcept CMWQ_REQUIRES(g_.lock);
+    void list_all_locked() noexcept CMWQ_REQUIRES(g_.lock);
+    void list_all_no_more_locked() noexcept CMWQ_REQUIRES(g_.lock);
     [[nodiscard]] bool must_search_locked() const noexcept CMWQ_REQUIRES(g_.lock);
     void search() noexcept;
     void list_unlisted_locked(work_base& w) noexcept CMWQ_REQUIRES(g_.lock);
@@ -68,10 +69,10 @@ private:
     std::uintptr_t stack_end_ = not_a_guest; // of a thread that runs no item, and may run tasks as a worker does
     int nr_kept_back_ = 0;                   // of a guest: how many tasks in a row the limit has kept back
     bool helps_ = false;                     // runs tasks itself
-    bool stuck_ = false;   // may not run tasks itself: its stack is too deep, or it holds bottom halves back
-    bool counted_ = false; // in nr_stuck
-    bool watches_ = false; // in nr_watching
-    bool refused_ = false; // would never end
+    bool stuck_ = false;     // may not run tasks itself: its stack is too deep, or it holds bottom halves back
+    bool counted_ = false;   // in nr_stuck
+    bool lists_all_ = false; // in nr_listing
+    bool refused_ = false;   // would never end
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

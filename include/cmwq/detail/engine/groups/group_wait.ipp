@@ -101,7 +101,7 @@ CMWQ_INLINE bool group_wait::may_take(const group_task& t) const noexcept {
 CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) noexcept {
     list_moved_locked(g_);
     if (finished_locked(g_)) {
-        watch_locked(false);
+        list_all_no_more_locked();
         return {.finished = true};
     }
     group_task* t = helps_ ? g_.not_started.back() : nullptr; // the newest one, whose data is most likely in the cache
@@ -110,15 +110,15 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
         unlist_locked(g_, *t);
         const bool local = self_->of_thread->local.take_back(*t);
         if (!local) ++t->nr_examiners;
-        watch_locked(false);
+        list_all_no_more_locked();
         return {.task = t, .local = local, .cancelled = g_.cancelled.load(relaxed)};
     }
     if (t = stack_end_ == not_a_guest ? nullptr : task_for_guest_locked(); t != nullptr) {
         ++t->nr_examiners;
         return {.task = t, .as_guest = true};
     }
-    if (helps_ || stuck_) watch_locked(true);
-    if (watches_ && must_search_locked()) return {.search = true};
+    if (helps_ || stuck_) list_all_locked();
+    if (lists_all_ && must_search_locked()) return {.search = true};
     if (stuck_ && !std::exchange(counted_, true)) ++g_.nr_stuck;
     s.asleep = true;
     s.next = std::exchange(g_.sleepers, &s);
@@ -143,12 +143,17 @@ CMWQ_INLINE group_task* group_wait::task_for_guest_locked() noexcept {
     return found;
 }
 
-// From here on tasks come to the list of the group, or they do again.
-CMWQ_INLINE void group_wait::watch_locked(bool yes) noexcept {
-    if (std::exchange(watches_, yes) == yes) return;
-    g_.nr_watching += yes ? 1 : -1u;
-    if (g_.nr_watching != (yes ? 1 : 0)) return;
-    g_.lists_all.store(yes, relaxed);
+// From here on all tasks come to the list of the group.
+CMWQ_INLINE void group_wait::list_all_locked() noexcept {
+    if (std::exchange(lists_all_, true) || ++g_.nr_listing != 1) return;
+    g_.lists_all.store(true, relaxed);
+    g_.searched = false;
+}
+
+// From here on local tasks need not come to the list of the group again.
+CMWQ_INLINE void group_wait::list_all_no_more_locked() noexcept {
+    if (!std::exchange(lists_all_, false) || --g_.nr_listing != 0) return;
+    g_.lists_all.store(false, relaxed);
     g_.searched = false;
 }
 
@@ -160,7 +165,7 @@ CMWQ_INLINE bool group_wait::must_search_locked() const noexcept {
 }
 
 // Puts all unlisted tasks on the list of the group. Their items stay where they are. A task that is added meanwhile comes
-// to the list, too, because this thread watches.
+// to the list, too, because this thread needs them there.
 CMWQ_INLINE void group_wait::search() noexcept {
     const auto list = [this](work_base& w) CMWQ_NO_TSA { list_unlisted_locked(w); };
     // A worker that gets credit only now sees the flag. The tasks that have left the list of the owner are in `moved`.
@@ -284,7 +289,7 @@ CMWQ_INLINE void group_wait::give_up(group_sleeper& s) noexcept {
             *link = s.next;
         }
         if (std::exchange(counted_, false)) --g_.nr_stuck;
-        watch_locked(false);
+        list_all_no_more_locked();
     }
     if (awake) s.sleep.park(); // the thread that wakes it uses `s` until then
 }

@@ -62,8 +62,8 @@ public:
         return nr_waiting_.load(seq_cst) == 0 ? nullptr : grant(); // [NODE-1]
     }
     /// From now on is_down() looks whether no more than `n` slots are in use. 0: never.
-    void watch_for(unsigned n) noexcept { down_at_.store(n, seq_cst); } // [NODE-4]
-    /// Whether no more slots are in use than that. Returns true once. Called after give_back() and after watch_for().
+    void set_mark(unsigned n) noexcept { down_at_.store(n, seq_cst); } // [NODE-4]
+    /// Whether no more slots are in use than that. Returns true once. Called after give_back() and after set_mark().
     [[nodiscard]] bool is_down() noexcept {
         // [NODE-3] One thread counts down, then it reads the mark; pairs [NODE-4], where a thread sets the mark, and then
         // reads the count. All are seq_cst, so at least one of the two sees the other's write.

@@ -57,7 +57,7 @@ CMWQ_INLINE void pool_ledger::list_pending_locked(item_groups& to) noexcept {
 }
 
 CMWQ_INLINE void pool_ledger::report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) {
-    to.inactive.reserve(false);
+    to.inactive.reserve();
     if (!try_lock_until(lock, deadline)) {
         to.locked = true;
         return;

@@ -25,13 +25,18 @@ struct item_group {
     short_name queue;
 };
 
+/// Whether a report of items names their queues.
+enum class with_queues : unsigned char { no, yes };
+
 /// The items of a list, without those beyond a bound: a list may be long, and it is walked under a lock.
 class item_groups {
 public:
-    /// Throws std::bad_alloc. Called without a lock of the library. `inboxes`: whether add_arrived() will be called.
-    void reserve(bool inboxes) {
-        groups_.reserve(max_groups);
-        if (inboxes) arrived_.reserve(max_walked);
+    /// Throws std::bad_alloc. Called without a lock of the library.
+    void reserve() { groups_.reserve(max_groups); }
+    /// The same, if add_arrived() will be called.
+    void reserve_for_arrived() {
+        reserve();
+        arrived_.reserve(max_walked);
     }
     void clear() noexcept {
         groups_.clear();

@@ -30,10 +30,11 @@ public:
     /// Called when an item has to wait because the limit of the queue is reached. From here on the diagnosis thread
     /// checks whether the active items make progress.
     void note_backlog() noexcept {
-        if (!backlog_.load(relaxed) && !backlog_.exchange(true, seq_cst)) env.diagnosis.watch_backlogs(); // [WATCH-2]
+        if (backlog_.load(relaxed) || backlog_.exchange(true, seq_cst)) return; // [BACKLOG-1]
+        env.diagnosis.request_backlog_check();
     }
     /// The diagnosis thread takes the note back before it checks: an item that has to wait after that sets it again.
-    [[nodiscard]] bool take_backlog() noexcept { return backlog_.exchange(false, seq_cst); } // [WATCH-2]
+    [[nodiscard]] bool take_backlog() noexcept { return backlog_.exchange(false, seq_cst); } // [BACKLOG-1]
     /// The diagnosis thread: something is left to check, and a check is requested already.
     void keep_backlog() noexcept { backlog_.store(true, relaxed); }
 

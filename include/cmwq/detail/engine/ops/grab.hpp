@@ -14,7 +14,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// If the runtime was not found, either it is gone, or another copy of the library has made it. Ends the program in the
 /// second case.
-inline void check_found(const directory::look& at, std::uint64_t pool_id, const work_base& w) noexcept {
+inline void check_found(const directory::lookup& at, std::uint64_t pool_id, const work_base& w) noexcept {
     if (at.runtime == nullptr && !directory::get().has_issued(pool_id)) refuse_item_of_other_copy(w);
 }
 
@@ -28,7 +28,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
         if (work_access::is_delayed(w)) {
             if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
-                const directory::look at(id);
+                const directory::lookup at(id);
                 if (at.dead) {
                     work_access::abandon(w);
                     return true;
@@ -42,7 +42,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
         }
         if (!work_access::pending(w)) return false;
         if (const std::uint64_t id = work_access::pool_id(work_access::location_of(w)); id != 0) {
-            const directory::look at(id);
+            const directory::lookup at(id);
             if (at.dead) {
                 work_access::abandon(w);
                 return true;
@@ -55,7 +55,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
 }
 
 inline bool grab_pending(work_base& w) noexcept {
-    return grab_pending(w, [](const directory::look&, bool, const auto& take) { return take(); });
+    return grab_pending(w, [](const directory::lookup&, bool, const auto& take) { return take(); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

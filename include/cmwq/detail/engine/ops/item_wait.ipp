@@ -34,7 +34,7 @@ public:
     /// Lets `w` start in place of the waiter, if a limit keeps it back.
     void let_start(work_base& w, std::uint64_t pool_id) const noexcept {
         if (self_ == nullptr) return;
-        const directory::look at(pool_id);
+        const directory::lookup at(pool_id);
         if (at.runtime != nullptr) at.runtime->pool(pool_id).ledger.start_awaited_beyond_limit(w, *self_);
     }
 
@@ -52,7 +52,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
         if (by.of_pending && work_access::is_delayed(w)) {
             // Queues the item of an armed timer at once, also if the timer was armed since the last pass of the loop.
             if (const std::uint64_t id = work_access::timer(w).armed_in.load(acquire); id != 0) { // [TIM-2]
-                const directory::look at(id);
+                const directory::lookup at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
                 // If this call has already queued it, that instance is not pending any more. Its run may go on, and has
@@ -69,7 +69,7 @@ CMWQ_INLINE bool wait_for_work(work_base& w, wait_call by) {
             item_waiter iw;
             pool_ledger::item_state found = pool_ledger::item_state::not_here;
             {
-                const directory::look at(id);
+                const directory::lookup at(id);
                 if (at.dead) return false;
                 check_found(at, id, w);
                 // [RUN-1][RUN-2] Without `of_pending` no thread can claim PENDING, so the scan sees a worker that runs

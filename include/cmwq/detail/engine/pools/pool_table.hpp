@@ -26,7 +26,7 @@ struct cpu_record {
     cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number, unsigned index);
 
     const unsigned cpu; // I: its number
-    sentinel watch;
+    sentinel idle_thread;
     bound_pool pools[nr_priorities];
     bh_thread bottom_half_thread;
     bottom_half_pool bottom_halves[nr_bh_priorities];
@@ -55,9 +55,11 @@ public:
     [[nodiscard]] bottom_half_pool& bottom_half_at(unsigned index, priority p) noexcept {
         return cpus_[index]->bottom_halves[static_cast<unsigned>(p)];
     }
-    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->watch; }
-    void arm_sentinel(unsigned index) noexcept override { cpus_[index]->watch.arm(); }
-    [[nodiscard]] bool sentinel_works(unsigned index) const noexcept override { return cpus_[index]->watch.works(); }
+    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->idle_thread; }
+    void arm_sentinel(unsigned index) noexcept override { cpus_[index]->idle_thread.arm(); }
+    [[nodiscard]] bool sentinel_works(unsigned index) const noexcept override {
+        return cpus_[index]->idle_thread.works();
+    }
     /// The pools that are shared by queues with equal attributes.
     [[nodiscard]] pool_registry& shared() noexcept { return registry_; }
     [[nodiscard]] const pool_registry& shared() const noexcept { return registry_; }

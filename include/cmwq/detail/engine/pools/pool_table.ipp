@@ -10,7 +10,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number,
                                    unsigned index)
-    : cpu(cpu_number), watch(env, cpu_number),
+    : cpu(cpu_number), idle_thread(env, cpu_number),
       pools{{env, first_pool_id, cpu_number, worker_pool::serves::one_cpu},
             {env, first_pool_id + 1, cpu_number, worker_pool::serves::one_cpu},
             {env, first_pool_id + 2, cpu_number, worker_pool::serves::one_cpu}},
@@ -22,7 +22,7 @@ CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool
         if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
         if (p == static_cast<unsigned>(priority::fifo)) spec.sched = sched_class::fifo;
         pools[p].configure(std::move(spec), cpuset{index});
-        watch.watch(*pools[p].concurrency, sentinel::near::own_cpu);
+        idle_thread.watch(*pools[p].concurrency, sentinel::near::own_cpu);
     }
 }
 
@@ -55,14 +55,14 @@ CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
 // Asks all threads to end before it joins the first, so that they end in parallel and not one after the other.
 CMWQ_INLINE void pool_table::end_threads() noexcept {
     for_each_cpu([](cpu_record& r) {
-        r.watch.request_end();
+        r.idle_thread.request_end();
         r.bottom_half_thread.request_end();
     });
     for_each_pool([](worker_pool& p) { p.workers.end(); });
-    for_each_cpu([](cpu_record& r) { r.watch.leave_idle_class_to_end(); });
+    for_each_cpu([](cpu_record& r) { r.idle_thread.leave_idle_class_to_end(); });
     for_each_pool([](worker_pool& p) { p.workers.let_end(); });
     for_each_cpu([](cpu_record& r) {
-        r.watch.join();
+        r.idle_thread.join();
         r.bottom_half_thread.join();
     });
     for_each_pool([](worker_pool& p) { p.workers.join(); });
@@ -70,7 +70,7 @@ CMWQ_INLINE void pool_table::end_threads() noexcept {
 
 CMWQ_INLINE void pool_table::forget_threads() noexcept {
     for_each_cpu([](cpu_record& r) {
-        r.watch.forget_thread();
+        r.idle_thread.forget_thread();
         r.bottom_half_thread.forget_thread();
     });
     for_each_pool([](worker_pool& p) { p.workers.forget(); });

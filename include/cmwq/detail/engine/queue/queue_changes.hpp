@@ -49,6 +49,9 @@ public:
     chosen_pools chosen;
 };
 
+/// What a change of a queue does while producers may still use its former map.
+enum class if_busy : unsigned char { wait, leave };
+
 /// Makes the pwqs of a queue, exchanges them, and frees them. Any thread may call every member that does not say otherwise.
 ///
 /// Letters: I set before publication · WQ the lock of the pwqs · A atomic
@@ -65,9 +68,9 @@ public:
     /// the queue the same. Throws std::bad_alloc, and changes nothing then.
     [[nodiscard]] queue_plan plan(const attrs& wanted, chosen_pools&& chosen);
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
-    /// go to the new pools. If it may not wait, the last change must be finished, and reap() or the next change finishes
-    /// this one.
-    void carry_out(queue_plan&& p, bool may_wait = true) noexcept;
+    /// go to the new pools. If it leaves them, the last change must be finished, and reap() or the next change finishes this
+    /// one.
+    void carry_out(queue_plan&& p, if_busy then = if_busy::wait) noexcept;
     /// Finishes a change that could not wait for a producer. False: it still cannot.
     [[nodiscard]] bool finish() noexcept;
     /// The manager thread calls this: frees replaced pwqs that have drained, and divides the limit if it can. False:
@@ -82,7 +85,7 @@ public:
     [[nodiscard]] bool takes_guests() const noexcept { return takes_guests_.load(relaxed); }
 
 private:
-    [[nodiscard]] bool finish_locked(const pwq_list& pwqs, bool may_wait) noexcept CMWQ_REQUIRES(pwqs.lock);
+    [[nodiscard]] bool finish_locked(const pwq_list& pwqs, if_busy then) noexcept CMWQ_REQUIRES(pwqs.lock);
     void free_locked(pwq_list& pwqs, pool_workqueue& p) noexcept CMWQ_REQUIRES(pwqs.lock);
 
     queue_face& queue_;                                    // I

@@ -76,9 +76,9 @@ CMWQ_INLINE queue_plan queue_changes::plan(const attrs& wanted, chosen_pools&& c
     return plan;
 }
 
-CMWQ_INLINE void queue_changes::carry_out(queue_plan&& p, bool may_wait) noexcept {
+CMWQ_INLINE void queue_changes::carry_out(queue_plan&& p, if_busy then) noexcept {
     const scoped_lock g(pwqs_.lock);
-    static_cast<void>(finish_locked(pwqs_, may_wait));
+    static_cast<void>(finish_locked(pwqs_, then));
     CMWQ_ASSERT(left_map_ == nullptr);
     for (auto& fresh : p.fresh) {
         // In an ordered queue, items that are queued on it wait until all items queued before have ended.
@@ -99,19 +99,19 @@ CMWQ_INLINE void queue_changes::carry_out(queue_plan&& p, bool may_wait) noexcep
     routes_.publish(std::move(p.map));
     if (left_map_ == nullptr) return;
     left_wait_ = {};
-    if (!finish_locked(pwqs_, may_wait)) queue_.request_reaping(); // tries again
+    if (!finish_locked(pwqs_, then)) queue_.request_reaping(); // tries again
 }
 
 CMWQ_INLINE bool queue_changes::finish() noexcept {
     const scoped_lock g(pwqs_.lock);
-    return finish_locked(pwqs_, false);
+    return finish_locked(pwqs_, if_busy::leave);
 }
 
-CMWQ_INLINE bool queue_changes::finish_locked(const pwq_list& pwqs, bool may_wait) noexcept {
+CMWQ_INLINE bool queue_changes::finish_locked(const pwq_list& pwqs, if_busy then) noexcept {
     if (left_map_ == nullptr) return true;
     // Then an item that was pushed to an old pwq is in the inbox of its pool.
     for (backoff b; !routes_.readers->try_wait(left_wait_); b.pause()) {
-        if (!may_wait) return false;
+        if (then == if_busy::leave) return false;
     }
     const pwq_map& now = *routes_.map();
     bool reapable = false;
@@ -127,7 +127,7 @@ CMWQ_INLINE bool queue_changes::finish_locked(const pwq_list& pwqs, bool may_wai
 CMWQ_INLINE bool queue_changes::reap() noexcept {
     if (!pwqs_.lock.try_lock()) return false;
     const scoped_lock g(pwqs_.lock, adopt_lock);
-    if (!finish_locked(pwqs_, false)) return false;
+    if (!finish_locked(pwqs_, if_busy::leave)) return false;
     for (pool_workqueue* pwq = pwqs_.front_locked(); pwq != nullptr;) {
         pool_workqueue& one = *pwq;
         pwq = pwqs_.next_locked(one);
@@ -151,7 +151,7 @@ CMWQ_INLINE void queue_changes::free_locked(pwq_list& pwqs, pool_workqueue& p) n
 CMWQ_INLINE void queue_changes::give_back_pools() noexcept {
     if (!queue_.keyed()) return;
     const scoped_lock g(pwqs_.lock);
-    static_cast<void>(finish_locked(pwqs_, true));
+    static_cast<void>(finish_locked(pwqs_, if_busy::wait));
     routes_.readers->wait(); // producers may have pushed their items, but not notified the pool yet
     while (pool_workqueue* p = pwqs_.front_locked()) {
         if (queue_.how.fifo && p->serial > 1)

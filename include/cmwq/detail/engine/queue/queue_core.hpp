@@ -48,9 +48,10 @@ public:
 
     /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
-    [[nodiscard]] bool watch_backlog(std::vector<seen_run>& runs);
-    /// The diagnosis thread calls this afterwards. `stands_still`: all of those runs are blocked. `passed`: the time
-    /// since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
+    [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
+    /// The diagnosis thread calls one of these afterwards. `stands_still`: all of those runs are blocked. `passed`: the
+    /// time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
+    void note_progress() noexcept { stuck_for_ = 0; }
     [[nodiscard]] bool note_standstill(bool stands_still, std::int64_t passed, std::int64_t limit) noexcept {
         stuck_for_ = stands_still ? stuck_for_ + passed : 0;
         return stuck_for_ >= limit;

@@ -35,7 +35,7 @@ CMWQ_INLINE void queue_core::end_rescuer() noexcept {
     rescuer_.reset();
 }
 
-CMWQ_INLINE bool queue_core::watch_backlog(std::vector<seen_run>& runs) {
+CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
     if (!take_backlog()) return false;
     const std::uint64_t completed = pwqs.stats().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;

@@ -56,7 +56,8 @@ public:
 private:
     [[nodiscard]] unsigned share_locked(std::size_t node) const noexcept;
     [[nodiscard]] unsigned smallest_share_locked(const pwq_list& pwqs) const noexcept CMWQ_REQUIRES(pwqs.lock);
-    void move_to_slots_locked(const pwq_list& pwqs, bool of_nodes) noexcept CMWQ_REQUIRES(pwqs.lock);
+    enum class slots_of : unsigned char { nodes, machine };
+    void move_to_slots_locked(const pwq_list& pwqs, slots_of which) noexcept CMWQ_REQUIRES(pwqs.lock);
     [[nodiscard]] bool fits_shares_locked() const noexcept;
 
     queue_face& queue_;                                       // I

@@ -67,12 +67,12 @@ CMWQ_INLINE bool queue_limits::is_shared() const noexcept {
     return is_divided_ && slots_of_nodes_.size() > 1;
 }
 
-CMWQ_INLINE void queue_limits::move_to_slots_locked(const pwq_list& pwqs, bool of_nodes) noexcept {
+CMWQ_INLINE void queue_limits::move_to_slots_locked(const pwq_list& pwqs, slots_of which) noexcept {
+    is_divided_ = which == slots_of::nodes;
     pwqs.for_each_locked([&](pool_workqueue& p) {
         // Also if they are the same: after that, no thread takes a slot because it has read an earlier maximum.
-        p.ledger->set_slots(p, of_nodes ? *slots_of_nodes_[node_of(p)] : slots_of_machine_);
+        p.ledger->set_slots(p, is_divided_ ? *slots_of_nodes_[node_of(p)] : slots_of_machine_);
     });
-    is_divided_ = of_nodes;
 }
 
 CMWQ_INLINE bool queue_limits::fits_shares_locked() const noexcept {
@@ -90,8 +90,8 @@ CMWQ_INLINE void queue_limits::share_out_locked(const pwq_list& pwqs) noexcept {
     slots_of_machine_.set_max(0);
     for (const auto& slots : slots_of_nodes_) slots->set_max(0);
     const unsigned smallest = smallest_share_locked(pwqs);
-    if (smallest != 0) move_to_slots_locked(pwqs, true);
-    if (smallest == 0 || !fits_shares_locked()) move_to_slots_locked(pwqs, false);
+    if (smallest != 0) move_to_slots_locked(pwqs, slots_of::nodes);
+    if (smallest == 0 || !fits_shares_locked()) move_to_slots_locked(pwqs, slots_of::machine);
     if (is_divided_) {
         for (std::size_t node = 0; node < slots_of_nodes_.size(); ++node)
             slots_of_nodes_[node]->set_max(share_locked(node));
@@ -102,7 +102,7 @@ CMWQ_INLINE void queue_limits::share_out_locked(const pwq_list& pwqs) noexcept {
     for (const auto& slots : slots_of_nodes_) {
         while (pool_owner* p = slots->grant()) p->notify();
     }
-    slots_of_machine_.watch_for(is_divided_ ? 0 : smallest); // the next time to try
+    slots_of_machine_.set_mark(is_divided_ ? 0 : smallest); // the next time to try
     if (slots_of_machine_.is_down()) queue_.request_reaping();
 }
 

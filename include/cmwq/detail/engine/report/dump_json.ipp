@@ -50,7 +50,7 @@ CMWQ_INLINE void write_scopes(json_writer& to, const runtime_report& r) {
     to.close(']');
 }
 
-CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, bool with_queue) {
+CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, with_queues named) {
     to.open('{');
     to.key("count").value(items.nr_items());
     to.key("complete").value(items.complete());
@@ -61,7 +61,7 @@ CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, bool wi
         to.key("function").value(describe_function(g.function));
         to.key("first");
         write_address(to, g.first);
-        if (with_queue) to.key("queue").value(g.queue.text);
+        if (named == with_queues::yes) to.key("queue").value(g.queue.text);
         to.close('}');
     }
     to.close(']');
@@ -116,7 +116,7 @@ CMWQ_INLINE void write_pool(json_writer& to, const numbered_pool& p) {
             to.key("limit").value(now.limit);
         }
         to.key("pending");
-        write_groups(to, p.now.pending, true);
+        write_groups(to, p.now.pending, with_queues::yes);
         to.key("local").value(p.now.nr_local);
         to.key("runs").open('[');
         for (std::size_t i = 0; i < p.now.runs.size(); ++i) write_run(to, p.now.runs[i], p.activities[i]);
@@ -133,7 +133,7 @@ CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue
         to.key("active").value(p.now.nr_active);
         to.key("not_started").value(p.now.nr_waiting);
         to.key("inactive");
-        write_groups(to, p.now.inactive, false);
+        write_groups(to, p.now.inactive, with_queues::no);
         to.key("frozen").value(p.now.frozen);
         to.key("plugged").value(p.now.plugged);
         to.key("mayday").value(p.now.mayday);

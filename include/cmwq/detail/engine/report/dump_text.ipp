@@ -80,13 +80,13 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
         append(to, "pool[%02zu] and %zu more\n", p.number, p.now.nr_runs - p.now.runs.size());
 }
 
-CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, bool with_queue) {
+CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, with_queues named) {
     const char* separator = " ";
     for (const item_group& g : items.groups()) {
         to += separator;
         if (g.count != 1) to += std::to_string(g.count) + '*';
         to += describe_function(g.function);
-        if (with_queue) to += " of " + describe_queue(g.queue.text);
+        if (named == with_queues::yes) to += " of " + describe_queue(g.queue.text);
         separator = ", ";
     }
     if (items.nr_more() != 0) to += " and " + std::to_string(items.nr_more()) + " more";
@@ -98,7 +98,7 @@ CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
         if (p.now.pending.nr_items() != 0) {
             append(to, "pool[%02zu] pending %zu%s:", p.number, p.now.pending.nr_items(),
                    p.now.pending.complete() ? "" : " or more");
-            print_groups(to, p.now.pending, true);
+            print_groups(to, p.now.pending, with_queues::yes);
         }
         if (p.now.nr_local != 0) append(to, "pool[%02zu] on lists of workers: %zu\n", p.number, p.now.nr_local);
     }
@@ -110,7 +110,7 @@ CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
             append(to, ", active %u (%u not started)%s%s%s, inactive %zu:", p.now.nr_active, p.now.nr_waiting,
                    p.now.frozen ? ", frozen" : "", p.now.plugged ? ", plugged" : "", p.now.mayday ? ", mayday" : "",
                    p.now.inactive.nr_items());
-            print_groups(to, p.now.inactive, false);
+            print_groups(to, p.now.inactive, with_queues::no);
         }
     }
 }

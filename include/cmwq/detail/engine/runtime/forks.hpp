@@ -58,15 +58,15 @@ inline void after_fork_in_child() noexcept CMWQ_NO_TSA {
 /// Installs the handlers. Called before main(), or when a plugin is loaded, and again by each runtime, because a static
 /// object may make one still earlier. Called without any lock: until the handlers are installed, a fork() would leave a
 /// locked mutex in the child that no thread unlocks. Returns true, for the initializer below.
-inline bool watch_forks() noexcept {
-    static constinit atomic<bool> watched{false};
-    if (!watched.load(relaxed) && !watched.exchange(true, relaxed)) {
+inline bool hook_forks() noexcept {
+    static constinit atomic<bool> hooked{false};
+    if (!hooked.load(relaxed) && !hooked.exchange(true, relaxed)) {
         at_fork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
     }
     return true;
 }
 
 /// Initialized before main(), or when a shared object with this code is loaded.
-inline const bool forks_are_watched = watch_forks();
+inline const bool forks_are_hooked = hook_forks();
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -52,7 +52,7 @@ CMWQ_INLINE void manager_thread::create_workers() noexcept {
 
 CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
     env_.pools.for_each_cpu([this](cpu_record& r) {
-        if (const int error = r.watch.start_if_wanted(); error != 0) env_.events.no_thread(r.cpu, error);
+        if (const int error = r.idle_thread.start_if_wanted(); error != 0) env_.events.no_thread(r.cpu, error);
         const int error = r.bottom_half_thread.start_if_wanted();
         if (error == 0) return;
         env_.events.no_thread(r.cpu, error);
@@ -64,13 +64,13 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
 CMWQ_INLINE bool manager_thread::make_room_for(const worker_pool& pool) noexcept {
     if (!env_.threads.is_exhausted()) return false;
     bool made = false;
-    const auto ask_all = [&](bool spare) {
+    const auto ask_all = [&](worker_threads::idle_worker which) {
         env_.pools.for_each_pool(
-            [&](worker_pool& p) { made = made || (&p != &pool && p.workers.give_up_worker(spare)); });
+            [&](worker_pool& p) { made = made || (&p != &pool && p.workers.give_up_worker(which)); });
     };
-    ask_all(false);
+    ask_all(worker_threads::idle_worker::surplus);
     // A pool that has no worker at all may take the spare of another pool.
-    if (!made && pool.summary().workers == 0) ask_all(true);
+    if (!made && pool.summary().workers == 0) ask_all(worker_threads::idle_worker::last_spare);
     return made;
 }
 

@@ -71,12 +71,12 @@ public:
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
 
 private:
-    void check_cpus_locked(bool may_wait) CMWQ_REQUIRES(lock_);
+    void check_cpus_locked(if_busy then) CMWQ_REQUIRES(lock_);
     void bind_helpers_locked() noexcept CMWQ_REQUIRES(lock_);
     void share_quota(std::vector<pool_choice>& choices, bool strict) const;
     void serve_other_cpus(std::vector<pool_choice>& choices) const;
-    // Gives every attribute-keyed queue the pools for the current settings. `may_wait`: as queue_core::carry_out().
-    void remap_locked(bool may_wait) CMWQ_REQUIRES(lock_);
+    // Gives every attribute-keyed queue the pools for the current settings. `then`: as queue_changes::carry_out().
+    void remap_locked(if_busy then) CMWQ_REQUIRES(lock_);
     [[nodiscard]] cpuset usable_now_locked() CMWQ_REQUIRES(lock_);
     /// The numbers of the helpers' threads; 0: the thread has not begun yet.
     using helper_tids = std::array<long, 3>;

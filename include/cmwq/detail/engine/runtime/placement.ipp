@@ -172,7 +172,7 @@ CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     q.changes.carry_out(plan(q, a, without_cpus::refuse));
 }
 
-CMWQ_INLINE void placement::remap_locked(bool may_wait) {
+CMWQ_INLINE void placement::remap_locked(if_busy then) {
     struct replaced_cpus {
         std::string queue;
         cpuset wanted, instead;
@@ -186,7 +186,7 @@ CMWQ_INLINE void placement::remap_locked(bool may_wait) {
         if (!p.chosen.instead.empty() && !first) first = {q.name, p.wanted.cpus(), p.chosen.instead};
     });
     // No queue is destroyed meanwhile: detach() waits for the configuration lock.
-    for (queue_plan& p : plans) p.changes->carry_out(std::move(p), may_wait);
+    for (queue_plan& p : plans) p.changes->carry_out(std::move(p), then);
     if (!first) return;
     env_.events.post_once(event::kind::cpus_unavailable, ENODEV, 0, [r = *std::move(first)] {
         return "cmwq: " + describe_queue(r.queue) + ": none of its CPUs " + r.wanted.to_string() +
@@ -204,7 +204,7 @@ CMWQ_INLINE void placement::set_unbound_cpus(const cpuset& cpus) {
         }
         std::swap(unbound_cpus_, wanted);
         try {
-            remap_locked(true);
+            remap_locked(if_busy::wait);
         } catch (...) {
             std::swap(unbound_cpus_, wanted);
             throw;
@@ -223,7 +223,7 @@ CMWQ_INLINE void placement::set_default_scope(affinity_scope scope) {
     const scoped_lock g(lock_);
     const affinity_scope before = std::exchange(default_scope_, scope);
     try {
-        remap_locked(true);
+        remap_locked(if_busy::wait);
     } catch (...) {
         default_scope_ = before;
         throw;
@@ -265,7 +265,7 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
 
 CMWQ_INLINE void placement::check_cpus() {
     const scoped_lock g(lock_);
-    check_cpus_locked(true);
+    check_cpus_locked(if_busy::wait);
 }
 
 CMWQ_INLINE bool placement::try_check_cpus(bool and_helpers) {
@@ -275,16 +275,16 @@ CMWQ_INLINE bool placement::try_check_cpus(bool and_helpers) {
     bool finished = true;
     queues_.for_each([&](queue_core& q) { finished = (!q.keyed() || q.changes.finish()) && finished; });
     if (!finished) return false;
-    check_cpus_locked(false);
+    check_cpus_locked(if_busy::leave);
     return true;
 }
 
-CMWQ_INLINE void placement::check_cpus_locked(bool may_wait) {
+CMWQ_INLINE void placement::check_cpus_locked(if_busy then) {
     cpuset now = usable_now_locked();
     if (now == usable_) return;
     std::swap(usable_, now); // from here on `now` has the old set
     try {
-        remap_locked(may_wait);
+        remap_locked(then);
     } catch (...) {
         std::swap(usable_, now); // so that the next check tries again
         throw;

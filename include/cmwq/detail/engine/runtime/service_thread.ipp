@@ -96,7 +96,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
         if (env_.pools.anything_pending()) {
             armed.stay_armed();
         } else {
-            env_.pools.for_each_cpu([](cpu_record& r) { r.watch.leave_idle_class(); });
+            env_.pools.for_each_cpu([](cpu_record& r) { r.idle_thread.leave_idle_class(); });
             env_.closures.free_all();
         }
     }

@@ -104,9 +104,9 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
         std::vector<standstill> suspects;
         queues_.for_each([&](queue_core& q) {
             const std::size_t first = runs.size();
-            any |= q.watch_backlog(runs);
+            any |= q.sample_backlog(runs);
             if (runs.size() != first) suspects.push_back({&q, first, runs.size()});
-            else static_cast<void>(q.note_standstill(false, passed, limit));
+            else q.note_progress();
         });
         for (standstill& s : suspects) {
             for (std::size_t i = s.first; i < s.last && s.blocked; ++i) s.blocked = runs[i].thread->probe.blocked();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
-#include <cmwq/detail/engine/ledger/start_watch.hpp>
+#include <cmwq/detail/engine/ledger/start_gap.hpp>
 #include <cmwq/detail/engine/threads/load.hpp>
 #include <cmwq/detail/engine/threads/local_lists.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
@@ -64,7 +64,7 @@ protected:
 
 private:
     const unsigned number_; // I
-    start_watch stall_;     // S: for the watchdog
+    start_gap stall_;       // S: for the watchdog
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

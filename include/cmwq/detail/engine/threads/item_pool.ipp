@@ -38,7 +38,7 @@ inline run_report report_of_run(const run_record& w) noexcept {
 }
 
 CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
-    to.pending.reserve(true);
+    to.pending.reserve_for_arrived();
     for (std::size_t room = 8;; room = to.nr_runs) { // allocates without the lock
         to.runs.reserve(room);
         to.runs.clear();

@@ -3,7 +3,7 @@
 // load_monitor: what the service thread does at each tick for a pool that replaces blocked workers.
 #pragma once
 
-#include <cmwq/detail/engine/ledger/start_watch.hpp>
+#include <cmwq/detail/engine/ledger/start_gap.hpp>
 #include <cmwq/detail/engine/threads/burst_size.hpp>
 #include <cmwq/detail/engine/threads/load.hpp>
 
@@ -47,7 +47,7 @@ private:
     const pool_spec& spec_;
     std::uint64_t nr_overdue_ = 0;                          // L
     std::uint64_t completed_seen_ = ~std::uint64_t{0};      // S
-    start_watch overdue_watch_;                             // S
+    start_gap overdue_;                                     // S
     burst_size overdue_burst_;                              // S
     double sum_cpu_ = 0, sum_blocked_ = 0, sum_waited_ = 0; // S: moving sums, nanoseconds
 };

@@ -92,7 +92,7 @@ CMWQ_INLINE bool load_monitor::look_for_hogs(std::int64_t threshold) noexcept {
 // As long as at least one of them is running at any time, no other item would start.
 CMWQ_INLINE void load_monitor::look_for_overdue(std::int64_t passed, std::int64_t patience) noexcept {
     const bool concerned = patience != 0 && load_.is_associated() && load_.pending();
-    if (!overdue_watch_.has_lasted(concerned, load_.nr_begun(), passed, patience)) return;
+    if (!overdue_.has_lasted(concerned, load_.nr_begun(), passed, patience)) return;
     if (!ledger_.lock_for_service()) return; // again after the same time
     deferred d;
     const scoped_lock g(ledger_.lock, adopt_lock);

@@ -42,15 +42,14 @@ public:
         push_locked(w);
         return true;
     }
-    /// Takes the newest item, if it belongs to `of` and was pushed after the last recall, and, with `closures_only`, if
-    /// it is a closure. Null otherwise.
-    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, bool closures_only) noexcept
-        CMWQ_EXCLUDES(lock_) {
+    enum class wanted : unsigned char { any, closure };
+    /// Takes the newest item, if it belongs to `of`, was pushed after the last recall, and is wanted. Null otherwise.
+    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, wanted which) noexcept CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
         const scoped_lock g(lock_);
         work_base* const w = recalled_.load(relaxed) ? nullptr : list_.back();
         if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
-        if (closures_only && !work_access::is_self_owned(*w)) return nullptr;
+        if (which == wanted::closure && !work_access::is_self_owned(*w)) return nullptr;
         remove_locked(*w);
         return w;
     }

@@ -130,9 +130,10 @@ CMWQ_INLINE work_base* local_lists::take_follow_up(pool_ledger& ledger, worker& 
     if (!self.counted.load(relaxed) || self.description[0] != 0 || ledger.pending()) return nullptr;
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(ledger, self)))
         return nullptr;
-    work_base* w = self.local.take_newest_of(*self.current_pwq, !self.is_follower);
+    using wanted = local_items::wanted;
+    work_base* w = self.local.take_newest_of(*self.current_pwq, self.is_follower ? wanted::any : wanted::closure);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(ledger, self))
-        w = self.local.take_newest_of(*self.current_pwq, false);
+        w = self.local.take_newest_of(*self.current_pwq, wanted::any);
     if (w != nullptr) self.nr_follow_ups.store(self.nr_follow_ups.load(relaxed) + 1, relaxed);
     return w;
 }

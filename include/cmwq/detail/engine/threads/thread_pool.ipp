@@ -49,7 +49,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
             workers.leave_idle_locked(self);
             work_locked(self, d);
             load_.begin_idle_locked(self);
-            workers.enter_idle_locked(self, false);
+            workers.enter_idle_locked(self);
             continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
         // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if no

@@ -61,10 +61,11 @@ public:
 
     /// Wakes a worker, or creates one, if the pool needs one more. False: no worker could be created.
     bool ensure_worker() noexcept;
+    /// The last idle worker of a pool in which others run is its spare.
+    enum class idle_worker : unsigned char { surplus, last_spare };
     /// Asks an idle worker to end, so that another pool can create one within the limit of threads. False: the pool
-    /// needs its idle workers, has none, or is locked. `spare`: may also take the last idle worker of a pool in which
-    /// others run.
-    [[nodiscard]] bool give_up_worker(bool spare) noexcept;
+    /// needs its idle workers, has none, or is locked.
+    [[nodiscard]] bool give_up_worker(idle_worker which) noexcept;
     /// Asks surplus workers to end that have been idle for too long. Returns when to call again, 0: not needed; clock
     /// of the runtime.
     std::int64_t cull(std::int64_t now) noexcept;
@@ -91,7 +92,8 @@ public:
 
     /// Creates a worker and makes it idle. Releases the lock meanwhile. False: no worker could be created.
     bool create_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
-    void enter_idle_locked(worker& w, bool fresh) noexcept;
+    /// Of the calling thread.
+    void enter_idle_locked(worker& w) noexcept;
     void leave_idle_locked(worker& w) noexcept;
     void retire_locked(worker& w) noexcept;
     [[nodiscard]] bool is_creating_locked() const noexcept { return creating_; }
@@ -117,6 +119,7 @@ public:
 private:
     static void thread_main(void* self);
     void wake_one_locked(deferred& d) noexcept;
+    void enter_idle_as_locked(worker& w, spare_workers::place where) noexcept;
     void watch_for_blocks() noexcept;
     template <class F>
     void for_each(F&& f) const noexcept;

@@ -60,8 +60,10 @@ CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger) noexcept {
         retry_pause_ = 0;
         spares_.retry_at(0);
         if (fresh) ledger.add_record_locked(*w);
-        enter_idle_locked(*w, true); // its thread may be parked already; a thread that needs the worker wakes it
-        if (stopping_) {             // the pool has begun to end meanwhile
+        enter_idle_as_locked(
+            *w,
+            spare_workers::place::fresh); // its thread may be parked already; a thread that needs the worker wakes it
+        if (stopping_) {                  // the pool has begun to end meanwhile
             retire_locked(*w);
             w->sleep.unpark();
         }
@@ -151,7 +153,7 @@ CMWQ_INLINE bool worker_threads::ensure_worker() noexcept {
 }
 
 // If the limit of threads is reached, an idle pool gives up a worker so that a busy pool can create one.
-CMWQ_INLINE bool worker_threads::give_up_worker(bool spare) noexcept {
+CMWQ_INLINE bool worker_threads::give_up_worker(idle_worker which) noexcept {
     worker* w = nullptr;
     {
         deferred d;
@@ -163,7 +165,7 @@ CMWQ_INLINE bool worker_threads::give_up_worker(bool spare) noexcept {
         ledger_.gather_locked(d);
         notify_locked(ledger_, d);
         if (ledger_.has_listed_locked()) return false;
-        if (!spare && spares_.size_locked() < 2 && ledger_.nr_busy_locked() != 0) return false;
+        if (which == idle_worker::surplus && spares_.size_locked() < 2 && ledger_.nr_busy_locked() != 0) return false;
         w = spares_.next_to_end_locked();
         if (w == nullptr) return false;
         retire_locked(*w);
@@ -194,12 +196,16 @@ CMWQ_INLINE bool worker_threads::thread_is_gone(worker& w) noexcept {
 
 // --- idle workers ----------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void worker_threads::enter_idle_locked(worker& w, bool fresh) noexcept {
+CMWQ_INLINE void worker_threads::enter_idle_locked(worker& w) noexcept {
+    using place = spare_workers::place;
+    enter_idle_as_locked(w, spec_.pod.contains(current_cpu()) ? place::inside : place::outside);
+}
+
+CMWQ_INLINE void worker_threads::enter_idle_as_locked(worker& w, spare_workers::place where) noexcept {
     CMWQ_ASSERT(!w.idle && !w.counted.load(relaxed));
     w.idle = true;
     w.idle_since = ledger_.env.now();
-    using place = spare_workers::place;
-    spares_.add_locked(w, fresh ? place::fresh : spec_.pod.contains(current_cpu()) ? place::inside : place::outside);
+    spares_.add_locked(w, where);
     if (has_surplus_locked() && cull_at_.load(relaxed) == 0) {
         cull_at_.store(w.idle_since + ledger_.env.options.idle_timeout.count(), release); // [LOCK]
         ledger_.env.requests.wake_manager();

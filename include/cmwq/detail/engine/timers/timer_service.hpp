@@ -67,11 +67,11 @@ private:
     void fire_locked(timer_shard& s, work_timer& t, push_batch& batch) noexcept CMWQ_REQUIRES(s.lock);
     void remove_locked(timer_shard& s, work_timer& t) noexcept CMWQ_REQUIRES(s.lock);
     std::int64_t expire_some(timer_shard& s, std::int64_t now, std::int64_t until, int& nr) noexcept;
-    [[nodiscard]] std::int64_t first_look() const noexcept;
+    [[nodiscard]] std::int64_t first_visit() const noexcept;
 
     struct visit {
-        std::int64_t look = never; // when to visit the shard next
-        int nr = 0;                // how many timers have expired or moved in this call
+        std::int64_t due = never; // when to visit the shard next
+        int nr = 0;               // how many timers have expired or moved in this call
     };
     // Values of sleeps_until_: the service thread does not sleep; it sleeps, and no timer is armed; the program has a clock
     // of its own, and the thread does not sleep until timers are due.

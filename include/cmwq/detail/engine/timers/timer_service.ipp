@@ -32,16 +32,16 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             t.queue = &q;
             t.cpu = cpu;
             t.deadline = deadline;
-            const std::int64_t look = s.wheel.push(t, now);
+            const std::int64_t due = s.wheel.push(t, now);
             q.routes.armed_in(i).push_back(t);
             t.armed_in.store(first_id_ + i, release); // [TIM-1] pairs [TIM-2]: a thread that cancels finds the shard
-            const std::int64_t first = s.next_look.load(relaxed); // relaxed: under the lock
-            // [SLEEP-1] This thread stores its look, then reads how long the service thread sleeps; pairs [SLEEP-2].
-            if (look < first) s.next_look.store(look, seq_cst);
+            const std::int64_t first = s.next_visit.load(relaxed); // relaxed: under the lock
+            // [SLEEP-1] This thread stores its visit, then reads how long the service thread sleeps; pairs [SLEEP-2].
+            if (due < first) s.next_visit.store(due, seq_cst);
             const std::int64_t until = sleeps_until_.load(seq_cst); // [SLEEP-1]
             // A timer that is not the first of its shard checks as well: the thread that has armed the first one may be
             // stopped before it wakes the service thread. With a clock of the program that thread does not wait for timers.
-            return look < first ? look < until : first < until && until != not_used;
+            return due < first ? due < until : first < until && until != not_used;
         }
     }
     q.routes.push(w, cpu).notify();
@@ -107,7 +107,7 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) n
 
 // Queues timers of one shard that are due at `until`, which is not after `now`; if there are none, lets its wheel turn.
 // Either is limited, so that no other thread waits long for the lock; adds their number to `nr`. Returns when the next timer may be due. The wheel
-// may have to turn before: `next_look` says so, and the service thread comes back for it, with the time of then.
+// may have to turn before: `next_visit` says so, and the service thread comes back for it, with the time of then.
 CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until,
                                                     int& nr) noexcept {
     push_batch batch;
@@ -120,7 +120,7 @@ CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t
     nr += batch.empty() ? s.wheel.turn_size : batch.nr_items();
     if (batch.empty()) s.wheel.turn(now);
     // The service thread reads it before it sleeps; arm() reads it under the lock.
-    s.next_look.store(s.wheel.next_look(), relaxed);
+    s.next_visit.store(s.wheel.next_visit(), relaxed);
     return s.wheel.next_due();
 }
 
@@ -128,39 +128,39 @@ CMWQ_INLINE bool timer_service::expire(std::int64_t now) noexcept {
     constexpr int enough = 256; // of a shard: then those of others are next, and other work of the caller
     const scoped_lock g(expiring_);
     // A timer that is armed from here on wakes the service thread, or is found by plan_sleep().
-    for (unsigned i = 0; i < nr_shards_; ++i) agenda_[i] = {shards_[i].next_look.load(relaxed), 0};
+    for (unsigned i = 0; i < nr_shards_; ++i) agenda_[i] = {shards_[i].next_visit.load(relaxed), 0};
     for (bool more = false;;) {
         unsigned first = 0;
-        std::int64_t second = never; // the first look at another shard
+        std::int64_t second = never; // the first visit of another shard
         for (unsigned i = 1; i < nr_shards_; ++i) {
-            if (agenda_[i].look < agenda_[first].look) {
-                second = agenda_[first].look;
+            if (agenda_[i].due < agenda_[first].due) {
+                second = agenda_[first].due;
                 first = i;
             } else {
-                second = std::min(second, agenda_[i].look);
+                second = std::min(second, agenda_[i].due);
             }
         }
         visit& v = agenda_[first];
-        if (v.look > now || v.look == never) return more; // the time itself may have come to its end
-        v.look = expire_some(shards_[first], now, std::min(now, second), v.nr);
-        if (v.nr < enough || v.look > now) continue;
-        v.look = never;
+        if (v.due > now || v.due == never) return more; // the time itself may have come to its end
+        v.due = expire_some(shards_[first], now, std::min(now, second), v.nr);
+        if (v.nr < enough || v.due > now) continue;
+        v.due = never;
         more = true;
     }
 }
 
-CMWQ_INLINE std::int64_t timer_service::first_look() const noexcept {
+CMWQ_INLINE std::int64_t timer_service::first_visit() const noexcept {
     std::int64_t first = never;
-    for (unsigned i = 0; i < nr_shards_; ++i) first = std::min(first, shards_[i].next_look.load(seq_cst)); // [SLEEP-2]
+    for (unsigned i = 0; i < nr_shards_; ++i) first = std::min(first, shards_[i].next_visit.load(seq_cst)); // [SLEEP-2]
     return first;
 }
 
 CMWQ_INLINE std::int64_t timer_service::plan_sleep() noexcept {
-    // [SLEEP-2] The service thread stores how long it sleeps, then reads the looks; pairs [SLEEP-1]. All are seq_cst: it
-    // sees the look of an armed timer, or the thread that has armed it sees that the service thread sleeps for too long.
-    for (std::int64_t until = first_look();;) {
+    // [SLEEP-2] The service thread stores how long it sleeps, then reads the visits; pairs [SLEEP-1]. All are seq_cst: it
+    // sees the visit for an armed timer, or the thread that has armed it sees that the service thread sleeps for too long.
+    for (std::int64_t until = first_visit();;) {
         sleeps_until_.store(std::min(until, for_ever), seq_cst); // [SLEEP-2]
-        const std::int64_t again = first_look();
+        const std::int64_t again = first_visit();
         if (again >= until) return until;
         until = again;
     }

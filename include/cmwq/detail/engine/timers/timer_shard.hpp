@@ -20,7 +20,7 @@ struct alignas(cache_line) timer_shard {
     ranked_mutex<lock_rank::timers> lock;
     timing_wheel<work_timer> wheel CMWQ_GUARDED_BY(lock); // T
     /// A: when the shard must be looked at, or earlier; written under the lock. A cancelled timer does not change it.
-    atomic<std::int64_t> next_look{timing_wheel<work_timer>::never};
+    atomic<std::int64_t> next_visit{timing_wheel<work_timer>::never};
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -102,7 +102,7 @@ TEST_CASE("node slots: they tell once that few are in use") {
     CHECK(n.slots.take(n.a).yes);
     CHECK(n.slots.take(n.a).yes);
     CHECK_FALSE(n.slots.is_down());
-    n.slots.watch_for(1);
+    n.slots.set_mark(1);
     CHECK_FALSE(n.slots.is_down());
     CHECK(n.slots.give_back() == nullptr);
     CHECK(n.slots.is_down());

@@ -92,7 +92,7 @@ public:
     void end_work(worker& w) {
         const scoped_lock g(ledger.lock);
         ledger.leave_busy_locked(w);
-        threads.enter_idle_locked(w, false);
+        threads.enter_idle_locked(w);
     }
     void make_pending() { REQUIRE(pool.push(item_, queue_.pwq)); }
     /// As the manager thread: the thread of that worker has ended.
@@ -156,7 +156,7 @@ TEST_CASE("worker threads: no more workers are created than max_threads") {
     CHECK(m.create());
     CHECK_FALSE(m.create());
     CHECK(m.threads.is_short());
-    CHECK(m.threads.give_up_worker(true)); // so another pool can have it
+    CHECK(m.threads.give_up_worker(worker_threads::idle_worker::last_spare)); // so another pool can have it
     CHECK(m.create());
 }
 
@@ -205,14 +205,15 @@ TEST_CASE("worker threads: busy workers justify idle ones") {
 
 TEST_CASE("worker threads: a pool gives up a worker only if it can do without it") {
     threads_machine m;
-    CHECK_FALSE(m.threads.give_up_worker(true)); // there is none
+    CHECK_FALSE(m.threads.give_up_worker(worker_threads::idle_worker::last_spare)); // there is none
     CHECK(m.create());
     CHECK(m.create());
     worker& busy = *m.next_to_wake();
     m.begin_work(busy);
-    CHECK_FALSE(m.threads.give_up_worker(false)); // the last idle one, which takes over if the other one blocks
+    CHECK_FALSE(m.threads.give_up_worker(
+        worker_threads::idle_worker::surplus)); // the last idle one, which takes over if the other one blocks
     m.make_pending();
-    CHECK_FALSE(m.threads.give_up_worker(true)); // an item waits for it
+    CHECK_FALSE(m.threads.give_up_worker(worker_threads::idle_worker::last_spare)); // an item waits for it
     m.end_work(busy);
 }
 
@@ -220,7 +221,7 @@ TEST_CASE("worker threads: the record of a worker that has ended serves the next
     threads_machine m;
     CHECK(m.create());
     worker& w = *m.next_to_wake();
-    CHECK(m.threads.give_up_worker(true));
+    CHECK(m.threads.give_up_worker(worker_threads::idle_worker::last_spare));
     m.joined(w);
     CHECK(m.create());
     CHECK(m.next_to_wake() == &w);
@@ -240,7 +241,7 @@ TEST_CASE("worker threads: a pool has ended when its threads are gone, and can b
     {
         const scoped_lock g(m.ledger.lock); // the worker ends its item, goes idle, and sees that it has to end
         m.ledger.leave_busy_locked(busy);
-        m.threads.enter_idle_locked(busy, false);
+        m.threads.enter_idle_locked(busy);
         CHECK(m.threads.is_stopping_locked());
         m.threads.retire_locked(busy);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// start_watch: how long items have been pending while none was started.
+// start_gap: how long items have been pending while none was started.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,7 +10,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// For one thread, which calls it at regular intervals.
-class start_watch {
+class start_gap {
 public:
     /// Whether items have been pending for `limit` nanoseconds, in all calls since then, without a start; the time then
     /// begins again. `pending`: whether items are pending now. `nr_started`: how many starts there were so far.
