@@ -349,6 +349,4 @@ SELF_TEST = [
 ]
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        sys.exit(write(planted.ROOT))
-    sys.exit(planted.main(check, SELF_TEST))
+    sys.exit(planted.main(check, SELF_TEST, write))

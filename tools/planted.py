@@ -8,12 +8,16 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def main(check, self_test):
-    """check(root) yields a sentence for every violation; self_test is a list of ({path: text}, [sentence])."""
+def main(check, self_test, write=None):
+    """check(root) yields a sentence for every violation; self_test is a list of ({path: text}, [sentence]); write(root)
+    generates what the check compares, for those that generate something."""
     if sys.argv[1:] == ["--self-test"]:
         return run_self_test(check, self_test)
+    if write and sys.argv[1:] == ["--write"]:
+        write(ROOT)
+        return 0
     if len(sys.argv) > 1:
-        print(f"usage: {sys.argv[0]} [--self-test]", file=sys.stderr)
+        print(f"usage: {sys.argv[0]} [--self-test{' | --write' if write else ''}]", file=sys.stderr)
         return 2
     found = list(check(ROOT))
     print("\n".join(found) if found else "nothing found")

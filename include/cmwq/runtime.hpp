@@ -127,14 +127,13 @@ public:
     [[nodiscard]] runtime_stats stats() const noexcept;
 
     /// Returns the present state, and changes nothing: the pods of all affinity scopes, if anything has asked for the
-    /// topology yet; the pools, with the priorities and CPUs that the
-    /// system refused to their threads; the pool that serves each CPU of each queue; the rescuers; the limits of the
-    /// attribute-keyed queues by node; the items that run, with the activity of their threads; the items that are pending
-    /// or beyond a limit, where equal ones are counted; the items that wait for others inside the library.
-    /// The text is for people, and its form may change; it begins like the kernel's wq_dump.
-    /// docs/dev/dump_json.md describes the JSON. Any thread. Blocks: for 0.1 s at most if other threads hold
-    /// locks of the library and do not release them; the state under these locks is missing then. It does not wait for
-    /// a dlopen() in progress. Errors: std::bad_alloc.
+    /// topology yet; the pools, with the priorities and CPUs that the system refused to their threads; the pool that
+    /// serves each CPU of each queue; the rescuers; the limits of the attribute-keyed queues by node; the items that
+    /// run, with the activity of their threads; the items that are pending or beyond a limit, where equal ones are
+    /// counted; the items that wait for others inside the library. The text is for people, and its form may change; it
+    /// begins like the kernel's wq_dump. docs/dev/dump_json.md describes the JSON. Any thread. Blocks: for 0.1 s at
+    /// most if other threads hold locks of the library and do not release them; the state under these locks is missing
+    /// then. It does not wait for a dlopen() in progress. Errors: std::bad_alloc.
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
 private:

@@ -49,11 +49,11 @@ public:
     /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
     [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
-    /// The diagnosis thread calls one of these afterwards. `stands_still`: all of those runs are blocked. `passed`: the
+    /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`: the
     /// time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
     void note_progress() noexcept { stuck_for_ = 0; }
-    [[nodiscard]] bool note_standstill(bool stands_still, std::int64_t passed, std::int64_t limit) noexcept {
-        stuck_for_ = stands_still ? stuck_for_ + passed : 0;
+    [[nodiscard]] bool note_standstill(std::int64_t passed, std::int64_t limit) noexcept {
+        stuck_for_ += passed;
         return stuck_for_ >= limit;
     }
     /// For dump(), under the lock of the list of queues: copies the state of the queue and of its pwqs, as far as their

@@ -118,7 +118,8 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             for (std::size_t i = s->first; i < s->last && s->blocked; ++i) {
                 s->blocked = runs[i].by->pool.ledger.goes_on(runs[i]);
             }
-            if (!q.note_standstill(s->blocked, passed, limit) || !saturated.empty()) return;
+            if (!s->blocked) return q.note_progress();
+            if (!q.note_standstill(passed, limit) || !saturated.empty()) return;
             if (!q.first_report(event::kind::saturated)) return;
             saturated = sentence_of_saturated(q);
         });

@@ -60,10 +60,9 @@ CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger) noexcept {
         retry_pause_ = 0;
         spares_.retry_at(0);
         if (fresh) ledger.add_record_locked(*w);
-        enter_idle_as_locked(
-            *w,
-            spare_workers::place::fresh); // its thread may be parked already; a thread that needs the worker wakes it
-        if (stopping_) {                  // the pool has begun to end meanwhile
+        // Its thread may be parked already; a thread that needs the worker wakes it.
+        enter_idle_as_locked(*w, spare_workers::place::fresh);
+        if (stopping_) { // the pool has begun to end meanwhile
             retire_locked(*w);
             w->sleep.unpark();
         }
