@@ -21,7 +21,7 @@ DOCUMENT = "docs/dev/guarantees.md"
 ID = r"[a-z]+-\d+"
 ROW = re.compile(rf"(\| ({ID}) \|.*\|)[^|]*\|")
 PROVES = re.compile(rf"^// proves: ({ID}(?:, {ID})*)\n", re.M)
-CASE = re.compile(r'(?:TEMPLATE_(?:LIST_)?)?TEST_CASE\(\s*("[^"\n]+")')
+CASE = re.compile(r'(?:TEMPLATE_(?:LIST_)?|POLICY_)?TEST_CASE\(\s*("[^"\n]+")')
 
 
 def tests(root):
@@ -65,7 +65,7 @@ def check(root):
     yield from (f"{place}: {DOCUMENT} has no {i}" for place, i in places if i not in ids)
 
 
-ONE = {"tests/unit/one.test.cpp": '// A comment.\n// proves: life-1\nTEMPLATE_LIST_TEST_CASE(\n    "it is there", "") {}\n'
+ONE = {"tests/unit/one.test.cpp": '// A comment.\n// proves: life-1\nPOLICY_TEST_CASE(\n    "it is there", "") {}\n'
                                   '// proves: life-1, life-2\nTEST_CASE("it is exact") {}\n',
        "tests/ends/two.cpp": "// exits: 0\n// proves: life-2\nint main() {}\n"}
 TABLE = ("| id | promise | mechanism | test |\n| --- | --- | --- | --- |\n"

@@ -2,11 +2,13 @@
 //
 // Attributes of live queues: the pools and the order in which items run while attributes change, and the end of pools
 // that no queue uses any more.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "pool_name.hpp"
 #include "scarce_runtime.hpp"
 #include "simulated.hpp"
@@ -70,7 +72,7 @@ TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a 
     cmwq::workqueue<cmwq::ordered> q{rt, std::move(o)}, there{rt, std::move(of_there)};
     there.post([] {}); // the last pool has a worker
     there.flush();
-    gate<cmwq::ordered> g;
+    gate g;
     g.hold(q);
     threads.stall();
     cmwq::workqueue<> other{rt, "other"};
@@ -95,7 +97,7 @@ TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no 
         o.attrs.nice(5 + i); // a pool without workers
         others.push_back(std::make_unique<cmwq::workqueue<cmwq::unbound>>(rt, std::move(o)));
     }
-    gate<cmwq::unbound> g;
+    gate g;
     g.hold(q);
     q.apply(attrs{}.nice(1)); // the old pool is freed when the gate opens
     cmwq::detail::grace_reader producer;
@@ -161,15 +163,13 @@ TEST_CASE(
     CHECK(q.stats().completed == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "apply: an item queued before apply() runs in the old pool and one queued after it in the new pool", "",
-    keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: an item queued before apply() runs in the old pool and one queued after it in the new pool",
+                 "", keyed_policies) {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
-    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
+    any_queue q{policy, rt, at_most(policy, 1, "q")};
     for (int change = 1; change <= 3; ++change) {
-        gate<P> g;
+        gate g;
         g.hold(q, cpu);
         std::vector<std::unique_ptr<noted>> before, after;
         for (int i = 0; i < 10; ++i) {
@@ -191,10 +191,9 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(q.stats().completed == 63);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: changes under load lose no item and run no item twice", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: changes under load lose no item and run no item twice", "", keyed_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<P> q{rt, at_most<P>(4, "q")};
+    any_queue q{policy, rt, at_most(policy, 4, "q")};
     std::atomic<bool> stop{false};
     std::atomic<int> runs{0}, posted{0}, overlaps{0}, item_queued{0};
     struct shared {
@@ -229,10 +228,9 @@ TEMPLATE_LIST_TEST_CASE("apply: changes under load lose no item and run no item 
 }
 
 // proves: kernel-23
-TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: an item may call apply() on its own queue", "", keyed_policies) {
     cmwq::runtime rt;
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::vector<long> nice; // not atomic: each item queues the next one at its end
     std::function<void()> step = [&] {
         nice.push_back(nice_of_this_task());
@@ -245,16 +243,14 @@ TEMPLATE_LIST_TEST_CASE("apply: an item may call apply() on its own queue", "", 
     CHECK(nice == std::vector<long>{0, 1, 2, 3, 4});
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing; the pools and the running items stay", "",
-                        keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: equal attributes change nothing; the pools and the running items stay", "", keyed_policies) {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     const attrs a = attrs{}.nice(1);
-    cmwq::options<P> o = at_most<P>(2, "q");
+    any_options o = at_most(policy, 2, "q");
     o.attrs = a;
-    cmwq::workqueue<P> q{rt, std::move(o)};
-    gate<P> g;
+    any_queue q{policy, rt, std::move(o)};
+    gate g;
     g.hold(q, cpu);
     const std::size_t nr_pools = cmwq_test::shared_pools_of(rt).size();
     for (int i = 0; i < 100; ++i) q.apply(a);
@@ -273,12 +269,11 @@ TEMPLATE_LIST_TEST_CASE("apply: equal attributes change nothing; the pools and t
     CHECK(q.stats().completed == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: flush and drain cover the items that still run in the old pools", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: flush and drain cover the items that still run in the old pools", "", keyed_policies) {
     cmwq::runtime rt;
     const bool drain = GENERATE(false, true);
-    cmwq::workqueue<P> q{rt, "q"};
-    gate<P> g;
+    any_queue q{policy, rt, "q"};
+    gate g;
     g.hold(q, *rt.cpus().begin());
     q.apply(attrs{}.nice(1));
     q.apply(attrs{}.nice(2));
@@ -299,12 +294,11 @@ TEMPLATE_LIST_TEST_CASE("apply: flush and drain cover the items that still run i
     CHECK_FALSE(g.item.busy());
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: items that wait in an old pool can be cancelled and flushed", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: items that wait in an old pool can be cancelled and flushed", "", keyed_policies) {
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
-    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
-    gate<P> g;
+    any_queue q{policy, rt, at_most(policy, 1, "q")};
+    gate g;
     g.hold(q, cpu);
     noted a, b, c, d;
     q.queue_on(cpu, a.item);
@@ -336,7 +330,7 @@ TEST_CASE("apply: an ordered queue keeps its order across changes and runs one i
     const int changes = GENERATE(1, 2, 3, 5);
     const bool unbound_cpus = GENERATE(false, true);
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
-    gate<cmwq::ordered> g;
+    gate g;
     std::vector<int> order; // not atomic: one item runs at a time
     std::atomic<int> inside{0}, overlaps{0};
     int next = 0;
@@ -372,7 +366,7 @@ TEST_CASE("apply: an ordered queue continues after all items of an intermediate 
     cmwq::runtime rt;
     const unsigned cpu = *rt.cpus().begin();
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
-    gate<cmwq::ordered> g;
+    gate g;
     g.hold(q, cpu);
     noted a, b, c, d;
     q.apply(attrs{}.nice(1));
@@ -431,7 +425,7 @@ TEST_CASE("apply: an item removed from a new pool of an ordered queue still coun
 TEST_CASE("apply: shutdown() drops items in a new pool of an ordered queue; their runs in the old pool still count") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::ordered> q{rt, "q"};
-    gate<cmwq::ordered> g;
+    gate g;
     g.hold(q);
     q.apply(attrs{}.nice(1));
     REQUIRE(q.queue(g.item) == queue_status::queued);
@@ -477,13 +471,11 @@ TEST_CASE("apply: an ordered queue keeps the order of the items of each producer
 
 // --- the runtime's set of CPUs ---------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves running items alone", "",
-                        keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves running items alone", "", keyed_policies) {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return; // there is no other CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     cmwq::workqueue<cmwq::bound> b{rt, "bound"};
     std::atomic<bool> right{true};
     const auto runs_on = [&](const cpuset& wanted) {
@@ -509,12 +501,10 @@ TEMPLATE_LIST_TEST_CASE("apply: set_unbound_cpus moves live queues and leaves ru
 
 // --- a queue that is destroyed ---------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("apply: a queue that is being destroyed refuses apply() and nothing changes", "",
-                        keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: a queue that is being destroyed refuses apply() and nothing changes", "", keyed_policies) {
     cmwq::runtime rt;
-    auto q = std::make_unique<cmwq::workqueue<P>>(rt, "q");
-    cmwq::workqueue<P>& alive = *q;
+    auto q = std::make_unique<any_queue>(policy, rt, "q");
+    any_queue& alive = *q;
     std::binary_semaphore entered{0}, go{0};
     std::atomic<int> refused{0}, same{0};
     alive.post([&] {
@@ -540,9 +530,8 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue that is being destroyed refuses apply() 
     CHECK(same == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed directly after a change and during a change of the runtime",
-                        "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: a queue may be destroyed directly after a change and during a change of the runtime", "",
+                 keyed_policies) {
     cmwq::runtime rt{two_nodes()};
     constexpr int rounds = 300;
     std::atomic<int> round{0};
@@ -556,7 +545,7 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed directly after a change
     });
     std::atomic<int> runs{0};
     for (; round < rounds; ++round) {
-        cmwq::workqueue<P> q{rt, "q"};
+        any_queue q{policy, rt, "q"};
         q.post([&] { ++runs; });
         q.apply(attrs{}.nice(round % 2));
         q.post([&] { ++runs; });
@@ -565,16 +554,15 @@ TEMPLATE_LIST_TEST_CASE("apply: a queue may be destroyed directly after a change
     CHECK(runs == 2 * rounds);
 }
 
-TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after the last queue of the pool is destroyed", "",
-                        keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("apply: the threads of a pool end soon after the last queue of the pool is destroyed", "",
+                 keyed_policies) {
     cmwq::runtime rt;
     {
-        cmwq::options<P> o;
+        any_options o;
         o.attrs = attrs{}.nice(7);
-        cmwq::workqueue<P> a{rt, std::move(o)};
+        any_queue a{policy, rt, std::move(o)};
         std::counting_semaphore<> entered{0}, leave{0};
-        constexpr int many = runs_one_at_a_time<P> ? 1 : 20;
+        const int many = policy.runs_one_at_a_time ? 1 : 20;
         for (int i = 0; i < many; ++i) {
             a.post([&] {
                 entered.release();
@@ -582,13 +570,13 @@ TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after the last qu
             });
         }
         for (int i = 0; i < many; ++i) entered.acquire();
-        CHECK(rt.stats().threads > many);
+        CHECK(rt.stats().threads > static_cast<unsigned>(many));
         leave.release(many);
         a.flush();
         {
-            cmwq::options<P> same;
+            any_options same;
             same.attrs = attrs{}.nice(7);
-            cmwq::workqueue<P> b{rt, std::move(same)};
+            any_queue b{policy, rt, std::move(same)};
         }
         noted n; // b is destroyed, a is not
         a.queue(n.item);
@@ -597,7 +585,7 @@ TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after the last qu
     }
     CHECK(eventually([&] { return rt.stats().threads == 0; }));
     // New pools reuse the record of the old pool: short-lived pools leave nothing behind.
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     for (int i = 0; i < 100; ++i) {
         noted n;
         q.apply(attrs{}.nice(1 + i % 10).affinity(affinity_scope::system));
@@ -606,5 +594,5 @@ TEMPLATE_LIST_TEST_CASE("apply: the threads of a pool end soon after the last qu
         CHECK(n.nice == 1 + i % 10);
     }
     CHECK(eventually([&] { return rt.stats().threads <= 2; }));
-    CHECK(rt.stats().items_completed == q.stats().completed + (runs_one_at_a_time<P> ? 2 : 21));
+    CHECK(rt.stats().items_completed == q.stats().completed + (policy.runs_one_at_a_time ? 2 : 21));
 }

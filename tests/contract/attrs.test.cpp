@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The meaning of attributes: the pools that exist, the callers that they serve, and their threads.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "pool_name.hpp"
 #include "simulated.hpp"
 #include "text.hpp"
@@ -50,24 +52,23 @@ using kind = cmwq::event::kind;
 
 namespace {
 
-template <class P>
-cmwq::options<P> with(attrs a) {
-    cmwq::options<P> o;
+any_options with(attrs a) {
+    any_options o;
     o.name = "with attributes";
     o.attrs = std::move(a);
     return o;
 }
 
 /// Returns the result of `f` on a worker that serves callers on that CPU.
-template <class P, class F>
-auto seen_on(cmwq::workqueue<P>& q, unsigned cpu, F f) {
+template <class F>
+auto seen_on(cmwq::workqueue_base& q, unsigned cpu, F f) {
     decltype(f()) result{};
     cmwq::work w{[&] { result = f(); }};
     if (q.queue_on(cpu, w) == queue_status::queued) w.flush();
     return result;
 }
-template <class P, class F>
-auto seen(cmwq::workqueue<P>& q, F f) {
+template <class F>
+auto seen(cmwq::workqueue_base& q, F f) {
     return seen_on(q, *cmwq::runtime::global().cpus().begin(), f);
 }
 
@@ -83,15 +84,14 @@ std::string message_of(F f) {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes share three sets of pools", "",
-                        keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: a thousand queues with three sets of attributes share three sets of pools", "",
+                 keyed_policies) {
     cmwq::runtime rt;
-    std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
+    std::vector<std::unique_ptr<any_queue>> queues;
     std::set<std::string> pools;
     for (int i = 0; i < 1000; ++i) {
         const attrs a = attrs{}.nice(i % 3).affinity(affinity_scope::system);
-        queues.push_back(std::make_unique<cmwq::workqueue<P>>(rt, with<P>(a)));
+        queues.push_back(std::make_unique<any_queue>(policy, rt, with(a)));
         pools.insert(seen(*queues.back(), this_pool));
     }
     CHECK(pools.size() == 3);
@@ -99,41 +99,10 @@ TEMPLATE_LIST_TEST_CASE("attrs: a thousand queues with three sets of attributes 
     CHECK(rt.stats().threads <= 20);
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: attributes with the same meaning share a pool even if they are written differently", "",
-                        keyed_policies) {
-    using P = TestType;
-    cmwq::runtime rt{simulated("numa:1 l3:1 core:4 pu:1")};
-    cmwq::workqueue<P> q{rt, "q"};
-    const std::string pool = seen(q, this_pool);
-    // One cache, one node, one machine.
-    for (const affinity_scope s : {affinity_scope::cache, affinity_scope::cache_shard, affinity_scope::numa,
-                                   affinity_scope::system, affinity_scope::default_}) {
-        cmwq::workqueue<P> other{rt, with<P>(attrs{}.affinity(s))};
-        CHECK(seen(other, this_pool) == pool);
-        cmwq::workqueue<P> named{rt, with<P>(attrs{}.affinity(s).cpus(cpuset::range(0, 100)).strict(true))};
-        CHECK(seen(named, this_pool) == pool); // confined to the CPUs that it may use anyway
-    }
-    for (const attrs& a : {attrs{}.nice(1), attrs{}.scheduling(cmwq::scheduling::batch), attrs{}.cpus({0, 1, 2})}) {
-        cmwq::workqueue<P> other{rt, with<P>(a)};
-        CHECK(seen(other, this_pool) != pool);
-    }
-}
-
-TEST_CASE("attrs: unbound and ordered queues share a pool; managed and unmanaged queues do not") {
-    cmwq::runtime rt;
-    const attrs a = attrs{}.affinity(affinity_scope::system);
-    cmwq::workqueue<cmwq::unbound> u{rt, with<cmwq::unbound>(a)};
-    cmwq::workqueue<cmwq::ordered> o{rt, with<cmwq::ordered>(a)};
-    cmwq::workqueue<cmwq::elastic> e{rt, with<cmwq::elastic>(a)};
-    CHECK(seen(u, this_pool) == seen(o, this_pool));
-    CHECK(seen(u, this_pool) != seen(e, this_pool));
-}
-
-TEMPLATE_LIST_TEST_CASE("attrs: the threads have the nice value of the attributes", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: the threads have the nice value of the attributes", "", keyed_policies) {
     cmwq::runtime rt;
     for (const int n : {0, 1, 5, 19}) {
-        cmwq::workqueue<P> q{rt, with<P>(attrs{}.nice(n))};
+        any_queue q{policy, rt, with(attrs{}.nice(n))};
         CHECK(seen(q, nice_of_this_task) == n);
         CHECK(seen(q, [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); }) == n);
     }
@@ -233,14 +202,13 @@ TEST_CASE("attrs: threads have the class and nice value of the process and not o
 }
 
 // proves: kernel-27
-TEMPLATE_LIST_TEST_CASE("attrs: the threads have the scheduling class of the attributes", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: the threads have the scheduling class of the attributes", "", keyed_policies) {
     using cmwq::scheduling;
     event_log events;
     const auto refused = [&] { return events.count(kind::priority_refused) != 0; };
     cmwq::runtime rt{{.on_event = events.listener()}};
     const auto class_of = [&](scheduling s) {
-        cmwq::workqueue<P> q{rt, with<P>(attrs{}.scheduling(s))};
+        any_queue q{policy, rt, with(attrs{}.scheduling(s))};
         return seen(q, sched_class_of_this_task);
     };
     CHECK(class_of(scheduling::normal) == SCHED_OTHER);
@@ -250,32 +218,29 @@ TEMPLATE_LIST_TEST_CASE("attrs: the threads have the scheduling class of the att
     CHECK(class_of(scheduling::fifo) == (refused() ? SCHED_OTHER : SCHED_FIFO)); // as the system permits
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: threads run on the CPUs of the attributes and nowhere else", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: threads run on the CPUs of the attributes and nowhere else", "", keyed_policies) {
     cmwq::runtime rt;
     for (const unsigned cpu : rt.cpus()) {
-        cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({cpu}))};
+        any_queue q{policy, rt, with(attrs{}.cpus({cpu}))};
         for (const unsigned from : rt.cpus()) {
             CHECK(seen_on(q, from, cpus_of_this_task) == cpuset{cpu});
             CHECK(seen_on(q, from, cmwq::detail::current_cpu) == cpu);
         }
         cpuset more{cpu, 4000}; // some of these CPUs do not exist
-        cmwq::workqueue<P> partly{rt, with<P>(attrs{}.cpus(more))};
+        any_queue partly{policy, rt, with(attrs{}.cpus(more))};
         CHECK(seen_on(partly, cpu, cpus_of_this_task) == cpuset{cpu});
         CHECK(partly.attributes().cpus() == more); // as given
     }
-    cmwq::workqueue<P> all{rt, "all"};
+    any_queue all{policy, rt, "all"};
     CHECK(seen(all, cpus_of_this_task) == rt.unbound_cpus());
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other pools are not", "",
-                        parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: strict pools are confined to their pod and other pools are not", "", parallel_policies) {
     cmwq::runtime rt;
     const cmwq::topology& machine = rt.machine();
     for (const affinity_scope scope : cmwq::affinity_scopes) {
-        cmwq::workqueue<P> strict{rt, with<P>(attrs{}.affinity(scope).strict(true))};
-        cmwq::workqueue<P> loose{rt, with<P>(attrs{}.affinity(scope))};
+        any_queue strict{policy, rt, with(attrs{}.affinity(scope).strict(true))};
+        any_queue loose{policy, rt, with(attrs{}.affinity(scope))};
         for (const unsigned cpu : rt.cpus()) {
             const cpuset& pod = machine.pods(scope)[machine.pod_of(scope, cpu)].cpus;
             CHECK(seen_on(strict, cpu, cpus_of_this_task) == pod);
@@ -284,90 +249,13 @@ TEMPLATE_LIST_TEST_CASE("attrs: strict pools are confined to their pod and other
     }
 }
 
-// proves: kernel-5
-TEMPLATE_LIST_TEST_CASE("attrs: one pool serves two CPUs if and only if both are in one pod of the scope", "",
-                        keyed_policies) {
-    using P = TestType;
-    cmwq::runtime rt{simulated("pack:2 numa:1 l3:2 core:4 pu:2")}; // 32 CPUs
-    const cmwq::topology& machine = rt.machine();
-    for (const affinity_scope scope : cmwq::affinity_scopes) {
-        CAPTURE(to_string(scope));
-        cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(scope))};
-        std::vector<std::string> pool;
-        for (const unsigned cpu : rt.cpus()) pool.push_back(seen_on(q, cpu, this_pool));
-        int wrong = 0;
-        for (const unsigned a : rt.cpus()) {
-            for (const unsigned b : rt.cpus()) {
-                const bool together = runs_one_at_a_time<P> || machine.pod_of(scope, a) == machine.pod_of(scope, b);
-                wrong += (pool[a] == pool[b]) == together ? 0 : 1;
-            }
-        }
-        CHECK(wrong == 0);
-    }
-}
-
-// proves: cpus-3
-TEMPLATE_LIST_TEST_CASE("attrs: the nearest pod always serves the callers on a CPU that the queue does not use", "",
-                        parallel_policies) {
-    using P = TestType;
-    // Nodes of 16 CPUs: 0-15 and 16-31; caches of 8; cores of 2.
-    cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:2")};
-    const auto serving = [&](const cpuset& cpus, unsigned from) {
-        cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus(cpus))};
-        const std::string pool = seen_on(q, from, this_pool);
-        for (int again = 0; again < 3; ++again) CHECK(seen_on(q, from, this_pool) == pool);
-        for (const unsigned cpu : cpus) {
-            if (seen_on(q, cpu, this_pool) == pool) return cpu;
-        }
-        return cpuset::capacity;
-    };
-    struct one {
-        const char* why;
-        cpuset cpus;
-        unsigned from, by;
-    };
-    for (const auto& [why, cpus, from, by] :
-         {one{"of its core", {0, 2, 5, 9, 16}, 4, 5}, one{"of its cache", {0, 9, 14, 16}, 3, 0},
-          one{"of its node", {0, 16, 24}, 12, 0}, one{"of its node", {0, 8, 31}, 16, 31},
-          one{"the only one", {31}, 0, 31}}) {
-        CAPTURE(why, cpus.to_string(), from);
-        CHECK(serving(cpus, from) == by);
-    }
-    cmwq::workqueue<cmwq::bound> b{rt, "b"}; // it uses each CPU of the machine
-    CHECK(seen_on(b, 12, this_pool) == "cmwq/12");
-}
-
-// proves: cpus-3
-TEMPLATE_LIST_TEST_CASE("attrs: callers that are equally near to several pods are spread over these pods", "",
-                        parallel_policies) {
-    using P = TestType;
-    cmwq::runtime_options o = simulated("numa:2 l3:2 core:4 pu:1");
-    o.unbound_cpus = cpuset::range(0, 8);
-    cmwq::runtime rt{std::move(o)};
-    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
-    std::set<std::string> pools, own;
-    for (unsigned i = 0; i < 8; ++i) {
-        pools.insert(seen_on(q, 8 + i, this_pool));
-        own.insert(seen_on(q, i, this_pool));
-    }
-    CHECK(pools.size() == 8);
-    CHECK(pools == own);
-    // This also holds if all callers have odd CPU numbers.
-    cmwq::workqueue<P> even{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}))};
-    std::set<std::string> served;
-    for (const unsigned cpu : {1u, 3u, 5u, 7u}) served.insert(seen_on(even, cpu, this_pool));
-    CHECK(served.size() == 4);
-}
-
-TEMPLATE_LIST_TEST_CASE(
-    "attrs: items queued for a node from several CPUs of another node go to several CPUs of the node", "",
-    parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: items queued for a node from several CPUs of another node go to several CPUs of the node", "",
+                 parallel_policies) {
     const cpuset mine = cpus_of_this_task();
     const unsigned highest = *std::ranges::max_element(mine);
     if (highest > 63) return; // the machine would take long to make
     cmwq::runtime rt{simulated("numa:2 core:" + std::to_string(highest + 1) + " pu:1")};
-    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
+    any_queue q{policy, rt, with(attrs{}.affinity(affinity_scope::cpu))};
     std::set<std::string> pools;
     for (const unsigned cpu : mine) {
         std::thread([&] {
@@ -405,8 +293,7 @@ struct leaves_for {
 };
 
 /// Leaves two idle workers in the pool of the CPU `home`, whose threads are on the CPU `away`.
-template <class P>
-void send_away(cmwq::runtime& rt, cmwq::workqueue<P>& q, unsigned home, unsigned away) {
+void send_away(cmwq::runtime& rt, any_queue& q, unsigned home, unsigned away) {
     leaves_for one{away}, two{away};
     for (leaves_for* i : {&one, &two}) {
         q.post_on(home, std::ref(*i));
@@ -427,13 +314,12 @@ void send_away(cmwq::runtime& rt, cmwq::workqueue<P>& q, unsigned home, unsigned
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room",
-                        "[timing]", parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: a worker outside of its pod returns before its first item if the pod has room", "[timing]",
+                 parallel_policies) {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
-    cmwq::workqueue<P> q{rt, with<P>(attrs{}.affinity(affinity_scope::cpu))};
+    any_queue q{policy, rt, with(attrs{}.affinity(affinity_scope::cpu))};
     const auto repatriated = [&] { return rt.stats().repatriated; };
     // The attempt is repeated: the scheduler may move the worker away again before the item records its CPU, and under
     // other load a third worker may run the item.
@@ -460,28 +346,26 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of its pod returns before its f
         const std::uint64_t returned = repatriated() - before;
         for (leaves_for* i : {&first, &second}) i->leave.release();
         q.flush();
-        return is_managed<P> ? returned == 2 : returned == 1 && second.started_on == away;
+        return policy.is_managed ? returned == 2 : returned == 1 && second.started_on == away;
     }));
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: a worker that is bound to its pod is not moved", "", parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: a worker that is bound to its pod is not moved", "", parallel_policies) {
     cmwq::runtime rt;
     const unsigned home = *rt.cpus().begin();
-    cmwq::workqueue<P> strict{rt, with<P>(attrs{}.affinity(affinity_scope::cpu).strict(true))};
+    any_queue strict{policy, rt, with(attrs{}.affinity(affinity_scope::cpu).strict(true))};
     for (int i = 0; i < 10; ++i) CHECK(seen_on(strict, home, cmwq::detail::current_cpu) == home);
     CHECK(rt.stats().repatriated == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of a pod of one CPU stays there if several items are pending",
-                        "[timing]", parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: a worker outside of a pod of one CPU stays there if several items are pending", "[timing]",
+                 parallel_policies) {
     cmwq::runtime rt;
     if (rt.cpus().size() < 2) return;
     const unsigned home = *rt.cpus().begin(), away = rt.cpus().next(home + 1);
-    auto o = with<P>(attrs{}.affinity(affinity_scope::cpu));
+    auto o = with(attrs{}.affinity(affinity_scope::cpu));
     o.freezable = true;
-    cmwq::workqueue<P> q{rt, std::move(o)};
+    any_queue q{policy, rt, std::move(o)};
     constexpr unsigned nr_rounds = 20;
     std::uint64_t returned = 0;
     for (unsigned round = 0; round < nr_rounds; ++round) {
@@ -498,14 +382,13 @@ TEMPLATE_LIST_TEST_CASE("attrs: a worker outside of a pod of one CPU stays there
 }
 #endif
 
-TEMPLATE_LIST_TEST_CASE("attrs: a queue of the default scope uses the current default scope of the runtime", "",
-                        parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: a queue of the default scope uses the current default scope of the runtime", "",
+                 parallel_policies) {
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
     CHECK(rt.default_scope() == affinity_scope::cache_shard);
-    cmwq::workqueue<P> q{rt, "default"};
-    cmwq::workqueue<P> fixed{rt, with<P>(attrs{}.affinity(affinity_scope::numa))};
-    const auto nr_pools = [&](cmwq::workqueue<P>& one) {
+    any_queue q{policy, rt, "default"};
+    any_queue fixed{policy, rt, with(attrs{}.affinity(affinity_scope::numa))};
+    const auto nr_pools = [&](any_queue& one) {
         std::set<std::string> pools;
         for (const unsigned cpu : rt.cpus()) pools.insert(seen_on(one, cpu, this_pool));
         return pools.size();
@@ -520,16 +403,15 @@ TEMPLATE_LIST_TEST_CASE("attrs: a queue of the default scope uses the current de
         CHECK(nr_pools(q) == pods);
         CHECK(nr_pools(fixed) == 2);
         CHECK(q.attributes() == attrs{});
-        cmwq::workqueue<P> fresh{rt, "made later"};
+        any_queue fresh{policy, rt, "made later"};
         CHECK(nr_pools(fresh) == pods);
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: an item that is queued from another pod while it runs runs again in its first pod", "",
-                        parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: an item that is queued from another pod while it runs runs again in its first pod", "",
+                 parallel_policies) {
     cmwq::runtime rt{simulated("numa:2 l3:2 core:4 pu:1")};
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::binary_semaphore entered{0}, leave{0};
     std::atomic<int> runs{0}, inside{0}, overlaps{0};
     std::string pool;
@@ -560,10 +442,9 @@ TEMPLATE_LIST_TEST_CASE("attrs: an item that is queued from another pod while it
     CHECK(pool == second);
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: attributes() returns the attributes that were given", "", keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("attrs: attributes() returns the attributes that were given", "", keyed_policies) {
     cmwq::runtime rt;
-    cmwq::workqueue<P> plain{rt, "plain"};
+    any_queue plain{policy, rt, "plain"};
     CHECK(plain.attributes() == attrs{});
     const attrs a = attrs{}
                         .nice(3)
@@ -571,7 +452,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: attributes() returns the attributes that were gi
                         .affinity(affinity_scope::numa)
                         .strict(true)
                         .scheduling(cmwq::scheduling::batch);
-    cmwq::workqueue<P> q{rt, with<P>(a)};
+    any_queue q{policy, rt, with(a)};
     CHECK(q.attributes() == a);
     q.apply(attrs{}.nice(4));
     CHECK(q.attributes() == attrs{}.nice(4));
@@ -579,12 +460,10 @@ TEMPLATE_LIST_TEST_CASE("attrs: attributes() returns the attributes that were gi
     CHECK(q.attributes() == attrs{});
 }
 
-TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing changes", "", keyed_policies) {
-    using P = TestType;
-    using queue = cmwq::workqueue<P>;
+POLICY_TEST_CASE("attrs: impossible attributes are refused and nothing changes", "", keyed_policies) {
     cmwq::runtime rt;
     const attrs given = attrs{}.nice(2).affinity(affinity_scope::system);
-    queue q{rt, with<P>(given)};
+    any_queue q{policy, rt, with(given)};
     const std::string pool = seen(q, this_pool);
     const std::size_t nr_pools = cmwq_test::shared_pools_of(rt).size();
     struct one {
@@ -600,7 +479,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
           one{attrs{}.affinity(static_cast<affinity_scope>(99)), "affinity_scope is 99"},
           one{attrs{}.cpus({4000, 4001}), "of the CPUs '4000-4001' unbound items may use none"}}) {
         CAPTURE(says);
-        CHECK(has(message_of([&] { queue(rt, with<P>(bad)); }), says));
+        CHECK(has(message_of([&] { any_queue(policy, rt, with(bad)); }), says));
         CHECK(has(message_of([&] { q.apply(bad); }), says));
         CHECK(q.attributes() == given);
         CHECK(seen(q, this_pool) == pool);
@@ -609,9 +488,9 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
     CHECK(cmwq_test::shared_pools_of(rt).size() == nr_pools);
     const auto counted = std::make_shared<int>(0);
     {
-        cmwq::options<P> o = with<P>(attrs{}.cpus({}));
+        any_options o = with(attrs{}.cpus({}));
         o.on_exception = [counted](std::exception_ptr) {};
-        CHECK_THROWS_AS(queue(rt, std::move(o)), std::invalid_argument);
+        CHECK_THROWS_AS(any_queue(policy, rt, std::move(o)), std::invalid_argument);
     }
     CHECK(counted.use_count() == 1);
 }
@@ -619,7 +498,7 @@ TEMPLATE_LIST_TEST_CASE("attrs: impossible attributes are refused and nothing ch
 TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothing changes") {
     cmwq::runtime rt{simulated("numa:2 core:4 pu:1")};
     const attrs given = attrs{}.affinity(affinity_scope::cpu).strict(true);
-    cmwq::workqueue<cmwq::unbound> q{rt, with<cmwq::unbound>(given)};
+    any_queue q{policy_of<cmwq::unbound>, rt, with(given)};
     const std::string before = seen_on(q, 5, this_pool);
     CHECK(rt.unbound_cpus() == cpuset::range(0, 8));
     CHECK_THROWS_AS(rt.set_unbound_cpus({}), std::invalid_argument);
@@ -636,15 +515,14 @@ TEST_CASE("attrs: the runtime refuses unbound CPUs that it cannot use and nothin
     q.apply(attrs{}.cpus({0}));
 }
 
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "attrs: a queue that loses all its CPUs uses other CPUs until it has its own again; this is reported once", "",
     keyed_policies) {
-    using P = TestType;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
     if (rt.cpus().size() < 2) return; // it cannot lose a CPU
     const unsigned first = *rt.cpus().begin(), second = rt.cpus().next(first + 1);
-    cmwq::workqueue<P> q{rt, with<P>(attrs{}.cpus({first}))};
+    any_queue q{policy, rt, with(attrs{}.cpus({first}))};
     CHECK(seen_on(q, second, cpus_of_this_task) == cpuset{first});
     rt.set_unbound_cpus({second});
     CHECK(seen_on(q, first, cpus_of_this_task) == cpuset{second});
@@ -710,11 +588,10 @@ int run_hidden(const char* test_case) {
     return WEXITSTATUS(status);
 }
 
-template <class P>
-void expect_refusal(const attrs& a, int refused_error) {
+void expect_refusal(const any_policy& policy, const attrs& a, int refused_error) {
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
-    cmwq::workqueue<P> q{rt, with<P>(a)};
+    any_queue q{policy, rt, with(a)};
     CHECK(q.attributes() == a);
     CHECK(seen(q, nice_of_this_task) == 0); // and the item runs
     CHECK(seen(q, sched_class_of_this_task) == SCHED_OTHER);
@@ -722,7 +599,7 @@ void expect_refusal(const attrs& a, int refused_error) {
     CHECK(events.last(kind::priority_refused).error == refused_error);
     CHECK(has(events.last(kind::priority_refused).message, "refused"));
     // The same for apply() on a live queue. The CPUs of the attributes take effect although the priority is refused.
-    cmwq::workqueue<P> later{rt, "later"};
+    any_queue later{policy, rt, "later"};
     attrs b = a;
     b.cpus({first_cpu()});
     later.apply(b);
@@ -738,24 +615,24 @@ void expect_refusal(const attrs& a, int refused_error) {
 } // namespace
 
 // Hidden tests give up rights of their process: the tests below them run them in processes of their own.
-TEMPLATE_LIST_TEST_CASE("hidden: the process has no right to raise priorities", "[.]", keyed_policies) {
+POLICY_TEST_CASE("hidden: the process has no right to raise priorities", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
-    expect_refusal<TestType>(attrs{}.nice(-20), EACCES);
-    expect_refusal<TestType>(attrs{}.nice(-1), EACCES);
-    expect_refusal<TestType>(attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
+    expect_refusal(policy, attrs{}.nice(-20), EACCES);
+    expect_refusal(policy, attrs{}.nice(-1), EACCES);
+    expect_refusal(policy, attrs{}.scheduling(cmwq::scheduling::fifo), EPERM);
 }
 
 TEST_CASE("attrs: a refused priority is reported once; the items run and the other attributes take effect") {
     CHECK(run_hidden("hidden: the process has no right to raise priorities*") == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("hidden: a thread keeps its high nice value", "[.]", keyed_policies) {
+POLICY_TEST_CASE("hidden: a thread keeps its high nice value", "[.]", keyed_policies) {
     give_up_the_right_to_priorities();
-    std::thread t([] {
+    std::thread t([&] {
         REQUIRE(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10) == 0);
         event_log events;
         cmwq::runtime rt{{.on_event = events.listener()}};
-        cmwq::workqueue<TestType> q{rt, "q"};
+        any_queue q{policy, rt, "q"};
         CHECK(seen(q, nice_of_this_task) == 10);
         CHECK(eventually([&] { return events.count(kind::priority_refused, "nice 0 refused") == 1; }));
     });

@@ -79,9 +79,9 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the o
     std::vector<int> order;
     std::atomic_flag writing = ATOMIC_FLAG_INIT;
     {
-        std::vector<std::unique_ptr<gate<cmwq::bound>>> plugs;
+        std::vector<std::unique_ptr<gate>> plugs;
         for (int i = 0; i < 3; ++i) {
-            plugs.push_back(std::make_unique<gate<cmwq::bound>>());
+            plugs.push_back(std::make_unique<gate>());
             plugs.back()->hold(q, cpu);
         }
         for (int i = 0; i < 50; ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("bound: at most max_active items of a queue are active on a CPU; the o
 TEST_CASE("bound: max_active counts for each CPU separately") {
     cmwq::workqueue<> one{{.name = "one", .max_active = 1}};
     for (const unsigned held : cmwq::runtime::global().cpus()) {
-        gate<cmwq::bound> g;
+        gate g;
         g.hold(one, held);
         for (const unsigned cpu : cmwq::runtime::global().cpus()) {
             std::atomic<int> runs{0};
@@ -150,7 +150,7 @@ TEST_CASE("bound: priorities have separate pools; a refused priority falls back 
     cmwq::workqueue<> high{rt, {.name = "high", .priority = cmwq::priority::high}};
     cmwq::workqueue<> fifo{rt, {.name = "fifo", .priority = cmwq::priority::fifo}};
     std::atomic<int> runs{0};
-    gate<cmwq::bound> g;
+    gate g;
     g.hold(normal); // occupies the worker of the normal pool only
     for (int i = 0; i < 10; ++i) {
         high.post_on(first_cpu(), [&] { ++runs; });

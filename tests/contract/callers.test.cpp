@@ -2,6 +2,7 @@
 //
 // Code of the program that the library calls, or that runs on its threads, but not as the function of an item: it may use
 // the library.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "errands.hpp"
@@ -10,6 +11,7 @@
 #include "fake_threads.hpp"
 #include "fork.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -136,30 +138,30 @@ TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses th
 }
 
 // proves: life-19
-TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library", "", threaded_policies) {
+POLICY_TEST_CASE("callers: the destructor of a closure uses the library", "", threaded_policies) {
     all_errands run;
     cmwq::runtime rt;
     const auto call = [&] { run(rt); };
-    cmwq::workqueue<TestType> q{rt, at_most<TestType>(1, "q")};
+    any_queue q{policy, rt, at_most(policy, 1, "q")};
     SECTION("after its run") {
         q.post([last = at_the_end{call}] {});
     }
     SECTION("as a task") {
-        cmwq::task_group group{q};
-        group.run([last = at_the_end{call}] {});
-        group.wait();
+        const auto group = q.make_group();
+        group->run([last = at_the_end{call}] {});
+        group->wait();
     }
     SECTION("as a task that was cancelled") {
-        gate<TestType> g;
+        gate g;
         g.hold(q);
-        cmwq::task_group group{q};
-        group.run([last = at_the_end{call}] {});
-        group.cancel();
+        const auto group = q.make_group();
+        group->run([last = at_the_end{call}] {});
+        group->cancel();
         g.open();
-        group.wait();
+        group->wait();
     }
     SECTION("that was dropped") {
-        gate<TestType> g;
+        gate g;
         g.hold(q);
         q.post_on(first_cpu(), [last = at_the_end{call}] {});
         std::thread opener{[&] { g.open(); }};
@@ -174,7 +176,7 @@ TEMPLATE_LIST_TEST_CASE("callers: the destructor of a closure uses the library",
 }
 
 // proves: life-19
-TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the library", "", threaded_policies) {
+POLICY_TEST_CASE("callers: the copy constructor of a closure uses the library", "", threaded_policies) {
     all_errands run;
     cmwq::runtime rt;
     struct copied {
@@ -184,34 +186,33 @@ TEMPLATE_LIST_TEST_CASE("callers: the copy constructor of a closure uses the lib
         void operator()() const {}
     };
     const copied f{[&] { run(rt); }};
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     SECTION("post()") { q.post(f); }
     SECTION("async()") { q.async(f).get(); }
     SECTION("run()") {
-        cmwq::task_group group{q};
-        group.run(f);
-        group.wait();
+        const auto group = q.make_group();
+        group->run(f);
+        group->wait();
     }
     SECTION("run() in a task") {
-        cmwq::task_group group{q};
-        group.run([&] { group.run(f); });
-        group.wait();
+        const auto group = q.make_group();
+        group->run([&] { group->run(f); });
+        group->wait();
     }
     CHECK(run.wrong() == "");
 }
 
 // proves: life-19
-TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler use the library", "",
-                        threaded_policies) {
+POLICY_TEST_CASE("callers: the destructor of an exception and its handler use the library", "", threaded_policies) {
     all_errands run;
     cmwq::runtime rt;
     const auto call = [&] { run(rt); };
     bool handler_calls = false;
-    cmwq::options<TestType> o;
+    any_options o;
     o.on_exception = [&](const std::exception_ptr&) {
         if (handler_calls) call();
     };
-    cmwq::workqueue<TestType> q{rt, std::move(o)};
+    any_queue q{policy, rt, std::move(o)};
     SECTION("its handler") {
         handler_calls = true;
         q.post([] { throw 1; });
@@ -222,15 +223,15 @@ TEMPLATE_LIST_TEST_CASE("callers: the destructor of an exception and its handler
         q.flush();
     }
     SECTION("in a task beside another one") {
-        cmwq::task_group group{q};
-        group.run([&] { throw 1; });
-        group.run([&] { throw at_the_end{call}; });
-        group.run([&] { throw at_the_end{call}; });
-        CHECK_THROWS(group.wait());
+        const auto group = q.make_group();
+        group->run([&] { throw 1; });
+        group->run([&] { throw at_the_end{call}; });
+        group->run([&] { throw at_the_end{call}; });
+        CHECK_THROWS(group->wait());
     }
     SECTION("in a group that is destroyed") {
-        cmwq::task_group group{q};
-        group.run([&] { throw at_the_end{call}; });
+        const auto group = q.make_group();
+        group->run([&] { throw at_the_end{call}; });
     }
     SECTION("of a future") {
         CHECK_THROWS_AS(q.async([&] { throw at_the_end{call}; }).get(), at_the_end);
@@ -302,26 +303,24 @@ TEST_CASE("callers: a thread source uses the library, without waits") {
 namespace {
 
 /// Runs three items at once, so that the pool has three workers (bound: on each CPU).
-template <class P>
-void make_workers(cmwq::workqueue<P>& q, const cmwq::runtime& rt) {
+void make_workers(any_queue& q, const cmwq::runtime& rt) {
     for (const unsigned cpu : rt.cpus()) {
-        gate<P> gates[3];
-        for (gate<P>& g : gates) {
-            if (runs_one_at_a_time<P> && &g != gates) break;
+        gate gates[3];
+        for (gate& g : gates) {
+            if (q.policy().runs_one_at_a_time && &g != gates) break;
             g.hold(q, cpu);
         }
     }
 }
 
 /// Keeps the pools of default attributes, and those of the attributes that errands apply, with workers.
-template <class P>
 struct served {
-    explicit served(cmwq::runtime& rt)
-        : normal(rt, "normal"), nice(rt, cmwq::options<P>{.name = "nice", .attrs = cmwq::attrs{}.nice(1)}) {
+    served(const any_policy& p, cmwq::runtime& rt)
+        : normal(p, rt, "normal"), nice(p, rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}) {
         make_workers(normal, rt);
         make_workers(nice, rt);
     }
-    cmwq::workqueue<P> normal, nice;
+    any_queue normal, nice;
 };
 
 } // namespace
@@ -333,13 +332,13 @@ TEST_CASE("callers: nothing waits for a thread source that stalls but the items 
     std::atomic<bool> ran{false};
     std::thread aside;
     {
-        cmwq::workqueue<> bound{*rt, "bound"};
+        any_queue bound{policy_of<cmwq::bound>, *rt, "bound"};
         make_workers(bound, *rt);
-        const served<cmwq::unbound> unbound(*rt);
-        const served<cmwq::elastic> elastic(*rt);
-        const served<cmwq::ordered> ordered(*rt);
-        auto ending = std::make_unique<cmwq::workqueue<cmwq::unbound>>(
-            *rt, cmwq::options<cmwq::unbound>{.attrs = cmwq::attrs{}.nice(4)}); // the only queue of its pool
+        const served unbound(policy_of<cmwq::unbound>, *rt);
+        const served elastic(policy_of<cmwq::elastic>, *rt);
+        const served ordered(policy_of<cmwq::ordered>, *rt);
+        auto ending = std::make_unique<any_queue>(
+            policy_of<cmwq::unbound>, *rt, any_options{.attrs = cmwq::attrs{}.nice(4)}); // the only queue of its pool
         make_workers(*ending, *rt);
         threads.stall();
         cmwq::workqueue<cmwq::unbound> stuck{*rt, {.name = "stuck", .attrs = cmwq::attrs{}.nice(5)}};
@@ -361,7 +360,7 @@ TEST_CASE("callers: nothing waits for a thread source that stalls but the items 
     threads.stall();
     {
         cmwq::workqueue<> q{*rt, "q"};
-        gate<cmwq::bound> gates[8];
+        gate gates[8];
         for (auto& g : gates) q.queue(g.item); // more than there are workers
         REQUIRE(eventually([&] { return threads.nr_stalled() == 1; }));
         for (auto& g : gates) g.open();

@@ -51,7 +51,7 @@ struct heritage {
     cmwq::delayed_work<void (*)()> armed{[] {}};
     cmwq::work<void (*)()> idle{[] {}};
     std::optional<cmwq::task_group> group;
-    gate<P> running;
+    gate running;
 
     static cmwq::options<P> options() {
         cmwq::options<P> o{.name = "parent"};

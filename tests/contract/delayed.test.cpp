@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The promises of delayed items on every queue. The clock moves only when the test advances it.
+#include "any_queue.hpp"
 #include "caller.hpp"
 #include "catch.hpp"
 #include "core_of.hpp"
@@ -8,6 +9,7 @@
 #include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "seed.hpp"
 #include "this_task.hpp"
 
@@ -35,11 +37,12 @@ using namespace cmwq_test;
 
 namespace {
 
-template <class P>
 struct world {
+    explicit world(const any_policy& p) : q(p, rt, "q") {}
+
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.clock = &clock}};
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q;
     std::atomic<int> runs{0};
 
     // Items that are due are queued when advance() returns; the flush waits for them.
@@ -52,8 +55,8 @@ struct world {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("delayed: a delayed item runs at its time and not earlier", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: a delayed item runs at its time and not earlier", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(50ms, d) == queue_status::queued);
     CHECK(d.pending());
@@ -66,8 +69,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: a delayed item runs at its time and not earlie
     CHECK(w.after(1h) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: a delay of zero or less queues at once", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: a delay of zero or less queues at once", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.queue_after(0s, d) == queue_status::queued);
     d.flush();
@@ -81,11 +84,10 @@ TEMPLATE_LIST_TEST_CASE("delayed: a delay of zero or less queues at once", "", e
 }
 
 // proves: progress-17
-TEMPLATE_LIST_TEST_CASE(
-    "delayed: timers fire in the order of their deadlines and equal ones in the order of their arming", "",
-    every_policy) {
-    world<TestType> w;
-    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
+POLICY_TEST_CASE("delayed: timers fire in the order of their deadlines and equal ones in the order of their arming", "",
+                 every_policy) {
+    world w{policy};
+    any_queue one{policy, w.rt, at_most(policy, 1, "one")};
     std::vector<int> order;
     std::vector<std::unique_ptr<cmwq::delayed_work<std::function<void()>>>> items;
     const unsigned cpu = *w.rt.cpus().begin();
@@ -99,8 +101,8 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(order == std::vector<int>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time for an idle item and for a pending item", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: modify sets a new time for an idle item and for a pending item", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(w.q.modify(50ms, d) == queue_status::queued);   // idle
     CHECK(w.q.modify(10ms, d) == queue_status::modified); // earlier
@@ -119,11 +121,11 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify sets a new time for an idle item and fo
     d.enable();
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: modify takes a pending item from another queue", "", every_policy) {
-    world<TestType> w;
-    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
+POLICY_TEST_CASE("delayed: modify takes a pending item from another queue", "", every_policy) {
+    world w{policy};
+    any_queue one{policy, w.rt, at_most(policy, 1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
-    gate<TestType> g;
+    gate g;
     g.hold(one, cpu);
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits at the limit
@@ -134,12 +136,11 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify takes a pending item from another queue
     CHECK(w.after(10ms) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of its queue without a run", "",
-                        every_policy) {
-    world<TestType> w;
-    cmwq::workqueue<TestType> one{w.rt, at_most<TestType>(1, "one")};
+POLICY_TEST_CASE("delayed: modify ends a flush of the item and a flush of its queue without a run", "", every_policy) {
+    world w{policy};
+    any_queue one{policy, w.rt, at_most(policy, 1, "one")};
     const unsigned cpu = *w.rt.cpus().begin();
-    gate<TestType> g;
+    gate g;
     g.hold(one, cpu);
     cmwq::delayed_work d{[&] { ++w.runs; }};
     CHECK(one.queue_on(cpu, d) == queue_status::queued); // waits behind the running item
@@ -157,8 +158,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: modify ends a flush of the item and a flush of
     CHECK(d.pending());
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush runs the item at once", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: cancel removes the timer and flush runs the item at once", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work d{[&] { ++w.runs; }};
     w.q.queue_after(10ms, d);
     CHECK(d.cancel());
@@ -179,13 +180,12 @@ TEMPLATE_LIST_TEST_CASE("delayed: cancel removes the timer and flush runs the it
 }
 
 // proves: life-4
-TEMPLATE_LIST_TEST_CASE(
-    "delayed: flush of a queue ignores its armed timers; drain and the destructor run their items at once", "",
-    every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: flush of a queue ignores its armed timers; drain and the destructor run their items at once",
+                 "", every_policy) {
+    world w{policy};
     cmwq::delayed_work d{[&] { ++w.runs; }};
     {
-        cmwq::workqueue<TestType> q{w.rt, "drained"};
+        any_queue q{policy, w.rt, "drained"};
         q.queue_after(1h, d);
         q.flush();
         CHECK(w.runs == 0);
@@ -198,9 +198,9 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(w.after(2h) == 2);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: a drain ends although an item tries to arm its own timer again and again", "",
-                        every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: a drain ends although an item tries to arm its own timer again and again", "",
+                 every_policy) {
+    world w{policy};
     std::atomic<int> rejected{0};
     cmwq::delayed_work<std::function<void()>> beat{[&] {
         ++w.runs;
@@ -215,8 +215,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: a drain ends although an item tries to arm its
     CHECK_FALSE(beat.pending());
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: the destructor of a delayed item removes its timer", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: the destructor of a delayed item removes its timer", "", every_policy) {
+    world w{policy};
     {
         cmwq::delayed_work d{[&] { ++w.runs; }};
         w.q.queue_after(10ms, d);
@@ -224,8 +224,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: the destructor of a delayed item removes its t
     CHECK(w.after(1h) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: every operation finds a timer whatever CPU it is armed for", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: every operation finds a timer whatever CPU it is armed for", "", every_policy) {
+    world w{policy};
     using item = cmwq::delayed_work<std::function<void()>>;
     std::deque<item> items;
     const auto arm_one_on_each_cpu = [&](cmwq::workqueue_base& q) {
@@ -256,22 +256,22 @@ TEMPLATE_LIST_TEST_CASE("delayed: every operation finds a timer whatever CPU it 
     w.q.drain();
     CHECK(w.runs == all);
     {
-        cmwq::workqueue<TestType> q{w.rt, "short-lived"};
+        any_queue q{policy, w.rt, "short-lived"};
         arm_one_on_each_cpu(q);
     }
     CHECK(w.runs == all);
-    cmwq::workqueue<TestType> q{w.rt, "shut"};
+    any_queue q{policy, w.rt, "shut"};
     arm_one_on_each_cpu(q);
     CHECK(q.shutdown(cmwq::cancel_pending) == items.size());
     CHECK(w.after(10ms) == 0);
 }
 
 // proves: progress-17
-TEMPLATE_LIST_TEST_CASE("delayed: many timers near and far away fire at their times and no other", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: many timers near and far away fire at their times and no other", "", every_policy) {
+    world w{policy};
     std::mt19937_64 random(seed());
     struct timed {
-        explicit timed(world<TestType>& of) : item([this, &of] { ran_at = of.clock.now(), ++of.runs; }) {}
+        explicit timed(world& of) : item([this, &of] { ran_at = of.clock.now(), ++of.runs; }) {}
         cmwq::delayed_work<std::function<void()>> item;
         std::int64_t due = 0;
         std::atomic<std::int64_t> ran_at{0};
@@ -384,9 +384,8 @@ TEST_CASE("delayed: equal timers of an ordered queue fire in the order of arming
     CHECK(order == expected);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: an item that arms its timer in each run does so once for each time", "",
-                        every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: an item that arms its timer in each run does so once for each time", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work<std::function<void()>> beat{[&] {
         ++w.runs;
         w.q.modify(10ms, beat);
@@ -397,8 +396,8 @@ TEMPLATE_LIST_TEST_CASE("delayed: an item that arms its timer in each run does s
     CHECK(w.after(1h) == 50);
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: flush() runs an item that arms its timer in each run once", "", every_policy) {
-    world<TestType> w;
+POLICY_TEST_CASE("delayed: flush() runs an item that arms its timer in each run once", "", every_policy) {
+    world w{policy};
     cmwq::delayed_work<std::function<void()>> d{[&] {
         ++w.runs;
         w.q.queue_after(1h, d);
@@ -410,15 +409,14 @@ TEMPLATE_LIST_TEST_CASE("delayed: flush() runs an item that arms its timer in ea
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: a caller on a CPU that the runtime does not use arms and cancels timers", "",
-                        every_policy) {
+POLICY_TEST_CASE("delayed: a caller on a CPU that the runtime does not use arms and cancels timers", "", every_policy) {
     const cmwq::cpuset mine = cpus_of_this_task();
     cmwq::testing::manual_clock clock;
     cmwq::runtime_options o;
     o.cpus = cmwq::cpuset{*mine.begin()};
     o.clock = &clock;
     cmwq::runtime rt{std::move(o)};
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::atomic<int> runs{0};
     for (const unsigned cpu : mine) {
         std::thread([&] {
@@ -435,10 +433,10 @@ TEMPLATE_LIST_TEST_CASE("delayed: a caller on a CPU that the runtime does not us
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: the service thread wakes for an earlier timer of any CPU on the real clock", "",
-                        every_policy) {
+POLICY_TEST_CASE("delayed: the service thread wakes for an earlier timer of any CPU on the real clock", "",
+                 every_policy) {
     cmwq::runtime rt;
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::counting_semaphore<> ran{0};
     cmwq::delayed_work never{[] {}};
     q.queue_after(1h, never);
@@ -451,9 +449,9 @@ TEMPLATE_LIST_TEST_CASE("delayed: the service thread wakes for an earlier timer 
     CHECK(never.cancel());
 }
 
-TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every_policy) {
+POLICY_TEST_CASE("delayed: timers also fire on the real clock", "", every_policy) {
     const without_clock_jumps here; // this test measures with a clock that does not jump
-    cmwq::workqueue<TestType> q{"q"};
+    any_queue q{policy, "q"};
     std::binary_semaphore ran{0};
     cmwq::delayed_work d{[&] { ran.release(); }};
     const auto start = std::chrono::steady_clock::now();
@@ -463,11 +461,11 @@ TEMPLATE_LIST_TEST_CASE("delayed: timers also fire on the real clock", "", every
 }
 
 // proves: life-22
-TEMPLATE_LIST_TEST_CASE("delayed: surplus idle workers end after the idle timeout until the baseline is left", "",
-                        limited_policies) {
+POLICY_TEST_CASE("delayed: surplus idle workers end after the idle timeout until the baseline is left", "",
+                 limited_policies) {
     cmwq::testing::manual_clock clock;
     cmwq::runtime rt{{.idle_timeout = 30s, .clock = &clock}};
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     const unsigned cpu = *rt.cpus().begin();
     constexpr int many = 20;
     std::counting_semaphore<> entered{0}, leave{0};
@@ -536,11 +534,11 @@ struct held_item {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("delayed: surplus workers end after the idle timeout inside and outside of the pod", "",
-                        parallel_policies) {
+POLICY_TEST_CASE("delayed: surplus workers end after the idle timeout inside and outside of the pod", "",
+                 parallel_policies) {
     two_pods m(30s);
     if (!m.rt) return;
-    cmwq::workqueue<TestType> q{*m.rt, "q"};
+    any_queue q{policy, *m.rt, "q"};
     constexpr int many = 20;
     std::deque<held_item> items(many);
     for (held_item& i : items) q.post_on(m.inside, std::ref(i));

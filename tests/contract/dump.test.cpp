@@ -267,7 +267,7 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
 TEST_CASE("dump: it shows items that no thread has accepted yet, and moves nothing") {
     cmwq::runtime rt{{.watchdog = 0ns}}; // the watchdog accepts items
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
-    gate<cmwq::bh> computes;
+    gate computes;
     computes.hold(q); // a thread that queues an item behind it only wakes that one
     const auto nothing = [] {};
     const auto post = [&] {

@@ -2,10 +2,12 @@
 //
 // Exceptions that leave a work function: the handler of the queue gets the same object; without a handler the program
 // ends where they are thrown.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 
 #include <cmwq/async.hpp>
@@ -76,13 +78,12 @@ struct notices_unwinding {
 
 // For bottom halves the only promise is that the program ends: tests/death/bh_throws.cpp.
 // proves: life-21
-TEMPLATE_LIST_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound",
-                        "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("exceptions: an unhandled exception ends the program where it is thrown and nothing is unwound", "",
+                 threaded_policies) {
     const bool is_posted = GENERATE(true, false);
     const outcome o = in_child([&] {
         std::set_terminate(look_around);
-        cmwq::workqueue<P> q{"q"};
+        any_queue q{policy, "q"};
         cmwq::work item{[] { calls_what_throws(); }};
         if (is_posted) q.post([] { calls_what_throws(); });
         else q.queue(item);
@@ -128,14 +129,13 @@ TEST_CASE("exceptions: an exception that is rethrown ends the program where it i
 }
 
 // proves: life-21
-TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same exception object during the run of its item",
-                        "", every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("exceptions: the handler of a queue gets the same exception object during the run of its item", "",
+                 every_policy) {
     unwound = false;
     int originals = 0, in_its_run = 0; // not atomic: one run follows the other
     std::thread::id thrown_by, handled_by;
-    cmwq::options<P> o;
-    cmwq::workqueue<P>* queue = nullptr;
+    any_options o;
+    cmwq::workqueue_base* queue = nullptr;
     cmwq::work_base* item = nullptr;
     o.on_exception = [&](const std::exception_ptr& thrown) {
         handled_by = std::this_thread::get_id();
@@ -146,12 +146,12 @@ TEMPLATE_LIST_TEST_CASE("exceptions: the handler of a queue gets the same except
             originals += e.made_at == &e ? 1 : 0;
         }
     };
-    cmwq::workqueue<P> q{std::move(o)};
+    any_queue q{policy, std::move(o)};
     cmwq::work throwing{[&] {
         thrown_by = std::this_thread::get_id();
         calls_what_throws();
     }};
-    queue = &q;
+    queue = &q.base();
     item = &throwing;
     for (int i = 0; i < 3; ++i) {
         q.queue(throwing);
@@ -193,21 +193,20 @@ using item_of_a_visit = std::remove_pointer_t<decltype(new_item(std::declval<vis
 // While the handler runs, the address of the closure belongs to no item. A new item may have that address and may run
 // beside the handler, and other threads may wait for it.
 // proves: life-3
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "exceptions: a closure that throws is destroyed before its handler runs; a new item may have its address", "",
     crowded_policies) {
-    using P = TestType;
     visit v, handler;
     const void* address = nullptr;
     std::unique_ptr<item_of_a_visit> item;
     cmwq::work_base* seen_in_handler = nullptr;
-    cmwq::options<P> o;
+    any_options o;
     o.on_exception = [&](const std::exception_ptr&) {
         item.reset(new_item(v, v)); // on the thread that has just freed the closure
         seen_in_handler = cmwq::this_work::current();
         handler();
     };
-    cmwq::workqueue<P> q{std::move(o)};
+    any_queue q{policy, std::move(o)};
     q.post([&address] {
         address = cmwq::this_work::current();
         throw original();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Freezing: running items finish, no other item starts until the thaw, and then all run in order.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -31,11 +33,10 @@ using item = cmwq::work<std::function<void()>>;
 } // namespace
 
 // proves: life-7
-TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts until the thaw; order is kept", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w(1);
-    gate<P> g;
+POLICY_TEST_CASE("freeze: running items finish; no other item starts until the thaw; order is kept", "",
+                 threaded_policies) {
+    freezable_world w{policy, 1};
+    gate g;
     std::vector<int> order; // not atomic: one item runs at a time
     const auto queue_ten = [&](int first) {
         for (int i = first; i < first + 10; ++i) w.q.post_on(w.cpu, [&order, i] { order.push_back(i); });
@@ -65,10 +66,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: running items finish; no other item starts unti
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: active items finish even if they have not started before the freeze", "",
-                        limited_policies) {
-    using P = TestType;
-    freezable_world<P> w(4);
+POLICY_TEST_CASE("freeze: active items finish even if they have not started before the freeze", "", limited_policies) {
+    freezable_world w{policy, 4};
     std::atomic<bool> go{false};
     std::counting_semaphore<> entered{0};
     std::atomic<int> ran{0};
@@ -93,8 +92,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: active items finish even if they have not start
     CHECK(ran == 6);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw ends the freeze", "", threaded_policies) {
-    freezable_world<TestType> w;
+POLICY_TEST_CASE("freeze: freezes nest and the last thaw ends the freeze", "", threaded_policies) {
+    freezable_world w{policy};
     std::atomic<int> runs{0};
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
     for (int i = 0; i < 3; ++i) w.rt.freeze();
@@ -116,10 +115,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: freezes nest and the last thaw ends the freeze"
     w.rt.thaw();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: other queues and bottom halves and other runtimes continue", "", threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
-    freezable_world<P> elsewhere;
+POLICY_TEST_CASE("freeze: other queues and bottom halves and other runtimes continue", "", threaded_policies) {
+    freezable_world w{policy};
+    freezable_world elsewhere{policy};
     cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
     const cmwq::freeze_guard still{w.rt};
     std::atomic<int> runs{0};
@@ -134,11 +132,10 @@ TEMPLATE_LIST_TEST_CASE("freeze: other queues and bottom halves and other runtim
     CHECK_FALSE(elsewhere.rt.frozen());
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made during a freeze begins frozen", "", threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
+POLICY_TEST_CASE("freeze: a queue that is made during a freeze begins frozen", "", threaded_policies) {
+    freezable_world w{policy};
     w.rt.freeze();
-    cmwq::workqueue<P> late{w.rt, freezable<P>()};
+    any_queue late{policy, w.rt, freezable(policy)};
     std::atomic<int> runs{0};
     CHECK(late.post_on(w.cpu, [&] { ++runs; }) == queue_status::queued);
     w.let_start();
@@ -151,10 +148,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a queue that is made during a freeze begins fro
 
 // --- waiting for a freeze --------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen returns false without a freeze and after a thaw", "", threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
-    gate<P> g;
+POLICY_TEST_CASE("freeze: wait_frozen returns false without a freeze and after a thaw", "", threaded_policies) {
+    freezable_world w{policy};
+    gate g;
     CHECK_FALSE(w.rt.wait_frozen());
     CHECK_FALSE(w.rt.wait_frozen_for(1h));
     g.hold(w.q, w.cpu);
@@ -173,11 +169,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: wait_frozen returns false without a freeze and 
     g.open();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: any number of threads may wait and each sets its own time limit", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
-    gate<P> g;
+POLICY_TEST_CASE("freeze: any number of threads may wait and each sets its own time limit", "", threaded_policies) {
+    freezable_world w{policy};
+    gate g;
     g.hold(w.q, w.cpu);
     w.rt.freeze();
     std::atomic<int> frozen{0}, given_up{0};
@@ -200,11 +194,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: any number of threads may wait and each sets it
 
 // --- guards ----------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE(
-    "freeze: a guard waits for the freeze and nests; it also thaws if an exception leaves its block", "",
-    threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
+POLICY_TEST_CASE("freeze: a guard waits for the freeze and nests; it also thaws if an exception leaves its block", "",
+                 threaded_policies) {
+    freezable_world w{policy};
     item counts{[] {}};
     int territory = 0; // not atomic: the items use it, or the holder of the guard
     for (int i = 0; i < 100; ++i) w.q.post_on(w.cpu, [&] { w.q.queue_on(w.cpu, counts); });
@@ -227,11 +219,9 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "freeze: a freezable item cannot wait for a freeze; the freeze begins when the run of the item ends", "",
-    threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
+POLICY_TEST_CASE("freeze: a freezable item cannot wait for a freeze; the freeze begins when the run of the item ends",
+                 "", threaded_policies) {
+    freezable_world w{policy};
     std::atomic<int> refused{0}, again{0};
     item freezes{[&] {
         const auto try_it = [&](const std::function<void()>& f) {
@@ -257,12 +247,11 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_THROWS_AS(w.rt.thaw(), std::logic_error); // refused guards leave nothing behind
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue or of another runtime may wait for the freeze", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
-    freezable_world<P> elsewhere;
-    gate<P> g;
+POLICY_TEST_CASE("freeze: an item of another queue or of another runtime may wait for the freeze", "",
+                 threaded_policies) {
+    freezable_world w{policy};
+    freezable_world elsewhere{policy};
+    gate g;
     g.hold(w.q, w.cpu);
     std::atomic<int> frozen{0};
     const auto freezes = [&] {
@@ -278,7 +267,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item of another queue or of another runtime 
 }
 
 TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
-    freezable_world<cmwq::bound> w;
+    freezable_world w{policy_of<cmwq::bound>};
     cmwq::workqueue<cmwq::bh> fast{w.rt, "fast"};
     bool refused = false;
     fast.post([&] {
@@ -295,11 +284,10 @@ TEST_CASE("freeze: a bottom half may freeze but not wait for the freeze") {
 // --- many threads ----------------------------------------------------------------------------------------------------
 
 // proves: life-7
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "freeze: several threads queue and several freeze; no item runs during a freeze and all items run later", "",
     threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w(3);
+    freezable_world w{policy, 3};
     constexpr int nr_producers = 3, each = 1500, nr_freezes = 60;
     std::atomic<int> inside{0}, runs{0}, intruders{0};
     std::vector<std::thread> threads;

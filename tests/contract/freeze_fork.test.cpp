@@ -2,10 +2,12 @@
 //
 // fork() under a freeze: no item of a freezable queue holds a lock or is in the middle of a change, so the child can
 // use the data that these items share with the parent.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "freezable.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -54,12 +56,11 @@ private:
 } // namespace
 
 // proves: life-8
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "freeze: after fork() under a guard the child finds the shared data of the items consistent and unlocked", "",
     threaded_policies) {
-    using P = TestType;
     bank shared;
-    freezable_world<P> w;
+    freezable_world w{policy};
     constexpr int rounds = 8, each = 150;
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
     for (std::size_t i = 0; i < rounds * each; ++i)
@@ -95,11 +96,9 @@ TEMPLATE_LIST_TEST_CASE(
 // ThreadSanitizer cannot follow threads that are started after a fork() of a program with threads.
 #if !defined(__SANITIZE_THREAD__)
 
-TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard can use queues of its own", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("freeze: the child of a fork() under a guard can use queues of its own", "", threaded_policies) {
     bank shared;
-    freezable_world<P> w;
+    freezable_world w{policy};
     for (std::size_t i = 0; i < 100; ++i) w.q.post([&shared, i] { shared.transfer(i); });
     const cmwq::freeze_guard still{w.rt};
     const int done = shared.transfers();
@@ -109,7 +108,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard can use que
         w.q.flush(); // does not wait for the thaw
         w.q.drain();
         f.expect(1, w.q.shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops an item");
-        cmwq::workqueue<P> fresh{freezable<P>()}; // not frozen: it is in another runtime
+        any_queue fresh{policy, freezable(policy)}; // not frozen: it is in another runtime
         f.expect(2, !cmwq::runtime::global().frozen(), "the child's runtime is frozen");
         for (std::size_t i = 0; i < 100; ++i) fresh.post([&shared, i] { shared.transfer(i); });
         fresh.flush();
@@ -129,7 +128,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the child of a fork() under a guard can use que
 
 TEST_CASE("freeze: an item of another queue may fork under a guard") {
     bank shared;
-    freezable_world<cmwq::bound> w;
+    freezable_world w{policy_of<cmwq::bound>};
     for (std::size_t i = 0; i < 500; ++i) w.q.post([&shared, i] { shared.transfer(i); });
     std::atomic<int> status{-1};
     w.other.post([&] {

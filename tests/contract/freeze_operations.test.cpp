@@ -2,11 +2,13 @@
 //
 // Operations on items and queues in a freeze: items can be cancelled, waits last until the thaw, settings take effect
 // after the thaw.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "freezable.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -34,9 +36,8 @@ using timed_item = cmwq::delayed_work<std::function<void()>>;
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then waits for the thaw", "",
-                        threaded_policies) {
-    freezable_world<TestType> w;
+POLICY_TEST_CASE("freeze: a timer that expires queues its item which then waits for the thaw", "", threaded_policies) {
+    freezable_world w{policy};
     std::vector<int> order; // timers of one CPU; not atomic: the test waits for one after the other
     timed_item early{[&] { order.push_back(1); }}, late{[&] { order.push_back(2); }};
     w.q.queue_after_on(w.cpu, 10ms, early);
@@ -62,9 +63,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a timer that expires queues its item which then
     CHECK(order == std::vector{1, 2});
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item that waits for the thaw can be cancelled or disabled or destroyed at once", "",
-                        threaded_policies) {
-    freezable_world<TestType> w;
+POLICY_TEST_CASE("freeze: an item that waits for the thaw can be cancelled or disabled or destroyed at once", "",
+                 threaded_policies) {
+    freezable_world w{policy};
     std::atomic<int> wrong{0}, runs{0};
     const auto never = [&] { ++wrong; };
     w.rt.freeze();
@@ -91,11 +92,10 @@ TEMPLATE_LIST_TEST_CASE("freeze: an item that waits for the thaw can be cancelle
     CHECK(w.q.stats().started == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the thaw", "", threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
+POLICY_TEST_CASE("freeze: a wait for a frozen queue or item waits for the thaw", "", threaded_policies) {
+    freezable_world w{policy};
     cmwq::workqueue<cmwq::unbound> aside{w.rt, "aside"}; // its items wait; the dump shows these waits
-    auto goes = std::make_unique<cmwq::workqueue<P>>(w.rt, freezable<P>(P::default_max_active, "goes"));
+    auto goes = std::make_unique<any_queue>(policy, w.rt, freezable(policy, policy.default_max_active, "goes"));
     item pending{[] {}};
     std::atomic<int> runs{0}, done{0};
     w.rt.freeze();
@@ -127,26 +127,23 @@ TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue or item waits for the
     CHECK(w.q.post([] {}) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a wait for a frozen queue in which no item waits returns at once", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w;
+POLICY_TEST_CASE("freeze: a wait for a frozen queue in which no item waits returns at once", "", threaded_policies) {
+    freezable_world w{policy};
     std::atomic<int> runs{0};
     w.q.post([&] { ++runs; });
     const cmwq::freeze_guard still{w.rt}; // the item has finished, or it waits for the thaw
     item never{[] {}};
     CHECK_FALSE(never.flush());
-    cmwq::workqueue<P> empty{w.rt, freezable<P>()};
+    any_queue empty{policy, w.rt, freezable(policy)};
     empty.flush();
     empty.drain();
     CHECK(w.q.shutdown(cmwq::cancel_pending) + static_cast<std::size_t>(runs) == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw and does not wait for it", "",
-                        threaded_policies) {
-    using P = TestType;
-    freezable_world<P> w(1);
-    gate<P> g;
+POLICY_TEST_CASE("freeze: shutdown drops the items that wait for the thaw and does not wait for it", "",
+                 threaded_policies) {
+    freezable_world w{policy, 1};
+    gate g;
     std::atomic<int> runs{0};
     timed_item armed{[&] { ++runs; }};
     g.hold(w.q, w.cpu);
@@ -169,9 +166,8 @@ TEMPLATE_LIST_TEST_CASE("freeze: shutdown drops the items that wait for the thaw
     CHECK(w.q.post([] {}) == queue_status::rejected);
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze takes effect after the thaw", "",
-                        limited_policies) {
-    freezable_world<TestType> w(1);
+POLICY_TEST_CASE("freeze: a limit that is set during a freeze takes effect after the thaw", "", limited_policies) {
+    freezable_world w{policy, 1};
     w.rt.freeze();
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> inside{0};
@@ -193,10 +189,9 @@ TEMPLATE_LIST_TEST_CASE("freeze: a limit that is set during a freeze takes effec
     w.q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
-    using P = TestType;
-    freezable_world<P> w(1);
-    cmwq::workqueue<P> nice{w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // uses the new pools
+POLICY_TEST_CASE("freeze: the new pools are frozen if attributes change during a freeze", "", keyed_policies) {
+    freezable_world w{policy, 1};
+    any_queue nice{policy, w.rt, {.name = "nice", .attrs = cmwq::attrs{}.nice(1)}}; // uses the new pools
     std::atomic<int> started{0};
     std::vector<int> order; // not atomic: one item at a time, because the pools take turns
     std::atomic<int> nr{0};
@@ -204,7 +199,7 @@ TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change d
         for (int i = 0; i < 5; ++i) {
             w.q.post_on(w.cpu, [&, n = nr++] {
                 ++started;
-                if constexpr (runs_one_at_a_time<P>) order.push_back(n);
+                if (policy.runs_one_at_a_time) order.push_back(n);
             });
         }
     };
@@ -225,22 +220,21 @@ TEMPLATE_LIST_TEST_CASE("freeze: the new pools are frozen if attributes change d
     }
     w.q.flush();
     CHECK(started == 20);
-    if constexpr (runs_one_at_a_time<P>) {
+    if (policy.runs_one_at_a_time) {
         CHECK(order.size() == 20);
         CHECK(std::is_sorted(order.begin(), order.end()));
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer continues after the thaw", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("freeze: an item on the rescuer finishes and the rescuer continues after the thaw", "",
+                 threaded_policies) {
     scarce_runtime s;
-    cmwq::options<P> o = with_rescuer<P>();
+    any_options o = with_rescuer();
     o.freezable = true;
-    cmwq::workqueue<P> q{s.rt, std::move(o)};
-    cmwq::workqueue<P> other{s.rt, with_rescuer<P>("other")};
+    any_queue q{policy, s.rt, std::move(o)};
+    any_queue other{policy, s.rt, with_rescuer("other")};
     s.threads.refuse();
-    gate<P> g;
+    gate g;
     g.hold(q, s.cpus[0]);
     std::atomic<int> rescued{0};
     const auto count = [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The promises of an item on every queue: pending, running, cancel, disable, flush, its own destruction.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -24,10 +26,9 @@ using namespace cmwq_test;
 
 namespace {
 
-template <class P>
 class suicidal {
 public:
-    suicidal(std::atomic<int>& ends, cmwq::workqueue<P>& q) : ends_(ends), q_(q) {}
+    suicidal(std::atomic<int>& ends, any_queue& q) : ends_(ends), q_(q) {}
     void start() { q_.queue(item_); }
 
 private:
@@ -39,7 +40,7 @@ private:
     }
 
     std::atomic<int>& ends_;
-    cmwq::workqueue<P>& q_;
+    any_queue& q_;
     cmwq::work_member<&suicidal::run> item_{*this};
 };
 
@@ -47,15 +48,13 @@ bool is_deadlock(const std::system_error& e) { return e.code() == std::errc::res
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE(
-    "items: an item runs once for each time it becomes pending; calls while it is pending add no run", "",
-    every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    cmwq::workqueue<P> other{"other"};
+POLICY_TEST_CASE("items: an item runs once for each time it becomes pending; calls while it is pending add no run", "",
+                 every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    any_queue other{policy, "other"};
     const unsigned cpu = first_cpu();
     std::atomic<int> runs{0};
-    gate<P> g;
+    gate g;
     cmwq::work w{[&] { ++runs; }};
     g.hold(one, cpu);
     CHECK(one.queue_on(cpu, w) == queue_status::queued); // beyond the limit of 1: cannot start yet
@@ -70,9 +69,9 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_FALSE(w.busy());
 }
 
-TEMPLATE_LIST_TEST_CASE("items: an item that is queued while it runs runs once more later; it may queue itself", "",
-                        every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: an item that is queued while it runs runs once more later; it may queue itself", "",
+                 every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<int> runs{0}, inside{0};
     std::atomic<bool> overlapped{false}, refused{false};
     const std::vector<unsigned> cpus(cmwq::runtime::global().cpus().begin(), cmwq::runtime::global().cpus().end());
@@ -90,9 +89,8 @@ TEMPLATE_LIST_TEST_CASE("items: an item that is queued while it runs runs once m
     CHECK_FALSE(refused);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: an item that other threads queue while it runs never runs twice at once", "",
-                        every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: an item that other threads queue while it runs never runs twice at once", "", every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<int> inside{0}, runs{0}, accepted{0};
     std::atomic<bool> overlapped{false};
     cmwq::work w{[&] {
@@ -116,11 +114,10 @@ TEMPLATE_LIST_TEST_CASE("items: an item that other threads queue while it runs n
     CHECK(runs == accepted);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: flush waits for the instance that was queued last and returns whether there was one",
-                        "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"q"};
-    gate<P> g;
+POLICY_TEST_CASE("items: flush waits for the instance that was queued last and returns whether there was one", "",
+                 every_policy) {
+    any_queue q{policy, "q"};
+    gate g;
     CHECK_FALSE(g.item.flush()); // never queued
     // The flush may begin too late to see the item run. In one of the attempts it begins in time.
     bool waited = false;
@@ -138,10 +135,9 @@ TEMPLATE_LIST_TEST_CASE("items: flush waits for the instance that was queued las
     CHECK_FALSE(g.item.flush()); // idle again
 }
 
-TEMPLATE_LIST_TEST_CASE("items: a flush of an instance that waits at the limit waits for its run", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    gate<P> g;
+POLICY_TEST_CASE("items: a flush of an instance that waits at the limit waits for its run", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    gate g;
     std::atomic<bool> ran{false};
     cmwq::work w{[&] { ran = true; }};
     for (int round = 0; round < 20; ++round) {
@@ -155,10 +151,9 @@ TEMPLATE_LIST_TEST_CASE("items: a flush of an instance that waits at the limit w
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("items: cancel removes a pending instance and leaves a running one alone", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    gate<P> g;
+POLICY_TEST_CASE("items: cancel removes a pending instance and leaves a running one alone", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    gate g;
     std::atomic<int> runs{0};
     cmwq::work w{[&] { ++runs; }};
     CHECK_FALSE(w.cancel());
@@ -176,10 +171,9 @@ TEMPLATE_LIST_TEST_CASE("items: cancel removes a pending instance and leaves a r
     CHECK(g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: a cancelled instance ends the flushes that wait for it", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    gate<P> g;
+POLICY_TEST_CASE("items: a cancelled instance ends the flushes that wait for it", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    gate g;
     cmwq::work w{[] {}};
     g.hold(one);
     for (int round = 0; round < 20; ++round) {
@@ -191,10 +185,9 @@ TEMPLATE_LIST_TEST_CASE("items: a cancelled instance ends the flushes that wait 
     g.open();
 }
 
-TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending nor running", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"q"};
-    gate<P> g;
+POLICY_TEST_CASE("items: after cancel_sync the item is neither pending nor running", "", every_policy) {
+    any_queue q{policy, "q"};
+    gate g;
     g.hold(q);
     CHECK(q.queue_on(first_cpu(), g.item) == queue_status::queued); // running and pending
     std::atomic<bool> returned{false};
@@ -219,10 +212,9 @@ TEMPLATE_LIST_TEST_CASE("items: after cancel_sync the item is neither pending no
 }
 
 // proves: kernel-11
-TEMPLATE_LIST_TEST_CASE("items: several concurrent cancel_sync calls nest", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"q"};
-    gate<P> g;
+POLICY_TEST_CASE("items: several concurrent cancel_sync calls nest", "", every_policy) {
+    any_queue q{policy, "q"};
+    gate g;
     g.hold(q);
     std::vector<std::thread> cancellers;
     for (int i = 0; i < 4; ++i) cancellers.emplace_back([&] { g.item.cancel_sync(); });
@@ -233,11 +225,9 @@ TEMPLATE_LIST_TEST_CASE("items: several concurrent cancel_sync calls nest", "", 
     CHECK(q.queue(g.item) == queue_status::queued);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance; enable does not queue it", "",
-                        every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    gate<P> g;
+POLICY_TEST_CASE("items: disable nests and removes a pending instance; enable does not queue it", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    gate g;
     std::atomic<int> runs{0};
     cmwq::work w{[&] { ++runs; }};
     g.hold(one);
@@ -258,11 +248,10 @@ TEMPLATE_LIST_TEST_CASE("items: disable nests and removes a pending instance; en
     CHECK(w.enable());
 }
 
-TEMPLATE_LIST_TEST_CASE("items: enable without disable throws and changes nothing even if an instance is pending", "",
-                        every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
-    gate<P> g;
+POLICY_TEST_CASE("items: enable without disable throws and changes nothing even if an instance is pending", "",
+                 every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
+    gate g;
     std::atomic<int> runs{0};
     cmwq::work w{[&] { ++runs; }};
     CHECK_THROWS_AS(w.enable(), std::logic_error);
@@ -289,9 +278,8 @@ TEST_CASE("items: the disable depth has a limit beyond which disable throws and 
 }
 
 // proves: progress-33
-TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not hang and changes nothing", "",
-                        every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: a wait of an item for itself throws; it does not hang and changes nothing", "", every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<int> thrown{0};
     cmwq::work<std::function<void()>> w{[&] {
         const auto expect = [&](auto f) {
@@ -316,23 +304,21 @@ TEMPLATE_LIST_TEST_CASE("items: a wait of an item for itself throws; it does not
 }
 
 // proves: life-2, kernel-30
-TEMPLATE_LIST_TEST_CASE("items: an item may destroy itself in its function", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: an item may destroy itself in its function", "", every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<int> ends{0};
     for (int i = 0; i < 1000; ++i) {
-        auto* s = new suicidal<TestType>(ends, q);
+        auto* s = new suicidal(ends, q);
         s->start();
     }
     q.drain();
     CHECK(ends == 1000);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "items: a new item at the address of an item that has destroyed itself does not wait for the old run", "",
-    every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("items: a new item at the address of an item that has destroyed itself does not wait for the old run",
+                 "", every_policy) {
     using item = cmwq::work<std::function<void()>>;
-    cmwq::workqueue<P> q{"q"};
+    any_queue q{policy, "q"};
     std::binary_semaphore gone{0};
     std::counting_semaphore<> leave{0};
     alignas(item) static std::byte memory[sizeof(item)];
@@ -340,19 +326,19 @@ TEMPLATE_LIST_TEST_CASE(
     first = new (memory) item{[&] {
         std::function<void()> rest = [&] {
             gone.release();
-            wait_in_item<P>(leave);
+            wait_in_item(policy, leave);
         };
         auto keep = std::make_unique<std::function<void()>>(rest); // the closure is destroyed with the item
         first->~item();
         (*keep)();
     }};
-    const call_from_aside<P> caller([&] { q.queue_on(first_cpu(), *first); });
+    const call_from_aside caller(policy, [&] { q.queue_on(first_cpu(), *first); });
     gone.acquire();
     std::atomic<int> runs{0};
     auto* second = new (memory) item{[&] { ++runs; }};
     CHECK_FALSE(second->busy());
     CHECK(q.queue_on(first_cpu(), *second) == queue_status::queued);
-    if constexpr (runs_one_at_a_time<P>) {
+    if (policy.runs_one_at_a_time) {
         // The second item runs after the function of the first. A call that cancels it need not wait for that function.
         CHECK(second->cancel_sync());
         CHECK(runs == 0);
@@ -364,20 +350,18 @@ TEMPLATE_LIST_TEST_CASE(
     leave.release();
 }
 
-TEMPLATE_LIST_TEST_CASE("items: the destructor of an item cancels it and waits for the running instance", "",
-                        every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
+POLICY_TEST_CASE("items: the destructor of an item cancels it and waits for the running instance", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
     std::binary_semaphore entered{0};
     std::counting_semaphore<> leave{0};
     std::atomic<bool> done{false}, in_time{false};
     auto running = std::make_unique<cmwq::work<std::function<void()>>>([&] {
         entered.release();
-        wait_in_item<P>(leave);
+        wait_in_item(policy, leave);
         done = true;
     });
     std::atomic<int> runs{0};
-    const call_from_aside<P> caller([&, item = running.get()] { one.queue_on(first_cpu(), *item); });
+    const call_from_aside caller(policy, [&, item = running.get()] { one.queue_on(first_cpu(), *item); });
     {
         cmwq::work pending{[&] { ++runs; }};
         entered.acquire();
@@ -395,8 +379,8 @@ TEMPLATE_LIST_TEST_CASE("items: the destructor of an item cancels it and waits f
 }
 
 // The model tests search the races of calls that find the item pending already.
-TEMPLATE_LIST_TEST_CASE("items: the run sees data that was written before queue()", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: the run sees data that was written before queue()", "", every_policy) {
+    any_queue q{policy, "q"};
     int mailbox = 0; // not atomic: queue() and flush() order the accesses
     std::atomic<int> seen{0};
     cmwq::work w{[&] { seen = mailbox; }};
@@ -412,8 +396,8 @@ TEMPLATE_LIST_TEST_CASE("items: the run sees data that was written before queue(
     CHECK(wrong == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("items: this_work returns the item and the queue only during a run", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("items: this_work returns the item and the queue only during a run", "", every_policy) {
+    any_queue q{policy, "q"};
     CHECK(cmwq::this_work::current() == nullptr);
     CHECK(cmwq::this_work::queue() == nullptr);
     std::atomic<cmwq::work_base*> item{nullptr};
@@ -425,6 +409,6 @@ TEMPLATE_LIST_TEST_CASE("items: this_work returns the item and the queue only du
     q.queue(w);
     w.flush();
     CHECK(item == &w);
-    CHECK(queue == &q);
+    CHECK(queue == &q.base());
     CHECK(cmwq::this_work::current() == nullptr);
 }

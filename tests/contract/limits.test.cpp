@@ -2,9 +2,11 @@
 //
 // The limits of queues that are not bound: max_active counts for the whole machine. It is divided between the NUMA nodes if
 // each of them gets min_active. The machine is simulated: two nodes with two caches of four CPUs each.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "pool_name.hpp"
 #include "simulated.hpp"
 #include "stress.hpp"
@@ -33,9 +35,8 @@ namespace {
 
 constexpr unsigned nr_cpus = 16, cpus_of_node = 8;
 
-template <class P>
-cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(affinity_scope::cache)) {
-    cmwq::options<P> o;
+any_options limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(affinity_scope::cache)) {
+    any_options o;
     o.name = "limited";
     o.max_active = max;
     o.min_active = min;
@@ -44,10 +45,9 @@ cmwq::options<P> limits(unsigned max, unsigned min, attrs a = attrs{}.affinity(a
 }
 
 /// Items that run until the test releases them.
-template <class P>
 class crowd {
 public:
-    explicit crowd(cmwq::workqueue<P>& q) : q_(q) {}
+    explicit crowd(any_queue& q) : q_(q) {}
     ~crowd() { leave_.release(100'000); }
     crowd(const crowd&) = delete;
     crowd& operator=(const crowd&) = delete;
@@ -74,36 +74,35 @@ public:
     [[nodiscard]] cmwq::work_base& item(std::size_t i) { return *items_[i]; }
 
 private:
-    cmwq::workqueue<P>& q_;
+    any_queue& q_;
     std::atomic<int> inside_{0}, most_{0};
     std::counting_semaphore<> leave_{0};
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items_;
 };
 
 /// Returns after the pools of these attributes have accepted all items that were queued before.
-template <class P>
-void look_at_all(cmwq::runtime& rt, const attrs& a) {
-    cmwq::options<P> o;
+void look_at_all(const any_policy& policy, cmwq::runtime& rt, const attrs& a) {
+    any_options o;
     o.attrs = a;
-    cmwq::workqueue<P> other{rt, std::move(o)};
+    any_queue other{policy, rt, std::move(o)};
     for (const unsigned cpu : rt.cpus()) other.post_on(cpu, [] {});
     other.flush();
 }
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each node gets a share according to its CPUs",
-                        "", parallel_policies) {
+POLICY_TEST_CASE("limits: max_active counts for the whole machine; each node gets a share according to its CPUs", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
-    crowd<TestType> first(q), second(q);
+    any_queue q{policy, rt, limits(8, 1)};
+    crowd first(q), second(q);
     for (unsigned cpu = 0; cpu < cpus_of_node; ++cpu) first.add(cpu, 3);
     CHECK(first.grows_to(4));
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(first.inside() == 4); // the other node has the other half of the limit
     for (unsigned cpu = cpus_of_node; cpu < nr_cpus; ++cpu) second.add(cpu, 3);
     CHECK(second.grows_to(4));
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(first.inside() + second.inside() == 8);
     CHECK(q.stats().started == 8);
     first.let_go(24);
@@ -115,8 +114,8 @@ TEMPLATE_LIST_TEST_CASE("limits: max_active counts for the whole machine; each n
 }
 
 // proves: progress-14, kernel-2
-TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, however the CPUs divide it", "",
-                        parallel_policies) {
+POLICY_TEST_CASE("limits: the number of active items is max_active, however the CPUs divide it", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs of_ten = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)), // 8 and 2 CPUs
         of_all = attrs{}.affinity(affinity_scope::cache);
@@ -125,12 +124,12 @@ TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, howev
             for (const unsigned max : {1u, 2u, 3u, 6u, 7u, 16u, 33u}) {
                 CAPTURE(a.cpus().size(), min, max);
                 const int n = static_cast<int>(max);
-                cmwq::workqueue<TestType> q{rt, limits<TestType>(max, min, a)};
-                crowd<TestType> c(q);
+                any_queue q{policy, rt, limits(max, min, a)};
+                crowd c(q);
                 c.add(0, n + 2);
                 c.add(8, n + 2);
                 CHECK(c.grows_to(n));
-                look_at_all<TestType>(rt, a);
+                look_at_all(policy, rt, a);
                 CHECK(c.inside() == n);
                 c.let_go(2 * n + 4);
                 q.flush();
@@ -141,23 +140,23 @@ TEMPLATE_LIST_TEST_CASE("limits: the number of active items is max_active, howev
 }
 
 // proves: kernel-4
-TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "", parallel_policies) {
+POLICY_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::numa).cpus(cpuset::range(0, 10)); // 8 and 2 CPUs
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(6, 1, a)};
-    crowd<TestType> first(q), second(q);
+    any_queue q{policy, rt, limits(6, 1, a)};
+    crowd first(q), second(q);
     first.add(0, 10);
     second.add(8, 10);
     CHECK(first.grows_to(5));  // 6 * 8 / 10, rounded
     CHECK(second.grows_to(1)); // the rest
-    look_at_all<TestType>(rt, a);
+    look_at_all(policy, rt, a);
     CHECK(first.inside() == 5);
     CHECK(second.inside() == 1);
     q.set_max_active(1); // shares of 0.8 and 0.2: it is not divided
     first.let_go(4);
     second.let_go(1);
     CHECK(eventually([&] { return q.stats().completed == 5; }));
-    look_at_all<TestType>(rt, a);
+    look_at_all(policy, rt, a);
     CHECK(first.inside() == 1);
     CHECK(second.inside() == 0);
     first.let_go(6);
@@ -169,14 +168,13 @@ TEMPLATE_LIST_TEST_CASE("limits: a node with fewer CPUs gets a smaller share", "
 }
 
 // proves: progress-14
-TEMPLATE_LIST_TEST_CASE(
-    "limits: while a node has more active items than its share the other node does not fill its own", "",
-    parallel_policies) {
+POLICY_TEST_CASE("limits: while a node has more active items than its share the other node does not fill its own", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs by_node = attrs{}.affinity(affinity_scope::numa), everywhere = attrs{}.affinity(affinity_scope::system);
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 8, by_node)}; // not divided
-    crowd<TestType> first(q), second(q);
-    const auto settle = [&] { look_at_all<TestType>(rt, by_node); };
+    any_queue q{policy, rt, limits(8, 8, by_node)}; // not divided
+    crowd first(q), second(q);
+    const auto settle = [&] { look_at_all(policy, rt, by_node); };
     first.add(0, 20);
     CHECK(first.grows_to(8));
     second.add(8, 20);
@@ -213,29 +211,29 @@ TEMPLATE_LIST_TEST_CASE(
     first.let_go(20);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a pool that spans nodes has the whole limit", "", parallel_policies) {
+POLICY_TEST_CASE("limits: a pool that spans nodes has the whole limit", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs a = attrs{}.affinity(affinity_scope::system);
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1, a)};
-    crowd<TestType> c(q);
+    any_queue q{policy, rt, limits(8, 1, a)};
+    crowd c(q);
     for (unsigned cpu = 0; cpu < nr_cpus; ++cpu) c.add(cpu, 2);
     CHECK(c.grows_to(8));
-    look_at_all<TestType>(rt, a);
+    look_at_all(policy, rt, a);
     CHECK(c.inside() == 8);
     c.let_go(32);
     q.flush();
     CHECK(c.most() == 8);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is lowered with max_active", "",
-                        parallel_policies) {
+POLICY_TEST_CASE("limits: min_active is 8 or max_active by default and is lowered with max_active", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     CHECK(q.max_active() == 256);
     CHECK(q.min_active() == 8);
-    cmwq::workqueue<TestType> small{rt, limits<TestType>(3, 0)};
+    any_queue small{policy, rt, limits(3, 0)};
     CHECK(small.min_active() == 3);
-    cmwq::workqueue<TestType> given{rt, limits<TestType>(20, 12)};
+    any_queue given{policy, rt, limits(20, 12)};
     CHECK(given.min_active() == 12);
     given.set_max_active(5);
     CHECK(given.min_active() == 5);
@@ -245,14 +243,13 @@ TEMPLATE_LIST_TEST_CASE("limits: min_active is 8 or max_active by default and is
     CHECK(given.min_active() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: impossible limits are refused and nothing changes", "", parallel_policies) {
-    using queue = cmwq::workqueue<TestType>;
+POLICY_TEST_CASE("limits: impossible limits are refused and nothing changes", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    CHECK_THROWS_AS(queue(rt, limits<TestType>(8, 9)), std::invalid_argument);
-    CHECK_THROWS_AS(queue(rt, limits<TestType>(0, 0)), std::invalid_argument);
-    CHECK_THROWS_AS(queue(rt, limits<TestType>(2049, 0)), std::invalid_argument);
-    CHECK_THROWS_AS(queue(rt, limits<TestType>(2048, 2049)), std::invalid_argument);
-    queue q{rt, limits<TestType>(8, 2)};
+    CHECK_THROWS_AS(any_queue(policy, rt, limits(8, 9)), std::invalid_argument);
+    CHECK_THROWS_AS(any_queue(policy, rt, limits(0, 0)), std::invalid_argument);
+    CHECK_THROWS_AS(any_queue(policy, rt, limits(2049, 0)), std::invalid_argument);
+    CHECK_THROWS_AS(any_queue(policy, rt, limits(2048, 2049)), std::invalid_argument);
+    any_queue q{policy, rt, limits(8, 2)};
     CHECK_THROWS_AS(q.set_min_active(0), std::invalid_argument);
     CHECK_THROWS_AS(q.set_min_active(9), std::invalid_argument);
     CHECK_THROWS_AS(q.set_max_active(0), std::invalid_argument);
@@ -264,18 +261,18 @@ TEMPLATE_LIST_TEST_CASE("limits: impossible limits are refused and nothing chang
     } catch (const std::invalid_argument& e) {
         CHECK(std::string(e.what()).find("1 to max_active, which is 8") != std::string::npos);
     }
-    crowd<TestType> c(q);
+    crowd c(q);
     c.add(0, 10);
     CHECK(c.grows_to(4)); // as before
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(c.inside() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every pod; a lowered limit stops no item", "",
-                        parallel_policies) {
+POLICY_TEST_CASE("limits: a raised limit starts waiting items in every pod; a lowered limit stops no item", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
-    crowd<TestType> first(q), second(q);
+    any_queue q{policy, rt, limits(2, 1)};
+    crowd first(q), second(q);
     for (unsigned cpu = 0; cpu < cpus_of_node; cpu += 2) { // four pods in all
         first.add(cpu, 8);
         second.add(cpus_of_node + cpu, 8);
@@ -286,14 +283,14 @@ TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every po
     CHECK(both_are(4));
     q.set_max_active(32);
     CHECK(both_are(16));
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(q.stats().started == 32);
     q.set_max_active(4);
     CHECK(both_are(16));
     first.let_go(14);
     second.let_go(14);
     CHECK(eventually([&] { return q.stats().completed == 28; }));
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(q.stats().started == 32); // two items run on each node, so no other item has started
     first.let_go();
     CHECK(eventually([&] { return q.stats().started == 33; }));
@@ -305,20 +302,20 @@ TEMPLATE_LIST_TEST_CASE("limits: a raised limit starts waiting items in every po
     CHECK(q.stats().completed == 64);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: if a share is below min_active each node can have the whole limit at once", "",
-                        parallel_policies) {
+POLICY_TEST_CASE("limits: if a share is below min_active each node can have the whole limit at once", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(8, 1)};
-    crowd<TestType> c(q);
+    any_queue q{policy, rt, limits(8, 1)};
+    crowd c(q);
     c.add(0, 10);
     c.add(5, 10);
     CHECK(c.grows_to(4));
     q.set_min_active(4);
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(c.inside() == 4);
     q.set_min_active(5);
     CHECK(c.grows_to(8));
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(c.inside() == 8);
     c.let_go(20);
     q.flush();
@@ -326,13 +323,12 @@ TEMPLATE_LIST_TEST_CASE("limits: if a share is below min_active each node can ha
 }
 
 // proves: progress-15, kernel-3
-TEMPLATE_LIST_TEST_CASE(
-    "limits: a chain of items that wait for each other completes if it is not longer than min_active", "",
-    parallel_policies) {
+POLICY_TEST_CASE("limits: a chain of items that wait for each other completes if it is not longer than min_active", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const unsigned length = GENERATE(1u, 4u, 8u, 20u);
     const bool one_node = GENERATE(true, false), divided = GENERATE(true, false);
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(divided ? 2 * length : length, length)};
+    any_queue q{policy, rt, limits(divided ? 2 * length : length, length)};
     std::vector<std::unique_ptr<std::binary_semaphore>> done;
     for (unsigned i = 0; i <= length; ++i) done.push_back(std::make_unique<std::binary_semaphore>(0));
     for (int round = 0; round < 5; ++round) {
@@ -348,10 +344,10 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(q.stats().completed == 5 * length);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becomes free", "", parallel_policies) {
+POLICY_TEST_CASE("limits: the pods of a node take turns when a slot becomes free", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
-    crowd<TestType> holder(q);
+    any_queue q{policy, rt, limits(2, 1)}; // one slot for each node
+    crowd holder(q);
     holder.add(0);
     CHECK(holder.grows_to(1));
     std::vector<int> order; // not atomic: one item runs at a time
@@ -359,7 +355,7 @@ TEMPLATE_LIST_TEST_CASE("limits: the pods of a node take turns when a slot becom
     for (const unsigned cpu : {1u, 6u}) {
         for (int i = 0; i < many; ++i) q.post_on(cpu, [&order, cpu] { order.push_back(cpu < 4 ? 1 : -1); });
     }
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(order.empty());
     holder.let_go();
     q.flush();
@@ -382,8 +378,9 @@ TEST_CASE("limits: an item that is granted a slot starts although its pool has a
     const attrs one_cpu = attrs{}.affinity(affinity_scope::cpu).strict(true);
     constexpr unsigned limit = 16, at_once = limit + limit / 8;
     constexpr int many = 5000;
-    cmwq::workqueue<cmwq::elastic> q{rt, limits<cmwq::elastic>(1, 1, one_cpu)};
-    cmwq::workqueue<cmwq::elastic> other{rt, limits<cmwq::elastic>(limit, limit, one_cpu)};
+    const any_policy& elastic = policy_of<cmwq::elastic>;
+    any_queue q{elastic, rt, limits(1, 1, one_cpu)};
+    any_queue other{elastic, rt, limits(limit, limit, one_cpu)};
     std::binary_semaphore leave{0}, done{0};
     std::atomic<bool> entered{false}, granted{false};
     std::atomic<int> nr_started{0}, nr_before{many};
@@ -393,7 +390,7 @@ TEST_CASE("limits: an item that is granted a slot starts although its pool has a
         done.release();
     }};
     q.queue_on(1, first);
-    look_at_all<cmwq::elastic>(rt, one_cpu);
+    look_at_all(elastic, rt, one_cpu);
     q.queue_on(0, second);
     for (int i = 0; i < many; ++i) {
         other.post_on(0, [&] {
@@ -411,12 +408,12 @@ TEST_CASE("limits: an item that is granted a slot starts although its pool has a
     CHECK(nr_before <= static_cast<int>(at_once) + 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled or flushed or moved to another queue",
-                        "", parallel_policies) {
+POLICY_TEST_CASE("limits: items that wait at the limit can be cancelled or flushed or moved to another queue", "",
+                 parallel_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)};
-    cmwq::workqueue<TestType> free{rt, "free"};
-    crowd<TestType> holder(q);
+    any_queue q{policy, rt, limits(2, 1)};
+    any_queue free{policy, rt, "free"};
+    crowd holder(q);
     holder.add(0);
     CHECK(holder.grows_to(1));
     std::atomic<int> runs{0};
@@ -425,7 +422,7 @@ TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled o
         items.push_back(std::make_unique<cmwq::delayed_work<std::function<void()>>>([&] { ++runs; }));
         CHECK(q.queue_on(i % cpus_of_node, *items.back()) == queue_status::queued);
     }
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     CHECK(runs == 0);
     for (unsigned i = 0; i < 10; ++i) CHECK(items[i]->cancel());
     for (unsigned i = 10; i < 20; ++i) CHECK(items[i]->disable_sync());
@@ -441,7 +438,7 @@ TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled o
     holder.add(0);
     CHECK(holder.grows_to(1));
     for (unsigned i = 0; i < 10; ++i) CHECK(q.queue_on(i % cpus_of_node, *items[i]) == queue_status::queued);
-    look_at_all<TestType>(rt, q.attributes());
+    look_at_all(policy, rt, q.attributes());
     for (unsigned i = 0; i < 10; ++i) CHECK(items[i]->cancel());
     holder.let_go();
     CHECK(q.queue_on(6, *items[0]) == queue_status::queued);
@@ -449,43 +446,12 @@ TEMPLATE_LIST_TEST_CASE("limits: items that wait at the limit can be cancelled o
     CHECK(runs == 11);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "limits: a slot is not lost if it goes to a pool whose waiting item is cancelled at that moment", "",
-    parallel_policies) {
-    cmwq::runtime rt{two_nodes()};
-    cmwq::workqueue<TestType> q{rt, limits<TestType>(2, 1)}; // one slot for each node
-    std::atomic<int> started{0}, go{0}, runs{0};
-    cmwq::work first{[&] {
-        const int round = ++started;
-        while (go < round) {}
-    }};
-    cmwq::work second{[&] { ++runs; }};
-    int cancelled = 0;
-    stress::random r(2000);
-    bool all_done = true;
-    for (int round = 1; round <= 5000 && all_done; ++round) {
-        q.queue_on(0, first);
-        all_done = eventually([&] { return started == round; }); // fails if the only slot is lost
-        q.queue_on(5, second);
-        if (r.one_in(2)) static_cast<void>(q.stats()); // sometimes changes the timing
-        go = round;
-        stress::burn(r.below(300));
-        if (second.cancel()) ++cancelled;
-        else all_done = all_done && eventually([&] { return runs == round - cancelled; });
-    }
-    go = 1'000'000;
-    CHECK(all_done);
-    if (all_done) q.flush();
-    CHECK(runs == 5000 - cancelled);
-}
-
 // proves: progress-14
-TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and lose no item", "", parallel_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("limits: random operations never exceed the limits and lose no item", "", parallel_policies) {
     cmwq::runtime rt{two_nodes()};
     const attrs by_cache = attrs{}.affinity(affinity_scope::cache), by_node = attrs{}.affinity(affinity_scope::numa),
                 everywhere = attrs{}.affinity(affinity_scope::system);
-    cmwq::workqueue<P> q{rt, limits<P>(8, 1, by_cache)};
+    any_queue q{policy, rt, limits(8, 1, by_cache)};
     stress::complaints complaints;
 
     // The allowed number of active items. It is raised before a change that allows more. It is lowered after a change
@@ -578,14 +544,12 @@ TEMPLATE_LIST_TEST_CASE("limits: random operations never exceed the limits and l
     CHECK(q.stats().completed == ran);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "limits: queue_on_node is a hint for the pod; it rejects an unknown node and leaves the item alone", "",
-    keyed_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("limits: queue_on_node is a hint for the pod; it rejects an unknown node and leaves the item alone",
+                 "", keyed_policies) {
     cmwq::runtime rt{two_nodes()};
-    cmwq::options<P> o;
+    any_options o;
     o.attrs = attrs{}.affinity(affinity_scope::numa);
-    cmwq::workqueue<P> q{rt, std::move(o)};
+    any_queue q{policy, rt, std::move(o)};
     std::string pool;
     cmwq::work w{[&] { pool = this_pool(); }};
     for (const unsigned node : {2u, 1000u, cmwq::topology::no_node, 1u << 31}) {
@@ -598,7 +562,7 @@ TEMPLATE_LIST_TEST_CASE(
         return pool;
     };
     const std::string first = where([&] { return q.queue_on(0, w); }), second = where([&] { return q.queue_on(8, w); });
-    CHECK((first == second) == runs_one_at_a_time<P>); // ordered: one pool for all
+    CHECK((first == second) == policy.runs_one_at_a_time); // ordered: one pool for all
     for (int i = 0; i < 10; ++i) {
         CHECK(where([&] { return q.queue_on_node(0, w); }) == first);
         CHECK(where([&] { return q.queue_on_node(1, w); }) == second);

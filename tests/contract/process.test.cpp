@@ -2,12 +2,14 @@
 //
 // Events of the whole process: fork(), an exception without a handler, a runtime that ends before its queues. Each case
 // runs in a forked child, whose exit status contains its findings.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "pool_name.hpp"
 #include "temporary_folder.hpp"
 
@@ -42,12 +44,11 @@ using namespace cmwq_test;
 #if !defined(__SANITIZE_THREAD__)
 
 // proves: life-14
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "process: in a forked child the queues of the parent reject; no call waits; a new global runtime works", "",
     every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"parent"};
-    gate<P> g;
+    any_queue q{policy, "parent"};
+    gate g;
     auto& running = g.item;
     cmwq::work idle{[] {}};
     cmwq::delayed_work armed{[] {}};
@@ -66,7 +67,7 @@ TEMPLATE_LIST_TEST_CASE(
         expect(2, !armed.flush());
         expect(4, armed.pending() && armed.cancel() && !armed.pending());
         expect(8, q.post([] {}) == queue_status::rejected);
-        if constexpr (has_attributes<P>) {
+        if (policy.has_attributes) {
             bool refused = false;
             try {
                 q.apply(cmwq::attrs{}.nice(1));
@@ -75,7 +76,7 @@ TEMPLATE_LIST_TEST_CASE(
             }
             expect(8, refused && q.queue_on_node(0, idle) == queue_status::rejected);
         }
-        cmwq::workqueue<P> fresh{"child"};
+        any_queue fresh{policy, "child"};
         int answer = 0;
         cmwq::work w{[&] { answer = 42; }};
         expect(16, fresh.queue(w) == queue_status::queued && (w.flush(), answer == 42));
@@ -88,7 +89,7 @@ TEMPLATE_LIST_TEST_CASE(
                         fresh.queue(armed) == queue_status::queued);
         armed.flush();
         // New queues of the parent's runtime can be made, but they accept no item.
-        cmwq::workqueue<P> late{parent_runtime, "late"};
+        any_queue late{policy, parent_runtime, "late"};
         expect(128, late.queue(idle) == queue_status::rejected && parent_runtime.stats().threads == 0);
         return wrong;
     });
@@ -122,18 +123,17 @@ TEST_CASE("process: a forked child has no descriptors of the parent's workers") 
     CHECK(o.exited_with(0));
 }
 
-TEMPLATE_LIST_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
-    using P = TestType;
-    const outcome o = in_child([] { // a separate child, which owns the objects
+POLICY_TEST_CASE("process: a forked child may destroy the objects that it has inherited", "", every_policy) {
+    const outcome o = in_child([&] { // a separate child, which owns the objects
         auto* rt = new cmwq::runtime;
-        auto* q = new cmwq::workqueue<P>(*rt, "parent");
+        auto* q = new any_queue(policy, *rt, "parent");
         std::binary_semaphore entered{0};
         std::counting_semaphore<> leave{0};
         auto* w = new cmwq::work<std::function<void()>>([&] {
             entered.release();
-            wait_in_item<P>(leave);
+            wait_in_item(policy, leave);
         });
-        call_from_aside<P> caller([&] { q->queue(*w); });
+        call_from_aside caller(policy, [&] { q->queue(*w); });
         entered.acquire();
         const pid_t grandchild = fork_a_child();
         if (grandchild == 0) {
@@ -381,11 +381,9 @@ TEST_CASE("process: a runtime uses at most a sixteenth of the descriptors and it
 }
 
 // proves: life-16
-TEMPLATE_LIST_TEST_CASE(
-    "process: a child that an item forks has the signals and the CPUs and the priority of the program", "",
-    threaded_policies) {
-    using P = TestType;
-    const outcome o = in_child([] { // of this thread, whose attributes are those of the program
+POLICY_TEST_CASE("process: a child that an item forks has the signals and the CPUs and the priority of the program", "",
+                 threaded_policies) {
+    const outcome o = in_child([&] { // of this thread, whose attributes are those of the program
         sigset_t usr1, before;
         ::sigemptyset(&usr1);
         ::sigaddset(&usr1, SIGUSR1);
@@ -395,9 +393,9 @@ TEMPLATE_LIST_TEST_CASE(
         if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
         const int nice = ::getpriority(PRIO_PROCESS, 0), sched = ::sched_getscheduler(0);
         cmwq::runtime rt;
-        cmwq::options<P> options{.name = "q"};
-        if constexpr (has_attributes<P>) options.attrs.scheduling(cmwq::scheduling::batch);
-        cmwq::workqueue<P> q{rt, std::move(options)};
+        any_options options{.name = "q"};
+        if (policy.has_attributes) options.attrs.scheduling(cmwq::scheduling::batch);
+        any_queue q{policy, rt, std::move(options)};
         int status = 0;
         cmwq::work forks{[&] {
             const pid_t child = fork_a_child();

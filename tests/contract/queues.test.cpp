@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The promises of every queue: limits, order, flush, drain, destruction.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "stress.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -28,19 +30,17 @@ using namespace cmwq_test;
 namespace {
 
 // An item of the queue runs during the lifetime of this object.
-template <class P>
 class occupied {
 public:
-    explicit occupied(cmwq::workqueue<P>& q) { g_.hold(q); }
+    explicit occupied(any_queue& q) { g_.hold(q); }
     void end() { g_.open(); }
 
 private:
-    gate<P> g_;
+    gate g_;
 };
 
 // A pool of this policy on one CPU starts an item when the one before it has ended or blocked.
-template <class P>
-constexpr bool runs_one_by_one = is_managed<P> && !runs_one_at_a_time<P>;
+bool runs_one_by_one(const any_policy& p) { return p.is_managed && !p.runs_one_at_a_time; }
 
 } // namespace
 
@@ -61,10 +61,8 @@ TEST_CASE("queues: an invalid priority is refused and its value is named; no que
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: items queued on a CPU run in queueing order if they run one at a time", "",
-                        every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> one{at_most<P>(1, "one")};
+POLICY_TEST_CASE("queues: items queued on a CPU run in queueing order if they run one at a time", "", every_policy) {
+    any_queue one{policy, at_most(policy, 1, "one")};
     std::vector<int> order; // not atomic: one item runs at a time
     for (int i = 0; i < 1000; ++i) one.post_on(first_cpu(), [&order, i] { order.push_back(i); });
     one.flush();
@@ -76,18 +74,17 @@ namespace {
 
 // The number of items of a queue with a long backlog that start before an item of another queue of the same pool runs,
 // beyond its active items. The items that started before the other queue got its item do not count.
-template <class P>
-int backlog_that_overtakes(unsigned limit) {
+int backlog_that_overtakes(const any_policy& policy, unsigned limit) {
     // These settings exclude that an item starts beside one that is overdue, or is a CPU hog, or seems to be blocked.
     cmwq::runtime rt{{.cpus = {first_cpu()}, .cpu_hog_threshold = {}, .overdue_after = {}}};
-    cmwq::workqueue<P> busy{rt, at_most<P>(limit, "busy")}, other{rt, "other"};
+    any_queue busy{policy, rt, at_most(policy, limit, "busy")}, other{policy, rt, "other"};
     std::atomic<int> started{0};
     std::atomic<bool> go{false};
     for (int i = 0; i < 5000; ++i) {
         busy.post([&] {
             ++started;
             while (!go) std::this_thread::yield();
-            if (!runs_one_by_one<P>) stress::burn(20'000);
+            if (!runs_one_by_one(policy)) stress::burn(20'000);
         });
     }
     CHECK(eventually([&] { return started > 0; }));
@@ -109,28 +106,27 @@ int backlog_that_overtakes(unsigned limit) {
 
 // The two queues have the same policy and use one CPU, so they share a pool.
 // proves: progress-6
-TEMPLATE_LIST_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "[timing]",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("queues: the backlog of one queue delays another queue by its active items at most", "[timing]",
+                 threaded_policies) {
     const unsigned limit = GENERATE(1u, 16u);
     const cmwq_test::without_naps no_naps;
     const cmwq_test::without_clock_jumps no_jumps;
-    if constexpr (runs_one_by_one<P>) {
-        CHECK(backlog_that_overtakes<P>(limit) <= 0);
+    if (runs_one_by_one(policy)) {
+        CHECK(backlog_that_overtakes(policy, limit) <= 0);
     } else {
         // The worker that has taken the item may lose its CPU before it runs it, while other workers continue. This
         // does not happen every time.
         constexpr int allowance = 1000;
-        int overtook = backlog_that_overtakes<P>(limit);
-        for (int round = 1; round < 20 && overtook > allowance; ++round) overtook = backlog_that_overtakes<P>(limit);
+        int overtook = backlog_that_overtakes(policy, limit);
+        for (int round = 1; round < 20 && overtook > allowance; ++round)
+            overtook = backlog_that_overtakes(policy, limit);
         CHECK(overtook <= allowance);
     }
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "queues: set_max_active takes effect at once: raising starts waiting items; lowering stops none", "",
-    limited_policies) {
-    cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
+POLICY_TEST_CASE("queues: set_max_active takes effect at once: raising starts waiting items; lowering stops none", "",
+                 limited_policies) {
+    any_queue q{policy, at_most(policy, 1, "q")};
     CHECK(q.max_active() == 1);
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> inside{0};
@@ -158,12 +154,10 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(q.stats().completed == 5);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: an impossible max_active is refused by the call and nothing changes", "",
-                        limited_policies) {
-    using queue = cmwq::workqueue<TestType>;
-    CHECK_THROWS_AS(queue(at_most<TestType>(0, "q")), std::invalid_argument);
-    CHECK_THROWS_AS(queue(at_most<TestType>(2049, "q")), std::invalid_argument);
-    queue q{at_most<TestType>(2048, "q")};
+POLICY_TEST_CASE("queues: an impossible max_active is refused by the call and nothing changes", "", limited_policies) {
+    CHECK_THROWS_AS(any_queue(policy, at_most(policy, 0, "q")), std::invalid_argument);
+    CHECK_THROWS_AS(any_queue(policy, at_most(policy, 2049, "q")), std::invalid_argument);
+    any_queue q{policy, at_most(policy, 2048, "q")};
     CHECK_THROWS_AS(q.set_max_active(0), std::invalid_argument);
     CHECK_THROWS_AS(q.set_max_active(2049), std::invalid_argument);
     CHECK_THROWS_AS(q.set_max_active(1'000'000'000), std::invalid_argument);
@@ -176,12 +170,11 @@ TEMPLATE_LIST_TEST_CASE("queues: an impossible max_active is refused by the call
 }
 
 // proves: kernel-20
-TEMPLATE_LIST_TEST_CASE("queues: a limit that is fixed by the policy cannot be changed", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"q"};
+POLICY_TEST_CASE("queues: a limit that is fixed by the policy cannot be changed", "", every_policy) {
+    any_queue q{policy, "q"};
     cmwq::workqueue_base& base = q;
-    CHECK(base.max_active() == P::default_max_active);
-    if constexpr (has_limit<P>) {
+    CHECK(base.max_active() == policy.default_max_active);
+    if (policy.has_limit) {
         base.set_max_active(7);
         CHECK(base.max_active() == 7);
     } else {
@@ -196,15 +189,13 @@ TEMPLATE_LIST_TEST_CASE("queues: a limit that is fixed by the policy cannot be c
     CHECK(runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: a constructor that fails leaves the exception handler with its owner", "",
-                        limited_policies) {
-    using queue = cmwq::workqueue<TestType>;
+POLICY_TEST_CASE("queues: a constructor that fails leaves the exception handler with its owner", "", limited_policies) {
     const auto counted = std::make_shared<int>(0);
     {
-        cmwq::options<TestType> o = at_most<TestType>(0, "q");
+        any_options o = at_most(policy, 0, "q");
         o.on_exception = [counted](std::exception_ptr) {};
         CHECK(counted.use_count() == 2);
-        CHECK_THROWS_AS(queue(std::move(o)), std::invalid_argument);
+        CHECK_THROWS_AS(any_queue(policy, std::move(o)), std::invalid_argument);
     }
     CHECK(counted.use_count() == 1);
 }
@@ -224,9 +215,9 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue keeps its whole name; a queue without a
 }
 
 // proves: kernel-31
-TEMPLATE_LIST_TEST_CASE("queues: flush covers all items that were queued before on every CPU including waiting items",
-                        "", every_policy) {
-    cmwq::workqueue<TestType> q{at_most<TestType>(2, "q")};
+POLICY_TEST_CASE("queues: flush covers all items that were queued before on every CPU including waiting items", "",
+                 every_policy) {
+    any_queue q{policy, at_most(policy, 2, "q")};
     const int expected = 20 * static_cast<int>(cmwq::runtime::global().cpus().size());
     for (int round = 0; round < 20; ++round) {
         std::atomic<int> runs{0};
@@ -238,8 +229,8 @@ TEMPLATE_LIST_TEST_CASE("queues: flush covers all items that were queued before 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: flush does not wait for items that are queued later", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("queues: flush does not wait for items that are queued later", "", every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<bool> stop{false};
     std::atomic<int> runs{0};
     cmwq::work<std::function<void()>> self{[&] {
@@ -253,9 +244,8 @@ TEMPLATE_LIST_TEST_CASE("queues: flush does not wait for items that are queued l
     CHECK(runs > 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: the number of threads that flush at once may exceed the number of colors", "",
-                        every_policy) {
-    cmwq::workqueue<TestType> q{at_most<TestType>(4, "q")};
+POLICY_TEST_CASE("queues: the number of threads that flush at once may exceed the number of colors", "", every_policy) {
+    any_queue q{policy, at_most(policy, 4, "q")};
     std::atomic<int> failures{0};
     std::vector<std::thread> flushers;
     for (int t = 0; t < 40; ++t) {
@@ -273,9 +263,8 @@ TEMPLATE_LIST_TEST_CASE("queues: the number of threads that flush at once may ex
 }
 
 // proves: kernel-12
-TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other items meanwhile", "", every_policy) {
-    using P = TestType;
-    cmwq::workqueue<P> q{"q"};
+POLICY_TEST_CASE("queues: drain waits for chained items and rejects other items meanwhile", "", every_policy) {
+    any_queue q{policy, "q"};
     std::binary_semaphore entered{0};
     std::counting_semaphore<> leave{0};
     std::atomic<int> chained{0}, refused{0};
@@ -283,10 +272,10 @@ TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other
         ++chained;
         if (left > 0 && q.post([&chain, left] { chain(left - 1); }) != queue_status::queued) ++refused;
     };
-    const call_from_aside<P> caller([&] {
+    const call_from_aside caller(policy, [&] {
         q.post([&] {
             entered.release();
-            wait_in_item<P>(leave);
+            wait_in_item(policy, leave);
             chain(9);
         });
     });
@@ -312,11 +301,11 @@ TEMPLATE_LIST_TEST_CASE("queues: drain waits for chained items and rejects other
 }
 
 // proves: life-4
-TEMPLATE_LIST_TEST_CASE("queues: the destructor runs every accepted item including chained and waiting ones", "",
-                        every_policy) {
+POLICY_TEST_CASE("queues: the destructor runs every accepted item including chained and waiting ones", "",
+                 every_policy) {
     std::atomic<int> runs{0};
     {
-        cmwq::workqueue<TestType> q{at_most<TestType>(1, "q")};
+        any_queue q{policy, at_most(policy, 1, "q")};
         for (int i = 0; i < 100; ++i) {
             q.post([&] {
                 ++runs;
@@ -327,19 +316,17 @@ TEMPLATE_LIST_TEST_CASE("queues: the destructor runs every accepted item includi
     CHECK(runs == 200);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run and then rejects new items", "",
-                        every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("queues: a queue may be destroyed while its items run and then rejects new items", "", every_policy) {
     std::binary_semaphore entered{0};
     std::counting_semaphore<> leave{0};
     std::atomic<bool> done{false}, in_time{false}, destroyed{false};
-    auto q = std::make_unique<cmwq::workqueue<P>>("q");
-    cmwq::workqueue<P>& alive = *q;
-    cmwq::workqueue<P> other{"other"};
-    const call_from_aside<P> caller([&] {
+    auto q = std::make_unique<any_queue>(policy, "q");
+    any_queue& alive = *q;
+    any_queue other{policy, "other"};
+    const call_from_aside caller(policy, [&] {
         alive.post([&] {
             entered.release();
-            wait_in_item<P>(leave);
+            wait_in_item(policy, leave);
             done = true;
         });
     });
@@ -361,8 +348,8 @@ TEMPLATE_LIST_TEST_CASE("queues: a queue may be destroyed while its items run an
 }
 
 // proves: kernel-12
-TEMPLATE_LIST_TEST_CASE("queues: an unknown CPU is rejected and the item stays as it was", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
+POLICY_TEST_CASE("queues: an unknown CPU is rejected and the item stays as it was", "", every_policy) {
+    any_queue q{policy, "q"};
     std::atomic<int> runs{0};
     cmwq::work w{[&] { ++runs; }};
     cmwq::delayed_work d{[&] { ++runs; }};
@@ -379,9 +366,9 @@ TEMPLATE_LIST_TEST_CASE("queues: an unknown CPU is rejected and the item stays a
     CHECK(runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: post and async own their callables", "", every_policy) {
+POLICY_TEST_CASE("queues: post and async own their callables", "", every_policy) {
     const auto token = std::make_shared<int>(0);
-    cmwq::workqueue<TestType> q{"q"};
+    any_queue q{policy, "q"};
     q.post([token] {});
     q.flush();
     CHECK(eventually([&] { return token.use_count() == 1; }));
@@ -397,9 +384,9 @@ TEMPLATE_LIST_TEST_CASE("queues: post and async own their callables", "", every_
     CHECK(eventually([&] { return token.use_count() == 1; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: async on a queue that rejects returns a future with an error", "", every_policy) {
-    cmwq::workqueue<TestType> q{"q"};
-    occupied<TestType> o{q};
+POLICY_TEST_CASE("queues: async on a queue that rejects returns a future with an error", "", every_policy) {
+    any_queue q{policy, "q"};
+    occupied o{q};
     std::thread drainer([&] { q.drain(); });
     cmwq::work w{[] {}};
     CHECK(eventually([&] { return q.queue(w) == queue_status::rejected; }));
@@ -409,9 +396,9 @@ TEMPLATE_LIST_TEST_CASE("queues: async on a queue that rejects returns a future 
 }
 
 // proves: life-21
-TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and the worker continues", "", every_policy) {
+POLICY_TEST_CASE("queues: the handler of the queue gets exceptions and the worker continues", "", every_policy) {
     std::atomic<int> caught{0}, ran{0};
-    cmwq::options<TestType> o;
+    any_options o;
     o.on_exception = [&](std::exception_ptr e) {
         try {
             std::rethrow_exception(e);
@@ -419,7 +406,7 @@ TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and th
             ++caught;
         }
     };
-    cmwq::workqueue<TestType> q{std::move(o)};
+    any_queue q{policy, std::move(o)};
     for (int i = 0; i < 10; ++i) {
         q.post([] { throw std::runtime_error("item"); });
         q.post([&] { ++ran; });
@@ -429,8 +416,8 @@ TEMPLATE_LIST_TEST_CASE("queues: the handler of the queue gets exceptions and th
     CHECK(ran == 10);
 }
 
-TEMPLATE_LIST_TEST_CASE("queues: the counters of a queue count its own runs only", "", every_policy) {
-    cmwq::workqueue<TestType> a{"a"}, b{"b"};
+POLICY_TEST_CASE("queues: the counters of a queue count its own runs only", "", every_policy) {
+    any_queue a{policy, "a"}, b{policy, "b"};
     for (int i = 0; i < 30; ++i) a.post([] {});
     for (int i = 0; i < 10; ++i) b.post([] {});
     a.flush();
@@ -442,11 +429,11 @@ TEMPLATE_LIST_TEST_CASE("queues: the counters of a queue count its own runs only
 }
 
 // proves: kernel-1
-TEMPLATE_LIST_TEST_CASE("queues: many queues share the threads", "", every_policy) {
+POLICY_TEST_CASE("queues: many queues share the threads", "", every_policy) {
     cmwq::runtime rt;
-    std::vector<std::unique_ptr<cmwq::workqueue<TestType>>> queues;
+    std::vector<std::unique_ptr<any_queue>> queues;
     std::atomic<int> runs{0};
-    for (int i = 0; i < 500; ++i) queues.push_back(std::make_unique<cmwq::workqueue<TestType>>(rt, "one of many"));
+    for (int i = 0; i < 500; ++i) queues.push_back(std::make_unique<any_queue>(policy, rt, "one of many"));
     for (auto& q : queues) {
         q->post([&] { ++runs; });
         q->flush();

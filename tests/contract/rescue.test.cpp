@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Rescuers: the items of their queues run although no worker can be made, and items of other queues are not delayed.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "pool_name.hpp"
 #include "scarce_runtime.hpp"
 #include "this_task.hpp"
@@ -34,8 +36,7 @@ namespace {
 using item = cmwq::work<std::function<void()>>;
 
 /// Queues items until a worker runs one of them. Returns whether that happens.
-template <class P>
-bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
+bool workers_are_back(cmwq::workqueue_base& q, unsigned cpu) {
     return eventually([&] {
         std::atomic<bool> rescued{true};
         item w{[&] { rescued = cmwq::this_work::on_rescuer(); }};
@@ -48,12 +49,11 @@ bool workers_are_back(cmwq::workqueue<P>& q, unsigned cpu) {
 } // namespace
 
 // proves: progress-24
-TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker although some of them block", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a thousand items run in order without a worker although some of them block", "",
+                 threaded_policies) {
     constexpr int many = 1000, nr_blocking = 20;
     scarce_runtime s;
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
 
     std::counting_semaphore<> entered{0}, leave{0};
@@ -100,14 +100,12 @@ TEMPLATE_LIST_TEST_CASE("rescue: a thousand items run in order without a worker 
     CHECK(s.events.count(kind::thread_limit) == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "rescue: the name of the rescuer contains the name of its queue up to the length of a thread name", "",
-    threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: the name of the rescuer contains the name of its queue up to the length of a thread name", "",
+                 threaded_policies) {
     for (const auto& [queue, thread] :
          {std::pair{"disk", "cmwq/R:disk"}, {"12345678", "cmwq/R:12345678"}, {"a longer name", "cmwq/R:a longer"}}) {
         scarce_runtime s;
-        cmwq::workqueue<P> q{s.rt, with_rescuer<P>(queue)};
+        any_queue q{policy, s.rt, with_rescuer(queue)};
         s.threads.refuse();
         std::string name;
         item w{[&] { name = this_thread_name(); }};
@@ -118,14 +116,13 @@ TEMPLATE_LIST_TEST_CASE(
 }
 
 // proves: cpus-4
-TEMPLATE_LIST_TEST_CASE(
+POLICY_TEST_CASE(
     "rescue: the idle or running rescuer stays on the CPUs of its queue; also after a change of these CPUs", "",
     keyed_policies) {
-    using P = TestType;
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
     const cmwq::cpuset first{s.cpus[0]}, second{s.cpus[1]}, all = s.rt.unbound_cpus();
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>("disk")};
+    any_queue q{policy, s.rt, with_rescuer("disk")};
     const auto waits_on = [&](const cmwq::cpuset& cpus) {
         return eventually([&] {
             const auto threads = threads_named("cmwq/R:disk");
@@ -186,11 +183,10 @@ TEST_CASE("rescue: the rescuer of a bound queue is bound to a CPU only while it 
     }
 }
 
-TEMPLATE_LIST_TEST_CASE(
-    "rescue: all items of an ordered queue run in order although they were queued on different CPUs", "",
-    std::tuple<cmwq::ordered>) {
+POLICY_TEST_CASE("rescue: all items of an ordered queue run in order although they were queued on different CPUs", "",
+                 std::tuple<cmwq::ordered>) {
     scarce_runtime s;
-    cmwq::workqueue<TestType> q{s.rt, with_rescuer<TestType>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
     std::vector<int> order;
     for (int i = 0; i < 300; ++i) {
@@ -205,12 +201,11 @@ TEMPLATE_LIST_TEST_CASE(
     for (int i = 0; i < 300; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and continues later", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a queue without a rescuer waits in the same pools and continues later", "",
+                 threaded_policies) {
     scarce_runtime s;
-    cmwq::workqueue<P> with{s.rt, with_rescuer<P>()};
-    cmwq::workqueue<P> without{s.rt, "plain"};
+    any_queue with{policy, s.rt, with_rescuer()};
+    any_queue without{policy, s.rt, "plain"};
     s.threads.refuse();
     std::atomic<int> plain{0}, plain_rescued{0}, other{0};
     for (int i = 0; i < 100; ++i) {
@@ -237,12 +232,11 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue without a rescuer waits in the same poo
 }
 
 // proves: kernel-8
-TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no other item once there are workers", "",
-                        crowded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: an item that blocks on the rescuer delays no other item once there are workers", "",
+                 crowded_policies) {
     const bool announced = GENERATE(false, true);
     scarce_runtime s;
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
     std::binary_semaphore entered{0};
     std::counting_semaphore<> leave{0};
@@ -266,11 +260,10 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item that blocks on the rescuer delays no ot
 }
 
 // proves: progress-24
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available again and returns when they are blocked",
-                        "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: the rescuer stops when workers are available again and returns when they are blocked", "",
+                 threaded_policies) {
     scarce_runtime s;
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
     std::atomic<int> rescued_runs{0};
     const auto run = [&](int n) {
@@ -290,7 +283,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer stops when workers are available ag
     CHECK(second() == 0);
     CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == 1);
-    if constexpr (!runs_one_at_a_time<P>) {
+    if (!policy.runs_one_at_a_time) {
         s.threads.refuse();
         std::counting_semaphore<> entered{0}, leave{0};
         std::atomic<int> held{0};
@@ -465,13 +458,12 @@ private:
 
 // The rescuers of the kernel exist for this case: the start of a thread does not fail but takes a long time.
 // proves: progress-25
-TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: rescuers are called and timers fire while the start of a thread takes seconds", "",
+                 threaded_policies) {
     fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
-    cmwq::workqueue<P> first{rt, with_rescuer<P>()};
+    any_queue first{policy, rt, with_rescuer()};
     cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>("second");
     o.attrs.nice(3); // a pool of its own
     cmwq::workqueue<cmwq::unbound> second{rt, std::move(o)};
@@ -493,13 +485,11 @@ TEMPLATE_LIST_TEST_CASE("rescue: rescuers are called and timers fire while the s
 }
 
 // proves: progress-25
-TEMPLATE_LIST_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no other item", "",
-                        crowded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no other item", "", crowded_policies) {
     fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
-    cmwq::workqueue<P> q{rt, with_rescuer<P>()};
+    any_queue q{policy, rt, with_rescuer()};
     q.post_on(first_cpu(), [] {});
     q.flush();
     REQUIRE(timers.goes_on(1));

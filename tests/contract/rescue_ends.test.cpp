@@ -2,11 +2,13 @@
 //
 // Rescuers that cannot be made, rescuers that are no longer needed when they start, and rescuers of the parent in a
 // forked child.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 #include "stress.hpp"
 
@@ -37,22 +39,21 @@ struct counted {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and leaves nothing behind", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and leaves nothing behind", "",
+                 threaded_policies) {
     scarce_runtime s;
     {
-        cmwq::workqueue<P> warm_up{s.rt, "warm up"}; // loads the topology and makes pools
+        any_queue warm_up{policy, s.rt, "warm up"}; // loads the topology and makes pools
     }
     const auto tasks = cmwq_test::nr_tasks();
     const std::string before = s.rt.dump();
     s.threads.refuse();
     std::atomic<int> alive{0};
     {
-        cmwq::options<P> o = with_rescuer<P>("hopeless");
+        any_options o = with_rescuer("hopeless");
         o.on_exception = [c = counted(alive)](const std::exception_ptr&) { static_cast<void>(c); };
         try {
-            cmwq::workqueue<P> q{s.rt, std::move(o)};
+            any_queue q{policy, s.rt, std::move(o)};
             FAIL("there was a thread");
         } catch (const std::system_error& e) {
             CHECK(e.code() == std::errc::resource_unavailable_try_again);
@@ -63,7 +64,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and
     CHECK(cmwq_test::nr_tasks() == tasks);
     CHECK(eventually([&] { return s.rt.dump() == before; }));
     s.threads.allow();
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 1; })); // the queue has its rescuer from the start
 }
 
@@ -77,14 +78,13 @@ TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 3; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_policies) {
     const auto tasks = cmwq_test::nr_tasks();
     {
         scarce_runtime s;
         for (int i = 0; i < 3; ++i) {
-            std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
-            for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
+            std::vector<std::unique_ptr<any_queue>> queues;
+            for (int k = 0; k < 5; ++k) queues.push_back(std::make_unique<any_queue>(policy, s.rt, with_rescuer()));
             CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 8; }));
             queues.clear();
             CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks + 3; }));
@@ -93,16 +93,14 @@ TEMPLATE_LIST_TEST_CASE("rescue: the rescuer ends with its queue", "", threaded_
     CHECK(eventually([&] { return cmwq_test::nr_tasks() == tasks; }));
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has answered the call", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a queue may be destroyed before its rescuer has answered the call", "", threaded_policies) {
     fake_threads threads;
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener(), .threads = &threads}};
     const unsigned cpu = *rt.cpus().begin();
-    cmwq::workqueue<P> prompt{rt, with_rescuer<P>("prompt")};
+    any_queue prompt{policy, rt, with_rescuer("prompt")};
     threads.hold_bodies(true);
-    auto late = std::make_unique<cmwq::workqueue<P>>(rt, with_rescuer<P>("late"));
+    auto late = std::make_unique<any_queue>(policy, rt, with_rescuer("late"));
     threads.hold_bodies(false);
     threads.refuse();
     std::atomic<int> by_prompt{0}, by_late{0};
@@ -119,13 +117,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
     second.flush();
     first.flush();
     CHECK(by_late == 0);
-    if constexpr (has_attributes<P>) {
+    if (policy.has_attributes) {
         // The part of `late` in the old pool is replaced and has drained. It stays, because the rescuer still has to
         // visit it.
         late->apply(cmwq::attrs{}.nice(5));
-        cmwq::options<P> o;
+        any_options o;
         o.attrs.nice(6);
-        cmwq::workqueue<P>{rt, std::move(o)}.flush();
+        any_queue{policy, rt, std::move(o)}.flush();
         // The other queue's pool is freed, so the runtime has freed everything that it may free.
         CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
@@ -145,13 +143,11 @@ TEMPLATE_LIST_TEST_CASE("rescue: a queue may be destroyed before its rescuer has
 }
 
 // A few rounds; tests/stress/rescue.test.cpp has many rounds, together with other operations.
-TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: queues may be destroyed while their rescuers are being called", "", threaded_policies) {
     scarce_runtime s;
-    std::vector<std::unique_ptr<cmwq::workqueue<P>>> queues;
+    std::vector<std::unique_ptr<any_queue>> queues;
     std::atomic<int> runs{0};
-    for (int i = 0; i < 20; ++i) queues.push_back(std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>()));
+    for (int i = 0; i < 20; ++i) queues.push_back(std::make_unique<any_queue>(policy, s.rt, with_rescuer()));
     s.threads.refuse();
     for (auto& q : queues) {
         q->post_on(s.cpus[0], [&] {
@@ -170,13 +166,12 @@ TEMPLATE_LIST_TEST_CASE("rescue: queues may be destroyed while their rescuers ar
 
 #if !defined(__SANITIZE_THREAD__) // cannot follow threads that are started after a fork() of a program with threads
 
-TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers; the queues of the parent reject items",
-                        "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: a forked child can make queues with rescuers; the queues of the parent reject items", "",
+                 threaded_policies) {
     scarce_runtime s;
-    auto q = std::make_unique<cmwq::workqueue<P>>(s.rt, with_rescuer<P>());
+    auto q = std::make_unique<any_queue>(policy, s.rt, with_rescuer());
     s.threads.refuse();
-    gate<P> g;
+    gate g;
     cmwq::work idle{[] {}};
     g.hold(*q, s.cpus[0]);
     q->queue(idle);
@@ -189,13 +184,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers; t
         f.expect(2, q->shutdown(cmwq::cancel_pending) == 0, "the parent's queue drops an item");
         q.reset();
         {
-            cmwq::workqueue<P> late{s.rt, with_rescuer<P>()}; // on the parent's runtime: no thread, nothing to wait for
+            any_queue late{policy, s.rt, with_rescuer()}; // on the parent's runtime: no thread, nothing to wait for
             f.expect(4, late.queue(w) == queue_status::rejected, "a queue on the parent's runtime accepts an item");
             f.expect(4, cmwq_test::nr_tasks() == 1, "that queue has a thread");
         }
         scarce_runtime own;
         std::atomic<int> rescued{0};
-        cmwq::workqueue<P> fresh{own.rt, with_rescuer<P>()};
+        any_queue fresh{policy, own.rt, with_rescuer()};
         own.threads.refuse();
         for (int i = 0; i < 100; ++i) fresh.post([&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; });
         fresh.flush();
@@ -209,10 +204,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: a forked child can make queues with rescuers; t
     CHECK(g.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policies) {
     scarce_runtime s;
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
     std::atomic<int> status{-1};
     q.post([&] {
@@ -221,7 +215,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_
             ::alarm(120);
             findings f;
             f.expect(1, !cmwq::this_work::on_rescuer() && cmwq::this_work::current() == nullptr, "still in an item");
-            cmwq::workqueue<P> fresh{with_rescuer<P>()};
+            any_queue fresh{policy, with_rescuer()};
             std::atomic<int> runs{0};
             fresh.post([&] { ++runs; });
             fresh.flush();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // All operations on items and queues also work while a rescuer runs the items.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 #include "stress.hpp"
 
@@ -32,21 +34,20 @@ namespace {
 using item = cmwq::work<std::function<void()>>;
 
 /// A queue whose rescuer runs an item until the test releases that item.
-template <class P>
 struct rescue_in_progress : scarce_runtime {
-    rescue_in_progress() {
+    explicit rescue_in_progress(const any_policy& p) : q(std::in_place, p, rt, with_rescuer()) {
         threads.refuse();
         stays.hold(*q, cpus[0]);
     }
-    std::optional<cmwq::workqueue<P>> q{std::in_place, rt, with_rescuer<P>()};
-    gate<P> stays; // released before the queue is destroyed
+    std::optional<any_queue> q;
+    gate stays; // released before the queue is destroyed
 };
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled or disabled or flushed", "",
-                        threaded_policies) {
-    rescue_in_progress<TestType> s;
+POLICY_TEST_CASE("rescue: items that wait behind the rescuer can be cancelled or disabled or flushed", "",
+                 threaded_policies) {
+    rescue_in_progress s{policy};
     auto& q = *s.q;
     std::atomic<int> runs{0}, other_runs{0};
     item cancelled{[&] { runs += 1000; }}, disabled{[&] { runs += 1000; }}, flushed{[&] { ++runs; }};
@@ -79,8 +80,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: items that wait behind the rescuer can be cance
     CHECK(runs == 1001);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: a wait for the item on the rescuer ends with its run", "", threaded_policies) {
-    rescue_in_progress<TestType> s;
+POLICY_TEST_CASE("rescue: a wait for the item on the rescuer ends with its run", "", threaded_policies) {
+    rescue_in_progress s{policy};
     auto& q = *s.q;
     std::atomic<int> returned{0};
     const std::function<void()> waits[] = {
@@ -112,9 +113,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: a wait for the item on the rescuer ends with it
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for the items that the rescuer has to run", "",
-                        threaded_policies) {
-    rescue_in_progress<TestType> s;
+POLICY_TEST_CASE("rescue: the destructor waits for the items that the rescuer has to run", "", threaded_policies) {
+    rescue_in_progress s{policy};
     std::atomic<int> runs{0};
     for (int i = 0; i < 100; ++i) s.q->post_on(s.cpus[static_cast<std::size_t>(i) % s.cpus.size()], [&] { ++runs; });
     std::thread opens([&] {
@@ -132,14 +132,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: the destructor waits for the items that the res
     CHECK(s.rt.stats().items_rescued == s.rt.stats().items_completed);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: exceptions of items on the rescuer go to on_exception and results go to futures", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: exceptions of items on the rescuer go to on_exception and results go to futures", "",
+                 threaded_policies) {
     scarce_runtime s;
     std::atomic<int> caught{0};
-    cmwq::options<P> o = with_rescuer<P>();
+    any_options o = with_rescuer();
     o.on_exception = [&](const std::exception_ptr&) { caught += cmwq::this_work::on_rescuer() ? 1 : 100; };
-    cmwq::workqueue<P> q{s.rt, std::move(o)};
+    any_queue q{policy, s.rt, std::move(o)};
     s.threads.refuse();
     q.post([] { throw std::runtime_error("out"); });
     CHECK(q.async([] { return cmwq::this_work::on_rescuer() ? 42 : 0; }).get() == 42);
@@ -147,10 +146,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: exceptions of items on the rescuer go to on_exc
     CHECK(caught == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer runs and no item is lost", "",
-                        keyed_policies) {
-    using P = TestType;
-    rescue_in_progress<P> s;
+POLICY_TEST_CASE("rescue: apply() moves a queue away while its rescuer runs and no item is lost", "", keyed_policies) {
+    rescue_in_progress s{policy};
     auto& q = *s.q;
     std::vector<int> order;
     int next = 0;
@@ -167,7 +164,7 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer ru
     s.stays.open();
     q.flush();
     REQUIRE(order.size() == 80);
-    if constexpr (runs_one_at_a_time<P>) {
+    if (policy.runs_one_at_a_time) {
         for (int i = 0; i < 80; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
     }
     CHECK(s.rt.stats().items_rescued == 81);
@@ -180,14 +177,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: apply() moves a queue away while its rescuer ru
     CHECK(order.size() == 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect while the rescuer runs", "", limited_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: set_max_active takes effect while the rescuer runs", "", limited_policies) {
     scarce_runtime s;
-    cmwq::options<P> o = with_rescuer<P>();
+    any_options o = with_rescuer();
     o.max_active = 1;
-    cmwq::workqueue<P> q{s.rt, std::move(o)};
+    any_queue q{policy, s.rt, std::move(o)};
     s.threads.refuse();
-    gate<P> stays;
+    gate stays;
     stays.hold(q, s.cpus[0]);
     std::atomic<int> runs{0}, on_rescuer{0};
     for (int i = 0; i < 50; ++i) {
@@ -206,9 +202,9 @@ TEMPLATE_LIST_TEST_CASE("rescue: set_max_active takes effect while the rescuer r
     CHECK(q.stats().completed == 51);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that wait behind the rescuer", "",
-                        threaded_policies) {
-    rescue_in_progress<TestType> s;
+POLICY_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that wait behind the rescuer", "",
+                 threaded_policies) {
+    rescue_in_progress s{policy};
     std::atomic<int> runs{0};
     for (int i = 0; i < 50; ++i) s.q->post_on(s.cpus[0], [&] { ++runs; });
     item again{[] {}};
@@ -224,14 +220,13 @@ TEMPLATE_LIST_TEST_CASE("rescue: shutdown(cancel_pending) drops the items that w
     CHECK(s.stays.runs == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: an item that queues itself and that other threads queue never runs twice at once", "",
-                        threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: an item that queues itself and that other threads queue never runs twice at once", "",
+                 threaded_policies) {
     scarce_runtime s;
     stress::complaints complaints;
     stress::exclusive once(complaints);
     std::atomic<int> left{300}, runs{0}, queued{0}, on_rescuer{0};
-    cmwq::workqueue<P> q{s.rt, with_rescuer<P>()};
+    any_queue q{policy, s.rt, with_rescuer()};
     s.threads.refuse();
     const auto queue_it = [&](item& w) {
         if (q.queue(w) == queue_status::queued) ++queued;
@@ -268,7 +263,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
     cmwq::workqueue<> without{s.rt, "plain"};
     s.threads.refuse();
-    gate<cmwq::bound> stays;
+    gate stays;
     stays.hold(with, s.cpus[0]);
     CHECK(without.queue_on(s.cpus[0], stays.item) == queue_status::queued);
     s.threads.allow(); // workers start, and leave the item to the rescuer
@@ -288,7 +283,7 @@ TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs aft
     if (s.cpus.size() < 2) return;
     cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
     s.threads.refuse();
-    gate<cmwq::bound> stays;
+    gate stays;
     stays.hold(q, s.cpus[0]);
     s.threads.allow();
     item probe{[] {}};

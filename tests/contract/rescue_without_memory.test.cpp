@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // No step of a rescue allocates. This is a separate program because it has its own operator new, which can fail.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "replaced_new.hpp"
 #include "scarce_runtime.hpp"
 
@@ -41,8 +43,7 @@ using namespace cmwq_test;
 using kind = cmwq::event::kind;
 
 // The test runs once without further threads, and once with threads but without memory for the record of a worker.
-TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without any memory", "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: all items of a queue with a rescuer run without any memory", "", threaded_policies) {
     const bool threads_refused = GENERATE(true, false);
     constexpr int many = 1000;
     fake_threads threads;
@@ -55,8 +56,8 @@ TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without
                           },
                       .threads = &threads}};
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
-    cmwq::workqueue<P> q{rt, with_rescuer<P>()};
-    cmwq::workqueue<P> plain{rt, "plain"};
+    any_queue q{policy, rt, with_rescuer()};
+    any_queue plain{policy, rt, "plain"};
     std::atomic<int> on_rescuer{0}, runs{0};
     std::counting_semaphore<> entered{0}, leave{0};
     std::vector<std::unique_ptr<cmwq::work<std::function<void()>>>> items;
@@ -98,22 +99,21 @@ TEMPLATE_LIST_TEST_CASE("rescue: all items of a queue with a rescuer run without
     waits.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("rescue: the constructor of a queue with a rescuer leaves nothing behind if memory is missing",
-                        "", threaded_policies) {
-    using P = TestType;
+POLICY_TEST_CASE("rescue: the constructor of a queue with a rescuer leaves nothing behind if memory is missing", "",
+                 threaded_policies) {
     cmwq::runtime rt;
-    { cmwq::workqueue<P> warm_up{rt, "warm up"}; }
+    { any_queue warm_up{policy, rt, "warm up"}; }
     const std::string before = rt.dump();
-    std::optional<cmwq::workqueue<P>> q;
+    std::optional<any_queue> q;
     int failures = 0;
     // The first allocation fails in the first attempt, the second one in the second attempt, and so on. No attempt may
     // leave anything behind.
     for (int n = 0; !q.has_value(); ++n) {
         REQUIRE(n < 1000);
-        cmwq::options<P> o = with_rescuer<P>();
+        any_options o = with_rescuer();
         left_for_this_thread = n;
         try {
-            q.emplace(rt, std::move(o));
+            q.emplace(policy, rt, std::move(o));
         } catch (const std::bad_alloc&) {
             ++failures;
         }

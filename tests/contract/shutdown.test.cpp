@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // shutdown(cancel_pending): items that have not started are dropped and counted, running items are awaited.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "stress.hpp"
 
 #include <cmwq/async.hpp>
@@ -36,16 +38,14 @@ using item = cmwq::work<std::function<void()>>;
 using timed_item = cmwq::delayed_work<std::function<void()>>;
 
 /// A queue with one running item, so that later items wait behind it. The clock stands still.
-template <class P>
 struct held_queue {
-    held_queue() { g.hold(q, cpu); }
+    explicit held_queue(const any_policy& p) : other(p, rt, "other"), q(p, rt, at_most(p, 1, "q")) { g.hold(q, cpu); }
 
     cmwq::testing::manual_clock clock;
     const unsigned cpu = first_cpu();
     cmwq::runtime rt{{.cpus = cmwq::cpuset{cpu}, .clock = &clock}};
-    cmwq::workqueue<P> other{rt, "other"};
-    cmwq::workqueue<P> q{rt, at_most<P>(1, "q")};
-    gate<P> g;
+    any_queue other, q;
+    gate g;
 
     /// Shuts the queue down, and releases the item when all other items have been dropped.
     std::size_t shut_down() {
@@ -64,10 +64,8 @@ struct held_queue {
 } // namespace
 
 // proves: life-6
-TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and can be queued elsewhere", "",
-                        every_policy) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: items that have not started are dropped and can be queued elsewhere", "", every_policy) {
+    held_queue s{policy};
     std::atomic<int> runs{0};
     const auto count = [&] { ++runs; };
     std::vector<std::unique_ptr<item>> items;
@@ -103,12 +101,11 @@ TEMPLATE_LIST_TEST_CASE("shutdown: items that have not started are dropped and c
 }
 
 // proves: life-5
-TEMPLATE_LIST_TEST_CASE("shutdown: the number of dropped items is exact after any earlier operations on the items", "",
-                        every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("shutdown: the number of dropped items is exact after any earlier operations on the items", "",
+                 every_policy) {
     for (unsigned round = 0; round < 10; ++round) {
         stress::random r(round);
-        held_queue<P> s;
+        held_queue s{policy};
         std::atomic<int> runs{0};
         struct one {
             explicit one(std::atomic<int>& n) : w([&n] { ++n; }) {}
@@ -164,10 +161,9 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the number of dropped items is exact after an
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a run of the same item is dropped as well",
-                        "", crowded_policies) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: an instance that a worker has put behind a run of the same item is dropped as well", "",
+                 crowded_policies) {
+    held_queue s{policy};
     s.q.set_max_active(4);
     CHECK(s.q.queue_on(s.cpu, s.g.item) == queue_status::queued);
     s.q.async([] {}).get(); // starts after that instance, so a worker has found the item running
@@ -178,10 +174,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: an instance that a worker has put behind a ru
 }
 
 // proves: life-6
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed together with the objects that they own", "",
-                        every_policy) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: dropped closures are destroyed together with the objects that they own", "", every_policy) {
+    held_queue s{policy};
     const auto token = std::make_shared<int>(0);
     for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [token] { ++*token; });
     // A closure may hold another item that was pending, and its destructor may use the queue.
@@ -197,28 +191,27 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped closures are destroyed together with 
     s.q.post_on(s.cpu, [w = std::make_shared<last_word>(
                             [&] { rejected += s.q.post([] {}) == queue_status::rejected ? 1 : 0; })] {});
     std::future<int> result = s.q.async([token] { return ++*token; });
-    if constexpr (!runs_in_the_caller<P>) CHECK(result.wait_for(0s) == std::future_status::timeout);
+    if (!policy.runs_in_the_caller) CHECK(result.wait_for(0s) == std::future_status::timeout);
     CHECK(s.shut_down() >= 13);
     CHECK(token.use_count() == 1);
     CHECK(rejected == 1);
-    if constexpr (!runs_in_the_caller<P>) CHECK_THROWS_AS(result.get(), std::future_error);
-    if constexpr (!runs_in_the_caller<P>) CHECK(*token == 0);
+    if (!policy.runs_in_the_caller) CHECK_THROWS_AS(result.get(), std::future_error);
+    if (!policy.runs_in_the_caller) CHECK(*token == 0);
 }
 
 // proves: life-5
-TEMPLATE_LIST_TEST_CASE("shutdown: after the call the queue rejects all items forever; also from items of the queue",
-                        "", every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("shutdown: after the call the queue rejects all items forever; also from items of the queue", "",
+                 every_policy) {
     cmwq::runtime rt;
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::counting_semaphore<> entered{0}, leave{0};
     std::atomic<int> chained{0}, refused{0};
     item next{[&] { ++chained; }};
     timed_item later{[&] { ++chained; }};
-    const call_from_aside<P> caller([&] {
+    const call_from_aside caller(policy, [&] {
         q.post([&] {
             entered.release();
-            wait_in_item<P>(leave);
+            wait_in_item(policy, leave);
             refused += q.queue(next) == queue_status::rejected ? 1 : 0;
             refused += q.post([&] { ++chained; }) == queue_status::rejected ? 1 : 0;
             refused += q.queue_after(1ms, later) == queue_status::rejected ? 1 : 0;
@@ -246,21 +239,20 @@ TEMPLATE_LIST_TEST_CASE("shutdown: after the call the queue rejects all items fo
     CHECK(q.modify(1h, later) == queue_status::rejected);
     CHECK(q.post([&] { ++chained; }) == queue_status::rejected);
     CHECK_THROWS_AS(q.async([] {}).get(), std::system_error);
-    if constexpr (has_attributes<P>) {
+    if (policy.has_attributes) {
         CHECK(q.queue_on_node(0, foreign) == queue_status::rejected);
         q.apply(cmwq::attrs{}.nice(1));
         CHECK(q.queue(foreign) == queue_status::rejected);
     }
-    if constexpr (has_limit<P>) q.set_max_active(2);
+    if (policy.has_limit) q.set_max_active(2);
     CHECK(q.shutdown(cancel_pending) == 0);
     q.flush();
     CHECK(chained == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: concurrent calls share the dropped items and all wait for running items", "",
-                        every_policy) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: concurrent calls share the dropped items and all wait for running items", "",
+                 every_policy) {
+    held_queue s{policy};
     std::atomic<int> runs{0};
     timed_item armed{[&] { ++runs; }};
     for (int i = 0; i < 100; ++i) s.q.post_on(s.cpu, [&] { ++runs; });
@@ -284,9 +276,8 @@ TEMPLATE_LIST_TEST_CASE("shutdown: concurrent calls share the dropped items and 
 }
 
 // proves: life-6
-TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_policy) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_policy) {
+    held_queue s{policy};
     item dropped{[] {}};
     s.q.queue_on(s.cpu, dropped);
     std::atomic<int> told{0};
@@ -314,12 +305,10 @@ TEMPLATE_LIST_TEST_CASE("shutdown: a wait for a dropped item ends", "", every_po
     CHECK(told == 3);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: an item of the queue cannot shut it down; the attempt changes nothing", "",
-                        every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("shutdown: an item of the queue cannot shut it down; the attempt changes nothing", "", every_policy) {
     std::atomic<int> refused{0}, ran{0};
     cmwq::runtime rt;
-    cmwq::workqueue<P> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     item shuts{[&] {
         q.post([&] { ++ran; });
         if (error_of([&] { q.shutdown(cancel_pending); }) == std::errc::resource_deadlock_would_occur) ++refused;
@@ -364,12 +353,11 @@ struct request final : cmwq::work_base {
 } // namespace
 
 // proves: life-6
-TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves are handed to the callable of the caller",
-                        "", every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("shutdown: dropped items that would delete themselves are handed to the callable of the caller", "",
+                 every_policy) {
     constexpr std::size_t many = 50;
     for (const bool owners : {false, true}) {
-        held_queue<P> s;
+        held_queue s{policy};
         std::atomic<int> alive{0};
         int closures = 0;
         std::set<cmwq::work_base*> requests;
@@ -416,10 +404,9 @@ TEMPLATE_LIST_TEST_CASE("shutdown: dropped items that would delete themselves ar
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the first exception of the callable is thrown after the shutdown is complete", "",
-                        every_policy) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: the first exception of the callable is thrown after the shutdown is complete", "",
+                 every_policy) {
+    held_queue s{policy};
     std::vector<std::unique_ptr<item>> items;
     for (int i = 0; i < 10; ++i) {
         items.push_back(std::make_unique<item>([] {}));
@@ -470,10 +457,8 @@ TEST_CASE("shutdown: a call from an item for which the queue waits is an error b
     CHECK(ran == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("shutdown: the call covers the pools that apply() has replaced and the new ones", "",
-                        keyed_policies) {
-    using P = TestType;
-    held_queue<P> s;
+POLICY_TEST_CASE("shutdown: the call covers the pools that apply() has replaced and the new ones", "", keyed_policies) {
+    held_queue s{policy};
     std::atomic<int> runs{0};
     const auto queue_ten = [&] {
         for (int i = 0; i < 10; ++i) s.q.post_on(s.cpu, [&] { ++runs; });
@@ -488,12 +473,10 @@ TEMPLATE_LIST_TEST_CASE("shutdown: the call covers the pools that apply() has re
 }
 
 // proves: life-5
-TEMPLATE_LIST_TEST_CASE("shutdown: every item accepted from concurrent threads has run or was dropped", "",
-                        every_policy) {
-    using P = TestType;
+POLICY_TEST_CASE("shutdown: every item accepted from concurrent threads has run or was dropped", "", every_policy) {
     for (int round = 0; round < 15; ++round) {
         cmwq::runtime rt;
-        cmwq::workqueue<P> q{rt, at_most<P>(2, "q")};
+        any_queue q{policy, rt, at_most(policy, 2, "q")};
         std::atomic<std::size_t> accepted{0}, ran{0}, too_late{0};
         std::atomic<bool> shut{false};
         const std::shared_ptr<int> token = std::make_shared<int>();

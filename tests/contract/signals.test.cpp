@@ -2,10 +2,12 @@
 //
 // Signals: threads of the program handle the signals of the program, and an item gets the signals of its own faults.
 // tests/fault/signals.test.cpp tests many signals at once, and waits that signals interrupt.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -154,20 +156,18 @@ TEST_CASE("signals: threads of the program handle the signals of the process; th
 }
 
 // proves: progress-23
-TEMPLATE_LIST_TEST_CASE("signals: a fault in an item is handled during its run on the thread that runs it", "",
-                        every_policy) {
-    using P = TestType;
-    const outcome o = in_child([] {
+POLICY_TEST_CASE("signals: a fault in an item is handled during its run on the thread that runs it", "", every_policy) {
+    const outcome o = in_child([&] {
         static std::atomic<long> runner{0};
-        static cmwq::workqueue<P>* queue = nullptr;
+        static cmwq::workqueue_base* queue = nullptr;
         struct sigaction action = {};
         action.sa_handler = [](int) {
             const bool here = this_thread() == runner && cmwq::this_work::queue() == queue;
             ::_exit(here ? 9 : 1);
         };
         ::sigaction(SIGSEGV, &action, nullptr);
-        cmwq::workqueue<P> q{"q"};
-        queue = &q;
+        any_queue q{policy, "q"};
+        queue = &q.base();
         void* const guarded = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         q.post([guarded] {
             runner = this_thread();

@@ -2,12 +2,14 @@
 //
 // runtime_options::max_threads: the number of workers never exceeds it, no item is lost, and some threads do not count.
 // Also the end of workers whose threads run code of the program at their end.
+#include "any_queue.hpp"
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
 #include "faults.hpp"
 #include "one_cpu.hpp"
 #include "policy_list.hpp"
+#include "policy_test_case.hpp"
 #include "scarce_runtime.hpp"
 #include "threads_named.hpp"
 
@@ -37,11 +39,10 @@ using kind = cmwq::event::kind;
 namespace {
 
 /// All workers that the limit allows, each blocked in an item until `leave` is released for it.
-template <class P>
 struct crowd {
     static constexpr unsigned limit = 4;
 
-    crowd() {
+    explicit crowd(const any_policy& p) : q(p, rt, "crowd") {
         for (unsigned i = 0; i < 2 * limit; ++i) {
             q.post_on(cpu, [&] {
                 ++inside;
@@ -61,7 +62,7 @@ struct crowd {
     unsigned cpu = *rt.cpus().begin();
     std::atomic<int> inside{0};
     std::counting_semaphore<> leave{0};
-    cmwq::workqueue<P> q{rt, "crowd"};
+    any_queue q;
 };
 
 } // namespace
@@ -110,9 +111,9 @@ TEST_CASE("thread limit: attempts become rare while no thread can be made; the f
     q.flush();
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: an item that needs one more worker waits; one report is made; all items run", "",
-                        crowded_policies) {
-    crowd<TestType> c;
+POLICY_TEST_CASE("thread limit: an item that needs one more worker waits; one report is made; all items run", "",
+                 crowded_policies) {
+    crowd c{policy};
     CHECK(eventually([&] { return c.events.count(kind::thread_limit) == 1; }));
     c.end();
     CHECK(c.inside == 2 * int{c.limit});
@@ -122,10 +123,9 @@ TEMPLATE_LIST_TEST_CASE("thread limit: an item that needs one more worker waits;
     CHECK(c.events.count(kind::no_thread) == 0); // the system has refused nothing
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: a queue with a rescuer goes on when all workers are blocked", "",
-                        crowded_policies) {
-    crowd<TestType> c;
-    cmwq::workqueue<TestType> helped{c.rt, with_rescuer<TestType>()};
+POLICY_TEST_CASE("thread limit: a queue with a rescuer goes on when all workers are blocked", "", crowded_policies) {
+    crowd c{policy};
+    any_queue helped{policy, c.rt, with_rescuer()};
     std::atomic<int> rescued{0};
     for (int i = 0; i < 100; ++i) helped.post_on(c.cpu, [&] { rescued += cmwq::this_work::on_rescuer() ? 1 : 0; });
     helped.flush();
@@ -136,9 +136,9 @@ TEMPLATE_LIST_TEST_CASE("thread limit: a queue with a rescuer goes on when all w
     CHECK(c.rt.stats().peak_threads == c.limit);
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: one worker is enough for the pools of all CPUs", "", threaded_policies) {
+POLICY_TEST_CASE("thread limit: one worker is enough for the pools of all CPUs", "", threaded_policies) {
     cmwq::runtime rt{{.max_threads = 1}};
-    cmwq::workqueue<TestType> q{rt, "q"};
+    any_queue q{policy, rt, "q"};
     std::atomic<int> runs{0};
     int posted = 0;
     for (int round = 0; round < 5; ++round) {
@@ -151,13 +151,13 @@ TEMPLATE_LIST_TEST_CASE("thread limit: one worker is enough for the pools of all
     CHECK(rt.stats().peak_threads == 1);
 }
 
-TEMPLATE_LIST_TEST_CASE("thread limit: a pool gets the idle worker of another pool", "", keyed_policies) {
+POLICY_TEST_CASE("thread limit: a pool gets the idle worker of another pool", "", keyed_policies) {
     cmwq::runtime rt{{.max_threads = 2}};
-    cmwq::workqueue<TestType> q{rt, "q"}, nice{rt, "nice"};
+    any_queue q{policy, rt, "q"}, nice{policy, rt, "nice"};
     nice.apply(cmwq::attrs{}.nice(1)); // uses another pool
     std::atomic<int> runs{0};
     for (int round = 1; round <= 20; ++round) {
-        cmwq::workqueue<TestType>& next = round % 2 == 0 ? q : nice;
+        any_queue& next = round % 2 == 0 ? q : nice;
         for (int i = 0; i < 5; ++i) next.post([&] { ++runs; });
         next.flush();
         CHECK(runs == 5 * round);

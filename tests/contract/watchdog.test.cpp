@@ -95,7 +95,7 @@ TEST_CASE("watchdog: an item that no worker has accepted yet is counted as waiti
     event_log heard;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::bh> q{rt, "held up"};
-    gate<cmwq::bh> computes;
+    gate computes;
     computes.hold(q); // a thread that queues an item behind it does not run that item
     std::atomic<bool> ran{false};
     cmwq::work waits{[&] { ran = true; }};
@@ -113,7 +113,7 @@ TEST_CASE("watchdog: an item behind a long one of its ordered queue makes the qu
     event_log heard;
     cmwq::runtime rt{{.watchdog = 30ms, .on_event = heard.listener()}};
     cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
-    gate<cmwq::ordered> waits;
+    gate waits;
     waits.hold(q);
     cmwq::work behind{[] {}};
     q.queue(behind);

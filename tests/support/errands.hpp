@@ -3,9 +3,10 @@
 // Everything that a thread may do with a runtime, done once: for the threads in which a program would not expect it.
 #pragma once
 
+#include "any_policy.hpp"
+#include "any_queue.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
-#include "policy_list.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
 
 namespace cmwq_test {
 
@@ -26,7 +26,7 @@ public:
     /// Calls that wait for no item. Returns what went wrong, in lines.
     static std::string that_do_not_wait(cmwq::runtime& rt) {
         errands e;
-        of_each(every_policy{}, [&]<class P>() { e.without_waits<P>(rt); });
+        for (const any_policy& p : policies_in(every_policy{})) e.without_waits(p, rt);
         return e.wrong_;
     }
 
@@ -34,12 +34,12 @@ public:
     template <class Policies = every_policy>
     static std::string that_wait(cmwq::runtime& rt) {
         errands e;
-        of_each(Policies{}, [&]<class P>() {
-            e.flushes<P>(rt);
-            e.cancels<P>(rt);
-            e.destroys<P>(rt);
-            e.queues_on_a_draining_queue<P>(rt);
-        });
+        for (const any_policy& p : policies_in(Policies{})) {
+            e.flushes(p, rt);
+            e.cancels(p, rt);
+            e.destroys(p, rt);
+            e.queues_on_a_draining_queue(p, rt);
+        }
         e.makes_a_runtime();
         return e.wrong_;
     }
@@ -48,101 +48,90 @@ private:
     using function_item = cmwq::work<std::function<void()>>;
     using function_timer = cmwq::delayed_work<std::function<void()>>;
 
-    template <class... P, class F>
-    static void of_each(std::tuple<P...> /*policies*/, F f) {
-        (f.template operator()<P>(), ...);
+    void expect(const any_policy& p, bool good, std::string_view what) {
+        if (!good) wrong_.append(p.name).append(": ").append(what).append("\n");
     }
 
-    template <class P>
-    void expect(bool good, std::string_view what) {
-        if (!good) wrong_.append(P::name).append(": ").append(what).append("\n");
-    }
-
-    template <class P>
-    void without_waits(cmwq::runtime& rt) {
+    void without_waits(const any_policy& p, cmwq::runtime& rt) {
         using enum cmwq::queue_status;
-        cmwq::workqueue<P> q{rt, "q"};
+        any_queue q{p, rt, "q"};
         function_timer timer{[] {}};
-        expect<P>(q.queue_after(std::chrono::hours{1}, timer) == queued, "queue_after()");
-        expect<P>(q.modify(std::chrono::hours{2}, timer) == modified, "modify()");
-        expect<P>(timer.cancel(), "cancel() of a timer");
+        expect(p, q.queue_after(std::chrono::hours{1}, timer) == queued, "queue_after()");
+        expect(p, q.modify(std::chrono::hours{2}, timer) == modified, "modify()");
+        expect(p, timer.cancel(), "cancel() of a timer");
         function_item never{[] {}};
         never.disable();
-        expect<P>(q.queue(never) == disabled, "queue() of a disabled item");
+        expect(p, q.queue(never) == disabled, "queue() of a disabled item");
         static_cast<void>(q.stats());
     }
 
-    template <class P>
-    void flushes(cmwq::runtime& rt) {
+    void flushes(const any_policy& p, cmwq::runtime& rt) {
         int runs = 0;
         function_item item{[&] { ++runs; }};
-        cmwq::workqueue<P> q{rt, "flushed"};
+        any_queue q{p, rt, "flushed"};
         q.queue(item);
         q.flush();
-        expect<P>(runs == 1, "flush() of a queue");
+        expect(p, runs == 1, "flush() of a queue");
         q.queue(item);
         item.flush();
-        expect<P>(runs == 2, "flush() of an item");
+        expect(p, runs == 2, "flush() of an item");
         q.queue(item);
         q.drain();
-        expect<P>(runs == 3, "drain()");
-        if constexpr (can_block<P>) {
-            expect<P>(q.async([] { return 1; }).get() == 1, "async()");
+        expect(p, runs == 3, "drain()");
+        if (p.can_block) {
+            expect(p, q.async([] { return 1; }).get() == 1, "async()");
             std::atomic<int> tasks{0};
-            cmwq::task_group group{q};
-            for (int i = 0; i < 3; ++i) group.run([&] { ++tasks; });
-            expect<P>(group.wait() && tasks == 3, "wait()");
+            const auto group = q.make_group();
+            for (int i = 0; i < 3; ++i) group->run([&] { ++tasks; });
+            expect(p, group->wait() && tasks == 3, "wait()");
         }
-        if constexpr (has_attributes<P>) {
+        if (p.has_attributes) {
             q.queue(item);
             q.apply(cmwq::attrs{}.nice(1));
             q.queue(item);
             q.flush();
-            expect<P>(runs >= 4, "apply()");
+            expect(p, runs >= 4, "apply()");
         }
     }
 
-    template <class P>
-    void cancels(cmwq::runtime& rt) {
-        cmwq::workqueue<P> q{rt, "cancelled"};
-        gate<P> g;
+    void cancels(const any_policy& p, cmwq::runtime& rt) {
+        any_queue q{p, rt, "cancelled"};
+        gate g;
         g.hold(q);
         std::thread opener{[&] { g.open(); }};
         g.item.cancel_sync();
-        expect<P>(g.runs == 1, "cancel_sync()");
+        expect(p, g.runs == 1, "cancel_sync()");
         opener.join();
         g.hold(q);
         g.open();
         g.item.disable_sync();
-        expect<P>(q.queue(g.item) == cmwq::queue_status::disabled, "disable_sync()");
+        expect(p, q.queue(g.item) == cmwq::queue_status::disabled, "disable_sync()");
         g.item.enable();
     }
 
-    template <class P>
-    void destroys(cmwq::runtime& rt) {
+    void destroys(const any_policy& p, cmwq::runtime& rt) {
         std::atomic<int> runs{0};
         {
-            cmwq::workqueue<P> q{rt, "destroyed"};
+            any_queue q{p, rt, "destroyed"};
             for (int i = 0; i < 3; ++i) q.post([&] { ++runs; });
         }
-        expect<P>(runs == 3, "the destructor of a queue");
-        cmwq::workqueue<P> q{rt, at_most<P>(1, "shut down")};
-        gate<P> g;
+        expect(p, runs == 3, "the destructor of a queue");
+        any_queue q{p, rt, at_most(p, 1, "shut down")};
+        gate g;
         g.hold(q);
         for (int i = 0; i < 3; ++i) q.post_on(first_cpu(), [&] { ++runs; });
         std::thread opener{[&] { g.open(); }};
         const std::size_t dropped = q.shutdown(cmwq::cancel_pending);
-        expect<P>(static_cast<std::size_t>(runs) + dropped == 6, "shutdown()");
+        expect(p, static_cast<std::size_t>(runs) + dropped == 6, "shutdown()");
         opener.join();
     }
 
-    template <class P>
-    void queues_on_a_draining_queue(cmwq::runtime& rt) {
-        cmwq::workqueue<P> q{rt, "drained"};
-        gate<P> g;
+    void queues_on_a_draining_queue(const any_policy& p, cmwq::runtime& rt) {
+        any_queue q{p, rt, "drained"};
+        gate g;
         g.hold(q);
         std::thread drainer{[&] { q.drain(); }};
-        expect<P>(eventually([&] { return q.post([] {}) == cmwq::queue_status::rejected; }), "queue() during a drain");
+        expect(p, eventually([&] { return q.post([] {}) == cmwq::queue_status::rejected; }), "queue() during a drain");
         g.open();
         drainer.join();
     }
@@ -153,7 +142,7 @@ private:
         cmwq::workqueue<> q{own, "q"};
         q.post([&] { ++runs; });
         q.flush();
-        expect<cmwq::bound>(runs == 1, "a runtime of its own");
+        expect(policy_of<cmwq::bound>, runs == 1, "a runtime of its own");
     }
 
     std::string wrong_;

@@ -34,10 +34,6 @@ inline constexpr bool can_block = P::may_block;
 template <class P>
 inline constexpr bool runs_one_at_a_time = P::fifo;
 
-/// max_active counts for each CPU separately; otherwise for the whole machine.
-template <class P>
-inline constexpr bool limit_is_per_cpu = P::pool == cmwq::pool_kind::per_cpu;
-
 /// The item runs before queue() returns, in the calling thread: that thread cannot see the item pending.
 template <class P>
 inline constexpr bool runs_in_the_caller = P::pool == cmwq::pool_kind::dispatcher;

@@ -3,6 +3,7 @@
 // A runtime for which the test decides whether threads can be created, and the events that it reports.
 #pragma once
 
+#include "any_queue.hpp"
 #include "event_log.hpp"
 #include "fake_threads.hpp"
 
@@ -29,5 +30,7 @@ cmwq::options<P> with_rescuer(std::string_view name = "rescued") {
     o.rescuer = true;
     return o;
 }
+
+inline any_options with_rescuer(std::string_view name = "rescued") { return {.name = name, .rescuer = true}; }
 
 } // namespace cmwq_test

@@ -31,14 +31,16 @@ struct strand : cmwq::ordered {
 /// A runtime on eight CPUs: two nodes with a cache each, of two cores with two threads.
 class world {
 public:
-    explicit world(cmwq::runtime_options o = {})
-        : env_("numa:2 l3:1 core:2 pu:2", std::move(o)), placement_(env_.get(), queues_) {}
+    explicit world(cmwq::runtime_options o = {}) : world("numa:2 l3:1 core:2 pu:2", std::move(o)) {}
+    explicit world(const char* machine, cmwq::runtime_options o = {})
+        : env_(machine, std::move(o)), placement_(env_.get(), queues_) {}
     template <class Policy = cmwq::unbound>
     [[nodiscard]] chosen_pools choose(const attrs& a, without_cpus what = without_cpus::refuse) const {
         const bare_queue<Policy> q(env_);
         const scoped_lock g(placement_.lock());
         return placement_.choose_pools(q.face, a, what);
     }
+    [[nodiscard]] const cmwq::topology& machine() const { return env_.get().cpus.machine(); }
     [[nodiscard]] int width_of_machine() const { return env_.get().cpus.width_of(env_.get().cpus.cpus()); }
 
 private:
@@ -83,6 +85,45 @@ TEST_CASE("placement: an affinity scope divides the machine into pods, one pool 
     for (const affinity_scope s : {affinity_scope::cpu, affinity_scope::smt, affinity_scope::cache,
                                    affinity_scope::numa, affinity_scope::system})
         CHECK(each_is_served_once(w.choose(attrs{}.affinity(s)), 8));
+}
+
+// proves: kernel-5
+TEST_CASE("placement: one pool serves two CPUs if and only if both are in one pod of the scope") {
+    const world w{"pack:2 numa:1 l3:2 core:4 pu:2"}; // 32 CPUs
+    for (const affinity_scope s : cmwq::affinity_scopes) {
+        CAPTURE(to_string(s));
+        const chosen_pools chosen = w.choose(attrs{}.affinity(s));
+        REQUIRE(each_is_served_once(chosen, 32));
+        int wrong = 0;
+        for (unsigned a = 0; a < 32; ++a) {
+            for (unsigned b = 0; b < 32; ++b) {
+                const bool together = w.machine().pod_of(s, a) == w.machine().pod_of(s, b);
+                wrong += (&pool_of(chosen, a) == &pool_of(chosen, b)) == together ? 0 : 1;
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+// The registry has one pool for equal specs.
+TEST_CASE("placement: attributes with the same meaning lead to the same pool even if they are written differently") {
+    const world w{"numa:1 l3:1 core:4 pu:1"}; // one cache, one node, one machine
+    const auto pool_for = [&](const attrs& a) {
+        const chosen_pools chosen = w.choose(a);
+        REQUIRE(chosen.pools.size() == 1);
+        return chosen.pools[0].spec;
+    };
+    const pool_spec pool = pool_for(attrs{});
+    for (const affinity_scope s : {affinity_scope::cache, affinity_scope::cache_shard, affinity_scope::numa,
+                                   affinity_scope::system, affinity_scope::default_}) {
+        CHECK(pool_for(attrs{}.affinity(s)) == pool);
+        // Confined to the CPUs that it may use anyway.
+        CHECK(pool_for(attrs{}.affinity(s).cpus(cpuset::range(0, 100)).strict(true)) == pool);
+        CHECK(w.choose<cmwq::ordered>(attrs{}.affinity(s)).pools[0].spec == pool);
+        CHECK_FALSE(w.choose<cmwq::elastic>(attrs{}.affinity(s)).pools[0].spec == pool);
+    }
+    for (const attrs& a : {attrs{}.nice(1), attrs{}.scheduling(cmwq::scheduling::batch), attrs{}.cpus({0, 1, 2})})
+        CHECK_FALSE(pool_for(a) == pool);
 }
 
 TEST_CASE("placement: without a scope the default one of the runtime counts") {
@@ -140,17 +181,38 @@ TEST_CASE("placement: managed pools share the CPUs, or the quota of the process,
     CHECK(w.choose(attrs{}).pools[0].spec.width == 1); // without management it has no meaning
 }
 
-TEST_CASE("placement: a CPU that the queue does not use is served by the nearest pod, in turns if several are near") {
-    const world w;
-    const chosen_pools chosen = w.choose(attrs{}.affinity(affinity_scope::cpu).cpus({1, 2, 6}));
-    REQUIRE(each_is_served_once(chosen, 8));
-    const auto pod = [&](unsigned index) { return pool_of(chosen, index).spec.pod.to_string(); };
-    CHECK(pod(0) == "1");                                     // of the same core
-    CHECK(pod(3) == "2");                                     // likewise
-    CHECK((pod(4) == "6" && pod(5) == "6" && pod(7) == "6")); // of the same node
-    const chosen_pools far = w.choose(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2}));
-    const auto nr_served = [&](std::size_t i) { return far.pools[i].indices.size(); };
-    CHECK((nr_served(0) == 4 && nr_served(1) == 4)); // the other node is shared out
+// proves: cpus-3
+TEST_CASE("placement: the nearest pod serves a CPU that the queue does not use") {
+    const world w{"numa:2 l3:2 core:4 pu:2"}; // nodes of 16 CPUs, caches of 8, cores of 2
+    struct one {
+        const char* why;
+        cpuset cpus;
+        unsigned from, by;
+    };
+    for (const auto& [why, cpus, from, by] :
+         {one{"of its core", {0, 2, 5, 9, 16}, 4, 5}, one{"of its cache", {0, 9, 14, 16}, 3, 0},
+          one{"of its node", {0, 16, 24}, 12, 0}, one{"of its node", {0, 8, 31}, 16, 31},
+          one{"the only one", {31}, 0, 31}}) {
+        CAPTURE(why, cpus.to_string(), from);
+        const chosen_pools chosen = w.choose(attrs{}.affinity(affinity_scope::cpu).cpus(cpus));
+        REQUIRE(each_is_served_once(chosen, 32));
+        CHECK(pool_of(chosen, from).spec.pod == cpuset{by});
+    }
+}
+
+// proves: cpus-3
+TEST_CASE("placement: CPUs that are equally near to several pods are shared out among them") {
+    const world w{"numa:2 l3:2 core:4 pu:1", {.unbound_cpus = cpuset::range(0, 8)}};
+    const chosen_pools all = w.choose(attrs{}.affinity(affinity_scope::cpu));
+    REQUIRE(each_is_served_once(all, 16));
+    CHECK(all.pools.size() == 8);
+    for (const pool_choice& c : all.pools) CHECK(c.indices.size() == 2); // its own, and one of the other node
+    // Also if all callers have odd numbers.
+    const chosen_pools even = w.choose(attrs{}.affinity(affinity_scope::cpu).cpus({0, 2, 4, 6}));
+    for (const unsigned cpu : {1u, 3u, 5u, 7u}) {
+        const auto same = [&](unsigned other) { return &pool_of(even, other) == &pool_of(even, cpu); };
+        for (const unsigned other : {1u, 3u, 5u, 7u}) CHECK(same(other) == (other == cpu));
+    }
 }
 
 TEST_CASE("placement: unbound items use the CPUs that the runtime leaves to them") {
