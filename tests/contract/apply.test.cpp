@@ -6,11 +6,11 @@
 #include "catch.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "fake_threads.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "policy_test_case.hpp"
 #include "pool_name.hpp"
-#include "scarce_runtime.hpp"
 #include "simulated.hpp"
 #include "this_task.hpp"
 #include "threads_named.hpp"
@@ -66,7 +66,7 @@ TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a 
     const int nr_changes = GENERATE(1, 3); // the pools in between get no items, and have no workers
     fake_threads threads;
     cmwq::runtime rt{{.threads = &threads}};
-    cmwq::options<cmwq::ordered> o = with_rescuer<cmwq::ordered>("q"), of_there;
+    cmwq::options<cmwq::ordered> o{.name = "q", .rescuer = true}, of_there;
     of_there.name = "there";
     of_there.attrs.nice(nr_changes);
     cmwq::workqueue<cmwq::ordered> q{rt, std::move(o)}, there{rt, std::move(of_there)};

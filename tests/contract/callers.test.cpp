@@ -82,7 +82,7 @@ TEST_CASE("callers: on_event uses the library") {
         run(*its);
     }}};
     its = &rt;
-    cmwq::workqueue<> rescued{rt, with_rescuer<cmwq::bound>()}, other{rt, "other"};
+    cmwq::workqueue<> rescued{rt, {.name = "rescued", .rescuer = true}}, other{rt, "other"};
     other.post([&] { static_cast<void>(eventually([&] { return run.begun(); })); });
     rescued.async([&] { other.flush(); }).get(); // an event
     CHECK(run.wrong() == "");
@@ -100,7 +100,7 @@ TEST_CASE("callers: on_event uses its runtime while the destructor of the runtim
     }});
     its = rt.get();
     {
-        cmwq::workqueue<> rescued{*rt, with_rescuer<cmwq::bound>()}, other{*rt, "other"};
+        cmwq::workqueue<> rescued{*rt, {.name = "rescued", .rescuer = true}}, other{*rt, "other"};
         other.post([&] { static_cast<void>(eventually([&] { return called.load(); })); });
         rescued.async([&] { other.flush(); }).get(); // an event
     }
@@ -129,7 +129,7 @@ TEST_CASE("callers: the destructor of a thread_local object of a rescuer uses th
     all_errands run;
     scarce_runtime s;
     {
-        cmwq::workqueue<cmwq::unbound> q{s.rt, with_rescuer<cmwq::unbound>()};
+        cmwq::workqueue<cmwq::unbound> q{s.rt, {.name = "rescued", .rescuer = true}};
         s.threads.refuse();
         q.async([&] { end_of_thread.set([&] { run(s.rt); }); }).get();
         s.threads.allow();
@@ -285,8 +285,8 @@ TEST_CASE("callers: a thread source uses the library, without waits") {
     cmwq::runtime rt{{.threads = &threads}};
     threads.begin(rt);
     {
-        cmwq::workqueue<> q{rt, with_rescuer<cmwq::bound>()};
-        cmwq::workqueue<cmwq::unbound> u{rt, with_rescuer<cmwq::unbound>()};
+        cmwq::workqueue<> q{rt, {.name = "rescued", .rescuer = true}};
+        cmwq::workqueue<cmwq::unbound> u{rt, {.name = "rescued", .rescuer = true}};
         cmwq::workqueue<cmwq::elastic> e{rt, "e"};
         const std::string dump = rt.dump();
         q.async([] {}).get();

@@ -98,7 +98,7 @@ TEST_CASE("exceptions: an unhandled exception on a rescuer ends the program wher
     const outcome o = in_child([] {
         std::set_terminate(look_around);
         scarce_runtime s;
-        cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+        cmwq::workqueue<> q{s.rt, {.name = "rescued", .rescuer = true}};
         s.threads.refuse();
         q.post([] { calls_what_throws(); });
         q.flush();

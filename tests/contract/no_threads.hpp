@@ -5,9 +5,9 @@
 
 #include "catch.hpp"
 #include "child.hpp"
+#include "event_log.hpp"
 #include "eventually.hpp"
 #include "policy_list.hpp"
-#include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
 
@@ -30,7 +30,7 @@ int check_without_threads(Tighten tighten, Lift lift) {
     event_log events;
     cmwq::runtime rt{{.on_event = events.listener()}};
     const std::vector<unsigned> cpus{rt.cpus().begin(), rt.cpus().end()};
-    cmwq::workqueue<P> helped{rt, with_rescuer<P>()};
+    cmwq::workqueue<P> helped{rt, {.name = "rescued", .rescuer = true}};
     cmwq::workqueue<P> plain{rt, "plain"};
     tighten();
     try {

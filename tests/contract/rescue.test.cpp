@@ -162,7 +162,7 @@ TEST_CASE("rescue: the rescuer of a bound queue is bound to a CPU only while it 
     std::unique_ptr<cmwq::workqueue<>> q;
     std::thread([&] { // the CPU on which the queue was made does not matter
         CHECK(cmwq::detail::bind_this_thread(cmwq::cpuset{s.cpus[0]}) == 0);
-        q = std::make_unique<cmwq::workqueue<>>(s.rt, with_rescuer<cmwq::bound>("disk"));
+        q = std::make_unique<cmwq::workqueue<>>(s.rt, cmwq::options<>{.name = "disk", .rescuer = true});
     })
         .join();
     const auto is_free = [&] {
@@ -322,7 +322,7 @@ TEST_CASE("rescue: on_rescuer() is true only in rescued items, and a queue witho
     CHECK(all_told(s.rt));
     CHECK(s.events.count(kind::rescued) == 0);
     // Beside other load the system may take more than 10 ms to make a thread. Then items are rescued.
-    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> q{s.rt, {.name = "rescued", .rescuer = true}};
     for (int i = 0; i < 100; ++i) q.post(count);
     q.flush();
     CHECK(on_rescuer == s.rt.stats().items_rescued);
@@ -333,7 +333,7 @@ TEST_CASE("rescue: on_rescuer() is true only in rescued items, and a queue witho
 TEST_CASE("rescue: endless items in one pool do not keep the rescuer from another pool") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
-    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> q{s.rt, {.name = "rescued", .rescuer = true}};
     s.threads.refuse();
     std::atomic<bool> other_ran{false};
     std::atomic<int> turns{0};
@@ -356,7 +356,7 @@ TEST_CASE("rescue: endless items in one pool do not keep the rescuer from anothe
 TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool waits") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
-    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> q{s.rt, {.name = "rescued", .rescuer = true}};
     s.threads.refuse();
     constexpr int many = 200;
     std::vector<int> places; // not atomic: only the rescuer writes
@@ -397,7 +397,7 @@ TEST_CASE("rescue: a short refusal of threads calls no rescuer; also if the resc
     CHECK(eventually([&] {
         fake_threads threads;
         cmwq::runtime rt{{.sentinel = false, .threads = &threads}};
-        cmwq::workqueue<cmwq::unbound> q{rt, with_rescuer<cmwq::unbound>()};
+        cmwq::workqueue<cmwq::unbound> q{rt, {.name = "rescued", .rescuer = true}};
         std::counting_semaphore<> entered{0}, leave{0};
         const auto stay = [&] {
             entered.release();
@@ -464,7 +464,7 @@ POLICY_TEST_CASE("rescue: rescuers are called and timers fire while the start of
     cmwq::runtime rt{{.threads = &threads}};
     beat timers(rt);
     any_queue first{policy, rt, with_rescuer()};
-    cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>("second");
+    cmwq::options<cmwq::unbound> o{.name = "second", .rescuer = true};
     o.attrs.nice(3); // a pool of its own
     cmwq::workqueue<cmwq::unbound> second{rt, std::move(o)};
     REQUIRE(timers.goes_on(1));

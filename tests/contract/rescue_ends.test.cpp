@@ -71,7 +71,7 @@ POLICY_TEST_CASE("rescue: a queue whose rescuer cannot be made throws and leaves
 TEST_CASE("rescue: impossible attributes leave no rescuer behind") {
     const auto tasks = cmwq_test::nr_tasks();
     scarce_runtime s;
-    cmwq::options<cmwq::unbound> o = with_rescuer<cmwq::unbound>();
+    cmwq::options<cmwq::unbound> o{.name = "rescued", .rescuer = true};
     o.attrs.nice(100);
     CHECK_THROWS_AS(cmwq::workqueue<cmwq::unbound>(s.rt, std::move(o)), std::invalid_argument);
     CHECK(s.threads.made() == 4); // the three threads of the runtime, and a rescuer

@@ -260,7 +260,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
     // The rescuer runs this item although the queue of the item has no rescuer: on another thread the item would run
     // twice at once.
     scarce_runtime s;
-    cmwq::workqueue<> with{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> with{s.rt, {.name = "rescued", .rescuer = true}};
     cmwq::workqueue<> without{s.rt, "plain"};
     s.threads.refuse();
     gate stays;
@@ -281,7 +281,7 @@ TEST_CASE("rescue: an item of another queue that is queued while the rescuer run
 TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs after its run and not beside it") {
     scarce_runtime s;
     if (s.cpus.size() < 2) return;
-    cmwq::workqueue<> q{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> q{s.rt, {.name = "rescued", .rescuer = true}};
     s.threads.refuse();
     gate stays;
     stays.hold(q, s.cpus[0]);
@@ -300,7 +300,7 @@ TEST_CASE("rescue: an item on the rescuer that is queued on another CPU runs aft
 
 TEST_CASE("rescue: an item of an elastic queue on the rescuer runs the items that it flushes") {
     scarce_runtime s;
-    cmwq::workqueue<cmwq::elastic> q{s.rt, with_rescuer<cmwq::elastic>()};
+    cmwq::workqueue<cmwq::elastic> q{s.rt, {.name = "rescued", .rescuer = true}};
     s.threads.refuse();
     int inner_runs = 0;
     bool rescued = true;
@@ -324,7 +324,7 @@ TEST_CASE("rescue: an item of an elastic queue on the rescuer runs the items tha
 
 TEST_CASE("rescue: an item that another one on the rescuer runs is on the rescuer too, whatever its queue") {
     scarce_runtime s;
-    cmwq::workqueue<cmwq::elastic> q{s.rt, with_rescuer<cmwq::elastic>()}, without{s.rt, "without"};
+    cmwq::workqueue<cmwq::elastic> q{s.rt, {.name = "rescued", .rescuer = true}}, without{s.rt, "without"};
     s.threads.refuse();
     bool rescued = false;
     cmwq::work inner{[&] { rescued = cmwq::this_work::on_rescuer(); }};

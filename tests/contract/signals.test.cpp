@@ -45,7 +45,7 @@ void for_each_library_thread(F f) {
 /// A runtime with threads of every kind, each of which has run an item.
 struct everything {
     scarce_runtime s;
-    cmwq::workqueue<> rescued{s.rt, with_rescuer<cmwq::bound>()};
+    cmwq::workqueue<> rescued{s.rt, {.name = "rescued", .rescuer = true}};
     cmwq::workqueue<> urgent{s.rt, {.name = "urgent", .priority = cmwq::priority::high}};
     cmwq::workqueue<cmwq::unbound> unbound{s.rt, "unbound"};
     cmwq::workqueue<cmwq::elastic> elastic{s.rt, "elastic"};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "any_queue.hpp"
 
-#include <cmwq/cmwq.hpp>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>

@@ -23,14 +23,6 @@ struct scarce_runtime {
 };
 
 /// Options of a queue that has a rescuer.
-template <class P>
-cmwq::options<P> with_rescuer(std::string_view name = "rescued") {
-    cmwq::options<P> o;
-    o.name = name;
-    o.rescuer = true;
-    return o;
-}
-
 inline any_options with_rescuer(std::string_view name = "rescued") { return {.name = name, .rescuer = true}; }
 
 } // namespace cmwq_test
