@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Fails when a header includes a header of a layer that layers.txt does not allow, is in no layer, or is longer than
-500 lines; and when the drawing of the engine in docs/dev/architecture.md does not match the headers. --draw prints
-it."""
+500 lines; when headers, with their bodies, include each other in a circle; and when the drawing of the engine in
+docs/dev/architecture.md does not match the headers. --draw prints it."""
 
 import collections
+import graphlib
 import pathlib
 import re
 import sys
@@ -59,6 +60,25 @@ def draw(root):
     return "\n".join(["graph BT", *(f"    {f}[engine/{f}]" for f in sorted(folders)), *lines]) + "\n"
 
 
+def circle(base):
+    """Returns headers that include each other, as a list that begins and ends with the same name; None: there are none.
+    A header and its body count as one."""
+    graph = {}
+    for header in headers(base):
+        own = header.relative_to(base).with_suffix("").as_posix()
+        found = graph.setdefault(own, set())
+        for line in header.read_text().splitlines():
+            if (m := INCLUDE.match(line)) and m[2].startswith("cmwq/"):
+                found.add(re.sub(r"\.[hi]pp$", "", m[2].removeprefix("cmwq/")))
+        found.discard(own)
+    graph.pop("engine", None) # the headers of header-only mode end with it, and it includes all bodies
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as e:
+        return e.args[1]
+    return None
+
+
 def check(root):
     """Yields a sentence for every violation below root/include/cmwq, and one if the drawing is out of date."""
     rules, base = read_rules(), root / "include" / "cmwq"
@@ -89,6 +109,8 @@ def check(root):
         for body in sorted(b.relative_to(base).as_posix() for b in base.rglob("*.ipp")):
             if body not in included:
                 yield f"engine.hpp: does not include {body}"
+    if (found := circle(base)) is not None:
+        yield f"{' includes '.join(reversed(found))}: a circle"
     text = root / "docs" / "dev" / "architecture.md"
     if text.exists() and (m := DRAWING.search(text.read_text())) and m[1] != draw(root):
         yield "docs/dev/architecture.md: the drawing is not what `tools/check_layers.py --draw` prints"
@@ -114,6 +136,12 @@ SELF_TEST = [
      ["engine.hpp: does not include detail/engine/ops/wait.ipp"]),
     ({"include/cmwq/detail/engine/api/item.ipp": "#include <cmwq/detail/engine/ops/grab.ipp>\n"},
      ["detail/engine/api/item.ipp:1: detail/engine/ops/grab.ipp is a body, which only engine.hpp includes"]),
+    ({"include/cmwq/detail/engine/ledger/a.hpp": "#include <cmwq/detail/engine/item/i.hpp>\n",
+      "include/cmwq/detail/engine/ledger/b.hpp": "#include <cmwq/detail/engine/ledger/a.hpp>\n",
+      "include/cmwq/detail/engine/ledger/a.ipp": "#include <cmwq/detail/engine/ledger/a.hpp>\n"
+                                                 "#include <cmwq/detail/engine/ledger/b.hpp>\n",
+      "include/cmwq/engine.hpp": "#include <cmwq/detail/engine/ledger/a.ipp>\n"},
+     ["detail/engine/ledger/a includes detail/engine/ledger/b includes detail/engine/ledger/a: a circle"]),
     ({"include/cmwq/cmwq.hpp": "#include <cmwq/testing/probe.hpp>\n"},
      ["cmwq.hpp:1: may include up to layer 20, not testing/probe.hpp (layer 21)"]),
     ({"include/cmwq/novel.hpp": ""}, ["novel.hpp: in no layer (tools/layers.txt)"]),

@@ -31,6 +31,7 @@
 #include <cmwq/detail/engine/ledger/pool_ledger_waits.ipp>
 #include <cmwq/detail/engine/ops/item_wait.ipp>
 #include <cmwq/detail/engine/ops/queueing.ipp>
+#include <cmwq/detail/engine/pools/cpu_record.ipp>
 #include <cmwq/detail/engine/pools/pool_registry.ipp>
 #include <cmwq/detail/engine/pools/pool_table.ipp>
 #include <cmwq/detail/engine/queue/pwq_list.ipp>

@@ -390,5 +390,5 @@ TEST_CASE("threads: a worker that makes another one before it runs an item needs
     q.flush();
     CHECK(threads.slept);
     CHECK(threads.nr_starts == others + 2);
-    CHECK_FALSE(core_of(rt).pools().sentinel_at(0).wanted());
+    core_of(rt).pools().for_each_cpu([](const auto& r) { CHECK_FALSE(r.idle_thread.wanted()); });
 }

@@ -31,6 +31,13 @@ struct thread_slots {
     unsigned bh_depth = 0; ///< the number of bh_disable_guards, plus one while the thread runs bottom halves
     unsigned nr_raised = 0;
     std::uint64_t raised[max_raised] = {};
+    void forget_raised(std::uint64_t pool_id) noexcept {
+        for (unsigned i = 0; i < nr_raised; ++i) {
+            if (raised[i] != pool_id) continue;
+            --nr_raised;
+            for (; i < nr_raised; ++i) raised[i] = raised[i + 1];
+        }
+    }
 
     const pool_env* helper_of = nullptr; ///< of a thread of a runtime that calls code of the program, but runs no items
 

@@ -5,12 +5,12 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/atomic.hpp>
-#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/engine/bh/bh_wakeup.hpp>
+#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-struct pool_env;
 class bottom_half_pool;
 
 /// The bottom-half thread of a CPU. It runs the bottom halves that no other thread may run: those queued from another
@@ -21,16 +21,10 @@ class bottom_half_pool;
 class bh_thread {
 public:
     bh_thread(const pool_env& env, unsigned cpu, bottom_half_pool& normal, bottom_half_pool& high)
-        : env_(env), cpu_(cpu), cpus_{cpu}, normal_(normal), high_(high) {}
+        : wakeup(env.requests), env_(env), cpu_(cpu), cpus_{cpu}, normal_(normal), high_(high) {}
     bh_thread(const bh_thread&) = delete;
     bh_thread& operator=(const bh_thread&) = delete;
 
-    /// Reports that something has become pending in one of the two pools. Any thread may call it, also while it holds
-    /// locks.
-    void notify() noexcept;
-
-    /// Whether the manager thread must create the thread. Any thread may call it.
-    [[nodiscard]] bool wanted() const noexcept { return wanted_.load(seq_cst); } // [ARM-2]
     /// For the manager thread: creates the thread if it is wanted and does not exist. Returns 0 or an errno. After an
     /// error the thread is still wanted.
     int start_if_wanted() noexcept;
@@ -38,6 +32,8 @@ public:
     void request_end() noexcept;
     void join() noexcept;
     void forget_thread() noexcept { thread_.forget(); }
+
+    bh_wakeup wakeup; // A: for the pools
 
 private:
     static void thread_main(void* self);
@@ -49,9 +45,6 @@ private:
     bottom_half_pool& normal_; // I
     bottom_half_pool& high_;   // I
     thread thread_;            // ST
-    parker sleep_;             // A
-    atomic<bool> exists_{false};
-    atomic<bool> wanted_{false}; // A: notify() was called before the thread existed
     atomic<bool> stop_{false};
 };
 

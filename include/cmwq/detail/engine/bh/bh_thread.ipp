@@ -3,38 +3,26 @@
 // Bodies of bh_thread: start, end and loop of the bottom-half thread of a CPU.
 
 #include <cmwq/detail/engine/bh/bh_thread.hpp>
-#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
-#include <cmwq/detail/engine/env/pool_env.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdio>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE void bh_thread::notify() noexcept {
-    sleep_.unpark();                   // the permit stays, even if the thread does not exist yet
-    if (exists_.load(acquire)) return; // [ALONE]
-    // [ALONE] Every caller wakes the manager thread: the caller that has set `wanted_` may be preempted before it does
-    // so.
-    if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
-    env_.requests.wake_manager();
-}
-
 CMWQ_INLINE int bh_thread::start_if_wanted() noexcept {
-    if (!wanted()) return 0;
+    if (!wakeup.wanted()) return 0;
     if (!thread_.joinable()) {
         if (const int error = env_.threads.start(thread_, &bh_thread::thread_main, this); error != 0) return error;
         env_.threads.thread_started();
-        exists_.store(true, release); // [ALONE]
     }
-    wanted_.store(false, relaxed);
+    wakeup.thread_exists();
     return 0;
 }
 
 CMWQ_INLINE void bh_thread::request_end() noexcept {
     stop_.store(true, release); // [STOP]
-    sleep_.unpark();
+    wakeup.wake();
 }
 
 CMWQ_INLINE void bh_thread::join() noexcept {
@@ -52,7 +40,7 @@ CMWQ_INLINE void bh_thread::serve() noexcept {
     std::snprintf(a.name, sizeof a.name, "cmwq/%u:B", cpu_);
     env_.events.thread_refusals_of(apply_to_this_thread(a), a);
     while (!stop_.load(acquire)) { // [STOP]
-        sleep_.park();
+        wakeup.wait();
         // The CPU may have gone and come back: then the kernel has changed the mask of this thread.
         if (env_.cpus.binds_threads() && (current_cpu() != cpu_ || binding != env_.cpus.binding())) {
             binding = env_.cpus.binding();

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/bh/bh_budget.hpp>
-#include <cmwq/detail/engine/bh/bh_thread.hpp>
+#include <cmwq/detail/engine/bh/bh_wakeup.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -40,7 +40,7 @@ private:
 class bottom_half_pool final : public item_pool {
 public:
     /// `higher_priority`: the pool whose items run before those of this pool, or null. Throws std::bad_alloc.
-    bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
+    bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_wakeup& wakeup,
                      bottom_half_pool* higher_priority);
 
     /// Runs the pending items, in order, unless another thread drains the pool. The calling thread must not be draining
@@ -61,7 +61,7 @@ private:
     void recall_local_items_locked() noexcept override CMWQ_REQUIRES(ledger.lock) {}
 
     worker& record_;                          // I: the draining thread runs items under it
-    bh_thread& thread_;                       // I: runs the items that a drain leaves behind
+    bh_wakeup& wakeup_;                       // I: of the thread that runs the items that a drain leaves behind
     bottom_half_pool* const higher_priority_; // I: the pool that is drained before this one; null: none
     atomic<bool> draining_{false};            // A: a thread drains the pool; becomes true under L only
 };

@@ -3,7 +3,6 @@
 // Bodies of bottom_half_pool: how a thread drains the pool.
 
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
-#include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -12,10 +11,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_thread& thread,
+CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_wakeup& wakeup,
                                                bottom_half_pool* higher_priority)
     : item_pool(env, id, cpu, nullptr, nullptr, nullptr),
-      record_(*new worker(*this, 0, worker::record_of::bottom_half)), thread_(thread),
+      record_(*new worker(*this, 0, worker::record_of::bottom_half)), wakeup_(wakeup),
       higher_priority_(higher_priority) {
     const scoped_lock g(ledger.lock);
     ledger.add_record_locked(record_);
@@ -24,7 +23,7 @@ CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_
 }
 
 CMWQ_INLINE void bottom_half_pool::notify() noexcept {
-    if (!draining_.load(seq_cst)) thread_.notify(); // [BH-1]
+    if (!draining_.load(seq_cst)) wakeup_.notify(); // [BH-1]
     else ledger.env.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
 }
 
@@ -49,7 +48,7 @@ CMWQ_INLINE void bottom_half_pool::run(bh_budget& budget) noexcept {
     } else {
         ledger.env.requests.arm_monitor(); // the draining thread runs it; if that stalls, the watchdog reports it
     }
-    forget_raised(slots, id); // all items of this thread have run, or another thread is responsible for them
+    slots.forget_raised(id); // all items of this thread have run, or another thread is responsible for them
 }
 
 // Resets `draining_` and checks the inbox in one critical section. Other threads take from the inbox only under the
@@ -85,7 +84,7 @@ CMWQ_INLINE void bottom_half_pool::drain_all_locked(worker& self, bh_budget& bud
         if ((ledger.has_listed_locked() || ledger.has_arrivals()) && !budget.go_on()) break;
     }
     draining_.store(false, seq_cst); // [BH-2]
-    thread_.notify();                // after the store: otherwise it could find `draining_` set and park again
+    wakeup_.notify();                // after the store: otherwise it could find `draining_` set and park again
 }
 
 CMWQ_INLINE void bottom_half_pool::run_locked(worker& self, work_base& w, deferred& d) noexcept {

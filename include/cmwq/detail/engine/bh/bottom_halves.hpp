@@ -7,8 +7,6 @@
 #include <cmwq/detail/base/thread_slots.hpp>
 #include <cmwq/detail/engine/bh/bh_budget.hpp>
 
-#include <cstdint>
-
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class bottom_half_pool;
@@ -23,9 +21,6 @@ void raise_bottom_half(bottom_half_pool& pool) noexcept;
 
 // Call before the calling thread waits: notifies the bottom-half threads of all pools that it has raised.
 void hand_over_bottom_halves() noexcept;
-
-// Removes the pool from those that the calling thread has raised.
-void forget_raised(thread_slots& slots, std::uint64_t pool_id) noexcept;
 
 // Drains the pools that the calling thread has raised, within the budget.
 void run_raised(thread_slots& slots, bh_budget& budget) noexcept;

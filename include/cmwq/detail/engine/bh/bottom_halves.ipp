@@ -11,18 +11,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE void forget_raised(thread_slots& slots, std::uint64_t id) noexcept {
-    for (unsigned i = 0; i < slots.nr_raised; ++i) {
-        if (slots.raised[i] != id) continue;
-        --slots.nr_raised;
-        for (; i < slots.nr_raised; ++i) slots.raised[i] = slots.raised[i + 1];
-    }
-}
-
 CMWQ_INLINE void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[0];
-        forget_raised(slots, id);
+        slots.forget_raised(id);
         const directory::pin at(id);
         if (at.runtime != nullptr) static_cast<bottom_half_pool&>(at.runtime->pool(id)).run(budget);
     }

@@ -15,7 +15,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class queue_core;
-class rescuer;
+class rescuer_requests;
 
 /// The base of queue_core. Any thread may call every member that does not say otherwise.
 ///
@@ -55,13 +55,13 @@ public:
 
     [[nodiscard]] bool keyed() const noexcept { return how.pool == pool_kind::attrs_keyed; }
 
-    exception_sink on_exception;    // I: this and `cpu_intensive` are read when an item starts
-    const bool cpu_intensive;       // I
-    const execution how;            // I
-    queue_core& core;               // I: the whole queue, for those that know it
-    const pool_env& env;            // I
-    rescuer* own_rescuer = nullptr; // I: null: the queue has none
-    const std::string name;         // I
+    exception_sink on_exception;             // I: this and `cpu_intensive` are read when an item starts
+    const bool cpu_intensive;                // I
+    const execution how;                     // I
+    queue_core& core;                        // I: the whole queue, for those that know it
+    const pool_env& env;                     // I
+    rescuer_requests* own_rescuer = nullptr; // I: null: the queue has none
+    const std::string name;                  // I
 
 private:
     atomic<bool> backlog_{false};     // A: an item has waited for the limit since the last check

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/ds/stable_vector.hpp>
+#include <cmwq/detail/engine/pools/cpu_record.hpp>
 #include <cmwq/detail/engine/threads/thread_pool.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
@@ -19,14 +20,16 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// Any thread may call every member that names no thread; no pool lock is held. Letters: PL lock_
 class pool_registry {
 public:
-    pool_registry(const pool_env& env, std::uint64_t first_id) noexcept : env_(env), first_id_(first_id) {}
+    /// `cpus`: their sentinels watch the elastic pools.
+    pool_registry(const pool_env& env, std::uint64_t first_id, const cpu_records& cpus) noexcept
+        : env_(env), first_id_(first_id), cpus_(cpus) {}
     pool_registry(const pool_registry&) = delete;
     pool_registry& operator=(const pool_registry&) = delete;
 
     /// Returns the pool with these attributes, kept until `put()`. Creates it, without a thread, if there is none.
     /// Throws std::bad_alloc.
     [[nodiscard]] worker_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
-    void put(worker_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
+    void put(const item_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
     /// For dump(): the users of a pool, and its attributes if it has any. `locked`: another thread held the lock of the
     /// registry until `deadline`, steady clock. Throws std::bad_alloc.
     struct usage {
@@ -62,11 +65,12 @@ private:
     static constexpr std::size_t nr_buckets = 64;
 
     [[nodiscard]] record& unused_record_locked(bool managed) CMWQ_REQUIRES(lock_);
-    void configure_elastic(elastic_pool& pool, pool_spec&& spec);
+    void configure_elastic(worker_pool& pool, pool_spec&& spec);
     void stop_watching(worker_pool& pool) noexcept;
 
     const pool_env& env_;                            // I
     const std::uint64_t first_id_;                   // I: the id of the pool of the first record
+    const cpu_records& cpus_;                        // I
     stable_vector<record> records_;                  // grows under PL
     mutable ranked_mutex<lock_rank::registry> lock_; // PL; before the pool locks
     record* buckets_[nr_buckets] CMWQ_GUARDED_BY(lock_) = {};

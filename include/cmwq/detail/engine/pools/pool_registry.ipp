@@ -3,7 +3,6 @@
 // Bodies of pool_registry: finding, creating, ending and reusing shared pools.
 
 #include <cmwq/detail/engine/pools/pool_registry.hpp>
-#include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
 
 #include <memory>
@@ -22,8 +21,8 @@ CMWQ_INLINE worker_pool& pool_registry::get(pool_spec spec) {
     }
     const bool managed = spec.managed;
     record& r = unused_record_locked(managed);
-    if (managed) configure_elastic(static_cast<elastic_pool&>(*r.pool), std::move(spec));
-    else static_cast<unbound_pool&>(*r.pool).configure(std::move(spec), {});
+    if (managed) configure_elastic(*r.pool, std::move(spec));
+    else r.pool->configure(std::move(spec), {});
     free_[managed] = r.next;
     r.hash = hash;
     r.users = 1;
@@ -44,13 +43,13 @@ CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool mana
     return *free;
 }
 
-CMWQ_INLINE void pool_registry::configure_elastic(elastic_pool& pool, pool_spec&& spec) {
+CMWQ_INLINE void pool_registry::configure_elastic(worker_pool& pool, pool_spec&& spec) {
     const cpuset sentinels = env_.cpus.indices_of(env_.cpus.sentinel_cpus_of(spec));
     pool.configure(std::move(spec), sentinels);
     try {
         pool.concurrency->for_each_sentinel([&](unsigned index) {
             const bool in_pod = pool.spec().pod.contains(env_.cpus.number_of(index));
-            env_.pools.sentinel_at(index).watch(*pool.concurrency, in_pod ? sentinel::near::pod : sentinel::near::none);
+            cpus_[index]->idle_thread.watch(*pool.concurrency, in_pod ? sentinel::near::pod : sentinel::near::none);
         });
     } catch (...) {
         stop_watching(pool);
@@ -61,7 +60,7 @@ CMWQ_INLINE void pool_registry::configure_elastic(elastic_pool& pool, pool_spec&
     pool.concurrency->disarmed();
 }
 
-CMWQ_INLINE void pool_registry::put(worker_pool& pool) noexcept {
+CMWQ_INLINE void pool_registry::put(const item_pool& pool) noexcept {
     {
         const scoped_lock g(lock_);
         record& r = records_[pool.number()];
@@ -119,7 +118,7 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
 CMWQ_INLINE void pool_registry::stop_watching(worker_pool& pool) noexcept {
     if (pool.concurrency == nullptr) return;
     pool.concurrency->for_each_sentinel(
-        [&](unsigned index) { env_.pools.sentinel_at(index).stop_watching(*pool.concurrency); });
+        [&](unsigned index) { cpus_[index]->idle_thread.stop_watching(*pool.concurrency); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -4,33 +4,14 @@
 #pragma once
 
 #include <cmwq/detail/ds/inbox.hpp>
-#include <cmwq/detail/engine/bh/bh_thread.hpp>
-#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/env/pool_finder.hpp>
+#include <cmwq/detail/engine/pools/cpu_record.hpp>
 #include <cmwq/detail/engine/pools/pool_registry.hpp>
-#include <cmwq/detail/engine/threads/sentinel.hpp>
-#include <cmwq/detail/engine/threads/thread_pool.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-inline constexpr unsigned nr_priorities = 3; // the pools with workers of a CPU, in the order of `priority`
-inline constexpr unsigned nr_pools_of_cpu = nr_priorities + nr_bh_priorities;
-
-/// The pools and threads that a runtime has for one of its CPUs.
-struct cpu_record {
-    cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number, unsigned index);
-
-    const unsigned cpu; // I: its number
-    sentinel idle_thread;
-    bound_pool pools[nr_priorities];
-    bh_thread bottom_half_thread;
-    bottom_half_pool bottom_halves[nr_bh_priorities];
-};
 
 /// Any thread may call every member that does not say otherwise.
 ///
@@ -55,7 +36,6 @@ public:
     [[nodiscard]] bottom_half_pool& bottom_half_at(unsigned index, priority p) noexcept {
         return cpus_[index]->bottom_halves[static_cast<unsigned>(p)];
     }
-    [[nodiscard]] sentinel& sentinel_at(unsigned index) noexcept { return cpus_[index]->idle_thread; }
     void arm_sentinel(unsigned index) noexcept override { cpus_[index]->idle_thread.arm(); }
     [[nodiscard]] bool sentinel_works(unsigned index) const noexcept override {
         return cpus_[index]->idle_thread.works();
@@ -101,7 +81,7 @@ public:
 private:
     [[nodiscard]] std::uint64_t nr_cpu_pools() const noexcept { return cpus_.size() * nr_pools_of_cpu; }
 
-    std::vector<std::unique_ptr<cpu_record>> cpus_; // I: by index
+    cpu_records cpus_; // I
     pool_registry registry_;
     service_requests& requests_;      // I
     inbox<worker, idle_tag> leaving_; // workers whose threads are about to end

@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies of cpu_record and pool_table.
+// Bodies of pool_table.
 
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 
-#include <utility>
+#include <cstdint>
+#include <memory>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number,
-                                   unsigned index)
-    : cpu(cpu_number), idle_thread(env, cpu_number),
-      pools{{env, first_pool_id, cpu_number, worker_pool::serves::one_cpu},
-            {env, first_pool_id + 1, cpu_number, worker_pool::serves::one_cpu},
-            {env, first_pool_id + 2, cpu_number, worker_pool::serves::one_cpu}},
-      bottom_half_thread(env, cpu_number, bottom_halves[0], bottom_halves[1]),
-      bottom_halves{{env, first_pool_id + nr_priorities, cpu_number, bottom_half_thread, &bottom_halves[1]},
-                    {env, first_pool_id + nr_priorities + 1, cpu_number, bottom_half_thread, nullptr}} {
-    for (unsigned p = 0; p < nr_priorities; ++p) {
-        pool_spec spec{.cpus = cpuset{cpu}, .pod = cpuset{cpu}, .managed = true};
-        if (p == static_cast<unsigned>(priority::high)) spec.nice = -20;
-        if (p == static_cast<unsigned>(priority::fifo)) spec.sched = sched_class::fifo;
-        pools[p].configure(std::move(spec), cpuset{index});
-        idle_thread.watch(*pools[p].concurrency, sentinel::near::own_cpu);
-    }
-}
-
 CMWQ_INLINE pool_table::pool_table(pool_env& env, std::uint64_t first_pool_id)
-    : pool_finder(first_pool_id), registry_(env, first_pool_id + std::uint64_t{env.cpus.nr_cpus()} * nr_pools_of_cpu),
+    : pool_finder(first_pool_id),
+      registry_(env, first_pool_id + std::uint64_t{env.cpus.nr_cpus()} * nr_pools_of_cpu, cpus_),
       requests_(env.requests) {
     env.finder = this;
     for (unsigned index = 0; index < env.cpus.nr_cpus(); ++index) {
@@ -48,7 +32,7 @@ CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
     bool pending = false;
     for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
     for_each_bottom_half([&](const bottom_half_pool& p) { pending |= p.pending(); });
-    for_each_cpu([&](const cpu_record& r) { pending |= r.bottom_half_thread.wanted(); });
+    for_each_cpu([&](const cpu_record& r) { pending |= r.bottom_half_thread.wakeup.wanted(); });
     return pending;
 }
 

@@ -4,7 +4,7 @@
 
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/queue/queue_changes.hpp>
-#include <cmwq/detail/engine/threads/rescuer.hpp>
+#include <cmwq/detail/engine/threads/rescuer_requests.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE queue_plan::~queue_plan() {
     for (const auto& p : fresh) {
         if (p->rescued_in != nullptr) p->rescued_in->end_rescuable(*p);
-        env.pools.shared().put(static_cast<worker_pool&>(*p->pool));
+        env.pools.shared().put(*p->pool);
     }
 }
 
@@ -144,7 +144,7 @@ CMWQ_INLINE bool queue_changes::reap() noexcept {
 
 CMWQ_INLINE void queue_changes::free_locked(pwq_list& pwqs, pool_workqueue& p) noexcept {
     pwqs.remove_locked(p);
-    queue_.env.pools.shared().put(static_cast<worker_pool&>(*p.pool));
+    queue_.env.pools.shared().put(*p.pool);
     delete &p;
 }
 

@@ -38,7 +38,7 @@ public:
     /// For a forked child.
     void mark_dead() noexcept {
         gate.mark_dead();
-        if (own_rescuer != nullptr) own_rescuer->forget_thread();
+        if (rescuer_ != nullptr) rescuer_->forget_thread();
     }
 
     /// Called before the queue is attached. Throws std::system_error, std::bad_alloc.

@@ -22,12 +22,12 @@ CMWQ_INLINE queue_core::~queue_core() {
 
 CMWQ_INLINE void queue_core::make_rescuer() {
     rescuer_ = std::make_unique<rescuer>(*this);
-    own_rescuer = rescuer_.get();
+    own_rescuer = &rescuer_->requests;
 }
 
 CMWQ_INLINE void queue_core::end_rescuer() noexcept {
-    if (own_rescuer == nullptr) return;
-    own_rescuer->stop(); // it may still be on its way to a pool, called for items that workers have run since
+    if (rescuer_ == nullptr) return;
+    rescuer_->stop(); // it may still be on its way to a pool, called for items that workers have run since
     pwqs.for_each([](pool_workqueue& p) {
         if (p.rescued_in != nullptr) p.rescued_in->end_rescuable(p);
     });

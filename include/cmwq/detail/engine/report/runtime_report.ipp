@@ -31,8 +31,8 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     r.prio = prio;
     r.cpu_intensive = cpu_intensive;
     r.freezable = freezable;
-    r.rescuer_tid = own_rescuer == nullptr ? 0 : own_rescuer->tid();
-    r.has_rescuer = own_rescuer != nullptr;
+    r.rescuer_tid = rescuer_ == nullptr ? 0 : rescuer_->tid();
+    r.has_rescuer = rescuer_ != nullptr;
     r.min_active = limits.min_active();
     r.max_active = limits.max_active();
     r.draining = gate.is_draining();

@@ -79,7 +79,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
         if (p.has_stalled(passed, stalled_after)) report_stall(p, nullptr);
     });
     bool wanted = false;
-    env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wanted(); });
+    env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wakeup.wanted(); });
     if (wanted) env_.requests.wake_manager(); // the manager thread could not create the thread, and tries again
     all.pending |= wanted;
     if (now >= check_due_) {

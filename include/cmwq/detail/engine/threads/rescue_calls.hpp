@@ -9,7 +9,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class rescuer;
+class rescuer_requests;
 
 /// The pool lacks workers after a failed attempt to create one, or after give_up_worker() took its last idle one, until an
 /// attempt succeeds; and also while a worker is requested or being created if some of its pwqs have a rescuer. If items are
@@ -36,7 +36,7 @@ public:
     /// `now`: steady clock.
     void call(std::int64_t now) noexcept;
     /// For the thread of a rescuer: runs items of that pwq as long as the pool has no workers for them.
-    void rescue(pool_workqueue& pwq, rescuer& by);
+    void rescue(pool_workqueue& pwq, rescuer_requests& by);
     /// The number of items that rescuers have run.
     [[nodiscard]] std::uint64_t nr_rescued() const noexcept { return nr_rescued_.load(relaxed); }
 

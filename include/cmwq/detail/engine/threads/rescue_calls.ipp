@@ -4,7 +4,7 @@
 
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/rescue_calls.hpp>
-#include <cmwq/detail/engine/threads/rescuer.hpp>
+#include <cmwq/detail/engine/threads/rescuer_requests.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <memory>
@@ -68,7 +68,7 @@ CMWQ_INLINE bool rescue_calls::needs_rescue_locked(const pool_ledger& ledger) co
     return load_ == nullptr || !load_->is_associated() || load_->nr_running() < load_->width();
 }
 
-CMWQ_INLINE void rescue_calls::rescue(pool_workqueue& pwq, rescuer& by) {
+CMWQ_INLINE void rescue_calls::rescue(pool_workqueue& pwq, rescuer_requests& by) {
     constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
     self.probe.open_own(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of rescuer: its calls, and the loop of its thread.
+// Bodies of rescuer: the loop of its thread.
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
@@ -8,14 +8,10 @@
 #include <cmwq/detail/engine/threads/rescuer.hpp>
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-// --- the thread ------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE rescuer::rescuer(queue_face& q) : queue_(q) {
     if (const int error = q.env.threads.start(thread_, &rescuer::thread_main, this); error != 0) {
@@ -25,47 +21,13 @@ CMWQ_INLINE rescuer::rescuer(queue_face& q) : queue_(q) {
 }
 
 CMWQ_INLINE void rescuer::stop() noexcept {
-    stop_.store(true, release); // [STOP]
-    sleep_.unpark();
+    requests.request_end();
     thread_.join();
-}
-
-CMWQ_INLINE void rescuer::call(pool_workqueue& pwq) noexcept {
-    {
-        const scoped_lock g(lock_);
-        maydays_.push_back(pwq);
-    }
-    sleep_.unpark();
-}
-
-CMWQ_INLINE bool rescuer::is_awaited() noexcept {
-    const scoped_lock g(lock_);
-    return !maydays_.empty();
-}
-
-CMWQ_INLINE pool_workqueue* rescuer::next() noexcept {
-    const scoped_lock g(lock_);
-    return maydays_.pop_front();
-}
-
-CMWQ_INLINE void rescuer::follow(cpuset& cpus) noexcept {
-    {
-        const scoped_lock g(lock_);
-        std::swap(next_wait_cpus_, cpus);
-        moves_ = true;
-    }
-    sleep_.unpark();
 }
 
 // To run items the thread was bound to the CPUs of their pools.
 CMWQ_INLINE void rescuer::return_to_wait_cpus() noexcept {
-    {
-        const scoped_lock g(lock_);
-        if (moves_) {
-            std::swap(wait_cpus_, next_wait_cpus_);
-            is_on_wait_cpus_ = moves_ = false;
-        }
-    }
+    if (requests.take_cpus(wait_cpus_)) is_on_wait_cpus_ = false;
     if (is_on_wait_cpus_ || wait_cpus_.empty() || !queue_.env.cpus.binds_threads()) return;
     is_on_wait_cpus_ = true; // if the call fails, these CPUs have just gone, and follow() will be called
     static_cast<void>(bind_this_thread(wait_cpus_));
@@ -79,15 +41,15 @@ CMWQ_INLINE void rescuer::serve() {
     std::snprintf(a.name, sizeof a.name, "cmwq/R:%s", queue_.name.c_str());
     queue_.env.events.thread_refusals_of(apply_to_this_thread(a), a);
     for (;;) {
-        const bool last = stop_.load(acquire); // [STOP]
+        const bool last = requests.must_end();
         // Also the pwqs whose items workers have run meanwhile: only the end of rescue() allows a pwq to be freed.
-        while (pool_workqueue* pwq = next()) {
-            pwq->rescued_in->rescue(*pwq, *this);
+        while (pool_workqueue* pwq = requests.next()) {
+            pwq->rescued_in->rescue(*pwq, requests);
             is_on_wait_cpus_ = false;
         }
         if (last) break;
         return_to_wait_cpus();
-        sleep_.park();
+        requests.wait();
     }
 }
 
