@@ -14,7 +14,7 @@ class pool_owner;
 class pool_workqueue;
 struct slot_tag;
 
-/// A queue has one of these for each NUMA node, and one for the whole machine; queue_core::share_out_locked() decides
+/// A queue has one of these for each NUMA node, and one for the whole machine; queue_limits::share_out_locked() decides
 /// which of them are in use. A pwq that needs a slot and gets none is appended to a list. A slot that becomes free is
 /// granted to the pwq that has waited longest: that pwq is pushed to the grant inbox of its pool, which the next thread
 /// that takes the pool lock drains. So no thread ever needs two pool locks, and pwqs get slots in turn.

@@ -97,7 +97,7 @@ public:
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };
 
-/// Identifies a run, so that a thread can later check whether it goes on (item_pool::goes_on()).
+/// Identifies a run, so that a thread can later check whether it goes on (pool_ledger::goes_on()).
 struct seen_run {
     run_record* by;
     const worker* thread;      ///< the record of the thread

@@ -48,7 +48,9 @@ public:
     [[nodiscard]] bool push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
                                    work_base& w) noexcept;
     /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.
-    [[nodiscard]] work_base* take_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] work_base* take_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock) {
+        return self.announced ? find_follow_up(ledger, self) : nullptr;
+    }
 
     void begin_work_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     void begin_run_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
@@ -82,6 +84,7 @@ private:
     void announce(worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
     void leave() noexcept;
+    [[nodiscard]] work_base* find_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
     static bool become_follower(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Gives an item that has left its list a color and a slot. False: the limit keeps it back.
     [[nodiscard]] static bool admit_locked(pool_ledger& ledger, work_base& w) noexcept CMWQ_REQUIRES(ledger.lock) {
@@ -91,17 +94,17 @@ private:
     }
     static void accept_all_locked(pool_ledger& ledger, item_list& items) noexcept CMWQ_REQUIRES(ledger.lock);
     void recall_left_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    void recall_of_guests_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] work_base* take_local_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
-    enum class owners : bool { all, guests };
-    bool take_from_others_locked(pool_ledger& ledger, worker& self, owners which) noexcept CMWQ_REQUIRES(ledger.lock);
+    bool take_from_others_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
 
     const busy_workers<worker>& workers_; // I
     const spare_workers& spares_;         // I
     // A: workers that may have local items. A worker counts itself when it gets the first one, and is not counted any
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
-    atomic<bool> has_left_items_{false}; // A: a worker that is not counted has local items
-    unsigned nr_guests_ = 0;             // L: those that run tasks
+    atomic<bool> has_left_items_{false};      // A: a worker that is not counted has local items
+    intrusive_list<worker, idle_tag> guests_; // L: those that run tasks
 };
 
 // The numbers of a ledger, with the local items of the pool's workers. `lists`: null: they have none.

@@ -57,8 +57,8 @@ CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_l
 // `self`, the calling thread, has local items.
 CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
     if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
-    // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncount().
-    // Guests are never counted: workers take some of their items now and then.
+    // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncounted().
+    // Guests are never counted: recall_of_guests_locked() sees to their items.
     if (!self.counted.load(seq_cst) && !self.is_guest()) leave();
 }
 
@@ -75,6 +75,18 @@ CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
         if (!w.counted.load(relaxed) && !w.is_guest() && !w.local.empty()) w.local.recall(recalled);
         return true;
     });
+    accept_all_locked(ledger, recalled);
+}
+
+// No detector notices that a guest is blocked. If it has started nothing since a worker took an item the last time, its items
+// do not wait for it any longer. A guest that goes on keeps them: if all of them went to the pool, workers would have to
+// take them one by one, and would let no local item follow in a run meanwhile.
+CMWQ_INLINE void local_lists::recall_of_guests_locked(pool_ledger& ledger) noexcept {
+    item_list recalled;
+    for (worker* w = guests_.front(); w != nullptr; w = guests_.next(*w)) {
+        const std::uint64_t started = w->nr_runs.load(relaxed) + w->nr_more_started.load(relaxed);
+        if (std::exchange(w->nr_started_seen, started) == started && !w->local.empty()) w->local.recall(recalled);
+    }
     accept_all_locked(ledger, recalled);
 }
 
@@ -123,11 +135,12 @@ CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
 
 // A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
 // as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
-CMWQ_INLINE work_base* local_lists::take_follow_up(pool_ledger& ledger, worker& self) noexcept {
+CMWQ_INLINE work_base* local_lists::find_follow_up(pool_ledger& ledger, worker& self) noexcept {
     constexpr unsigned longest_run = 64;
-    if (!self.announced || self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
+    if (self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;
     // A worker that has been uncounted must be counted again, a description be reset: end_run_locked() follows.
     if (!self.counted.load(relaxed) || self.description[0] != 0 || ledger.pending()) return nullptr;
+    if (has_left_items_.load(relaxed)) return nullptr; // they wait for a worker, too
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(ledger, self)))
         return nullptr;
     using wanted = local_items::wanted;
@@ -155,6 +168,7 @@ CMWQ_INLINE work_base* local_lists::take_locked(pool_ledger& ledger, worker& sel
         return w != nullptr ? w : take_local_locked(ledger, self);
     }
     recall_left_locked(ledger);
+    recall_of_guests_locked(ledger);
     const bool turn = ++self.nr_taken % interval == 0;
     const bool local_first = self.scheduled.empty() && (self.local.size() > many ? !turn : turn);
     if (work_base* const w = local_first ? take_local_locked(ledger, self) : nullptr; w != nullptr) return w;
@@ -170,11 +184,9 @@ CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worke
     for (unsigned refused = 0; refused < most_refused; ++refused) {
         using end = local_items::end;
         const bool turn = ++self.nr_local_taken % interval == 0;
-        // A guest may be blocked, which no detector notices. Its items must not wait for this worker to run out of its own.
-        if (turn && nr_guests_ != 0) take_from_others_locked(ledger, self, owners::guests);
         work_base* w = self.local.take(turn ? end::oldest : end::newest);
         if (w == nullptr) {
-            if (!take_from_others_locked(ledger, self, owners::all)) return nullptr;
+            if (!take_from_others_locked(ledger, self)) return nullptr;
             w = self.local.take(end::oldest); // the items that it posts will be on this worker's list
         }
         if (w == nullptr) continue;
@@ -186,12 +198,12 @@ CMWQ_INLINE work_base* local_lists::take_local_locked(pool_ledger& ledger, worke
 }
 
 // Moves local items of another worker, which may be blocked, to the list of this one. False: no worker has any.
-CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worker& self, owners which) noexcept {
+CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worker& self) noexcept {
     constexpr unsigned most = 32;
     if (nr_announced_.load(seq_cst) == 0) return false; // [LOC-1]
     bool found = false;
     ledger.for_each_busy_locked([&](worker& w) CMWQ_NO_TSA { // under the lock
-        if (&w == &self || w.local.empty() || (which == owners::guests && !w.is_guest())) return true;
+        if (&w == &self || w.local.empty()) return true;
         announce(self);
         w.local.give_oldest(self.local, most);
         found = !self.local.empty();
@@ -202,7 +214,7 @@ CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worke
 }
 
 CMWQ_INLINE void local_lists::begin_work_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
-    if (self.is_guest()) ++nr_guests_;
+    if (self.is_guest()) guests_.push_back(self);
 }
 
 CMWQ_INLINE void local_lists::begin_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
@@ -215,7 +227,7 @@ CMWQ_INLINE void local_lists::end_run_locked(pool_ledger& /*ledger*/, worker& se
 }
 
 CMWQ_INLINE void local_lists::end_work_locked(pool_ledger& ledger, worker& self) noexcept {
-    if (self.is_guest()) --nr_guests_;
+    if (self.is_guest()) guests_.remove(self);
     if (!self.announced) return;
     item_list left;
     self.local.recall(left);

@@ -74,7 +74,8 @@ public:
     bool examines_task = false;              // S: of a guest: it is an examiner of the task that it is about to run
     std::uintptr_t stack_end = 0;            // S: the end of the thread's stack; 0: not known yet
     unsigned nr_taken = 0;                   // S: items that it took while a worker was announced, or as a guest
-    unsigned nr_local_taken = 0;             // S: local items that it took with a color of their own
+    std::uint64_t nr_started_seen = 0; // L: of a guest: what it had started when a worker took an item the last time
+    unsigned nr_local_taken = 0;       // S: local items that it took with a color of their own
 
     thread_times last_times{};   // monitor only
     std::int64_t last_own = 0;   // monitor only: excluded_time at the last sample

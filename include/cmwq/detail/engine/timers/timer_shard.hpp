@@ -13,7 +13,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A part of timer_service, on cache lines of its own. The lock also guards the part of the armed timers of each queue
-/// that belongs to this shard (`queue_core::armed_in()`).
+/// that belongs to this shard (`queue_routes::armed_in()`).
 ///
 /// Letters: T under lock · A atomic
 struct alignas(cache_line) timer_shard {

@@ -49,9 +49,10 @@ public:
     /// From outside.
     void queue(work_base& w) { REQUIRE(pool.push(w, pwq)); }
     /// From the item that the worker runs.
-    void queue_by(worker& by, work_base& w) {
+    void queue_by(worker& by, work_base& w) { queue_by(by, w, pwq); }
+    void queue_by(worker& by, work_base& w, pool_workqueue& in) {
         REQUIRE(work_access::claim(w) == claim_result::claimed);
-        work_access::set_pwq(w, &pwq);
+        work_access::set_pwq(w, &in);
         lists.push(ledger, by, w);
     }
     /// The worker begins its next run. Null: there is no item for it.
@@ -154,9 +155,16 @@ TEST_CASE("local lists: the next worker recalls the items of a worker that is fo
     m.a.counted.store(false, relaxed);
     m.lists.uncounted(m.a);
     m.queue_by(m.b, w[1]);
-    m.queue_by(m.guest, of_guest);                           // not that one: a guest is never counted
-    CHECK(m.run_all(m.b) == order{&w[0], &w[1], &of_guest}); // it need not wait for the worker's own list to be empty
+    item task;
+    m.queue(task);
+    CHECK(m.start(m.guest) == &task);
+    m.queue_by(m.guest, of_guest);
+    CHECK(m.start(m.b) == &w[0]); // it need not wait for the worker's own list to be empty
+    m.end(m.b);
     CHECK(m.a.local.empty());
+    CHECK(m.guest.local.size() == 1); // a guest is never counted
+    CHECK(m.run_all(m.b).size() == 2);
+    m.end(m.guest);
 }
 
 TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") {
@@ -169,24 +177,31 @@ TEST_CASE("local lists: an item that a blocked worker queues is recalled, too") 
 }
 
 // It may be blocked, which no detector notices. But if all of its items went to the pool, no local item would follow.
-TEST_CASE("local lists: a worker takes items of a guest before its own now and then") {
+TEST_CASE("local lists: the items of a guest are recalled if it has started nothing between two items of a worker") {
+    const bool goes_on = GENERATE(true, false);
     lists_machine m;
+    item task, own;
     std::array<item, 2> of_guest;
-    item own;
+    m.queue(task);
+    CHECK(m.start(m.guest) == &task);
     for (item& one : of_guest) m.queue_by(m.guest, one);
     m.queue_by(m.a, own);
     CHECK(m.start(m.a) == &own);
     m.end(m.a);
-    CHECK(m.guest.local.size() == 2);
-    int nr_own = 0;
-    work_base* taken = &own;
-    for (; taken == &own && nr_own < 100; ++nr_own) { // an item that queues itself again and again
-        m.queue_by(m.a, own);
-        taken = m.start(m.a);
-        m.end(m.a);
+    if (goes_on) {
+        m.end(m.guest);
+        const scoped_lock g(m.ledger.lock);
+        work_base* const w = local_lists::take_if_locked(m.ledger, m.guest, [](const work_base&) { return true; });
+        REQUIRE(w == &of_guest[1]);
+        static_cast<void>(m.ledger.begin_run_locked(m.guest, *w));
     }
-    CHECK(taken == &of_guest[0]);
-    CHECK(m.run_all(m.b).size() == 2);
+    CHECK(m.guest.local.size() == (goes_on ? 1 : 2));
+    m.queue_by(m.a, own);
+    CHECK(m.start(m.a) == (goes_on ? &own : &of_guest[0]));
+    CHECK(m.guest.local.size() == (goes_on ? 1 : 0));
+    m.end(m.a);
+    m.end(m.guest);
+    CHECK(m.run_all(m.b).size() == (goes_on ? 1 : 2));
 }
 
 TEST_CASE("local lists: a guest takes those of its items that it wants, within the limit") {
@@ -270,6 +285,26 @@ TEST_CASE("local lists: a local item follows in the run, with its color and its 
     CHECK(m.pwq.drained());
 }
 
+TEST_CASE("local lists: a run does not go on with local items under a former limit") {
+    lists_machine m;
+    node_slots former, later;
+    former.set_max(2);
+    later.set_max(0);
+    pool_workqueue shared(m.queue_.queue.face, m.pool, &former);
+    item outer, next;
+    REQUIRE(m.pool.push(outer, shared));
+    CHECK(m.start(m.a) == &outer);
+    m.queue_by(m.a, next, shared);
+    former.set_max(0); // as queue_limits does
+    m.ledger.set_slots(shared, later);
+    CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+    m.end(m.a);
+    CHECK(m.start(m.a) == nullptr);
+    later.set_max(1);
+    while (pool_owner* const p = later.grant()) p->notify();
+    CHECK(m.run_all(m.a) == order{&next});
+}
+
 TEST_CASE("local lists: what keeps a local item from following") {
     lists_machine m;
     item outer, next;
@@ -296,6 +331,15 @@ TEST_CASE("local lists: what keeps a local item from following") {
         m.end(m.a);
         CHECK_FALSE(iw.waits);
         CHECK(m.run_all(m.a) == order{&next});
+    }
+    SECTION("an item of a worker that is not counted any more waits") {
+        item left;
+        m.queue_by(m.b, left);
+        m.b.counted.store(false, relaxed);
+        m.lists.uncounted(m.b);
+        CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+        m.end(m.a);
+        CHECK(m.run_all(m.a) == order{&left, &next});
     }
     SECTION("the queue is frozen") {
         m.ledger.set_frozen(m.pwq, true);

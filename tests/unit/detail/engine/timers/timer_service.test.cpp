@@ -15,7 +15,7 @@ using namespace cmwq::detail;
 using cmwq::work_base;
 using cmwq_test::bare_env;
 using cmwq_test::bare_queue;
-using item = cmwq_test::bare_delayed_item;
+using timed_item = cmwq_test::bare_delayed_item;
 
 namespace {
 
@@ -34,7 +34,7 @@ public:
     }
 
     /// True: the service thread would have to be woken.
-    bool arm(item& w, std::int64_t deadline, int cpu = 0, std::int64_t now = 0) {
+    bool arm(timed_item& w, std::int64_t deadline, int cpu = 0, std::int64_t now = 0) {
         REQUIRE(work_access::claim(w) == claim_result::claimed);
         return timers.arm(queue.core, w, cpu, now, deadline);
     }
@@ -54,7 +54,7 @@ public:
         }
         return found;
     }
-    static std::uint64_t shard_of(item& w) { return work_access::timer(w).armed_in.load(relaxed); }
+    static std::uint64_t shard_of(timed_item& w) { return work_access::timer(w).armed_in.load(relaxed); }
 
     bare_queue<Policy> queue{env_};
     timer_service& timers = env_.timers;
@@ -67,7 +67,7 @@ private:
 
 TEST_CASE("timers: items are queued when they are due, in the order of their deadlines, on their CPU") {
     service_machine m;
-    std::array<item, 4> w;
+    std::array<timed_item, 4> w;
     m.arm(w[0], 30 * ms);
     m.arm(w[1], 10 * ms);
     m.arm(w[2], 20 * ms);
@@ -84,16 +84,16 @@ TEST_CASE("timers: items are queued when they are due, in the order of their dea
 TEMPLATE_TEST_CASE("timers: those of an ordered queue are in one shard, others in that of their CPU", "", cmwq::ordered,
                    cmwq::bound) {
     service_machine<TestType> m;
-    item a, b;
+    timed_item a, b;
     m.arm(a, ms, 0);
     m.arm(b, ms, 1);
     CHECK((m.shard_of(a) == m.shard_of(b)) == TestType::fifo);
-    for (item* w : {&a, &b}) CHECK(m.timers.disarm(*w, m.shard_of(*w)));
+    for (timed_item* w : {&a, &b}) CHECK(m.timers.disarm(*w, m.shard_of(*w)));
 }
 
 TEST_CASE("timers: a far deadline is kept exactly") {
     service_machine m;
-    item w;
+    timed_item w;
     const std::int64_t day = 86'400'000 * ms;
     m.arm(w, day);
     for (std::int64_t t = 0; t < day; t += day / 1000) m.timers.expire(t);
@@ -105,7 +105,7 @@ TEST_CASE("timers: a far deadline is kept exactly") {
 
 TEST_CASE("timers: a disarmed one does not fire, and one call disarms it") {
     service_machine m;
-    item w;
+    timed_item w;
     m.arm(w, ms);
     const std::uint64_t shard = m.shard_of(w);
     CHECK(m.timers.disarm(w, shard));
@@ -118,7 +118,7 @@ TEST_CASE("timers: a disarmed one does not fire, and one call disarms it") {
 
 TEST_CASE("timers: a waiter queues an item at once, and once") {
     service_machine m;
-    item w;
+    timed_item w;
     m.arm(w, 3600'000 * ms);
     const std::uint64_t shard = m.shard_of(w);
     CHECK(m.timers.expedite(w, shard));
@@ -128,7 +128,7 @@ TEST_CASE("timers: a waiter queues an item at once, and once") {
 
 TEST_CASE("timers: a drain queues those of its queue, on every CPU") {
     service_machine m;
-    std::deque<item> w(300); // more than it queues under one lock
+    std::deque<timed_item> w(300); // more than it queues under one lock
     for (std::size_t i = 0; i < w.size(); ++i) m.arm(w[i], 3600'000 * ms, static_cast<int>(i % 2));
     m.timers.expedite_all(m.queue.core);
     CHECK(m.taken(0).size() == 150);
@@ -137,7 +137,7 @@ TEST_CASE("timers: a drain queues those of its queue, on every CPU") {
 
 TEST_CASE("timers: a drop takes those of its queue, one by one") {
     service_machine m;
-    item a, b;
+    timed_item a, b;
     m.arm(a, ms, 0);
     m.arm(b, ms, 1);
     unsigned shard = 0;
@@ -148,7 +148,7 @@ TEST_CASE("timers: a drop takes those of its queue, one by one") {
 
 TEST_CASE("timers: a closed queue gets the item at once") {
     service_machine m;
-    item w;
+    timed_item w;
     m.queue.core.gate.begin_drain();
     CHECK_FALSE(m.arm(w, 3600'000 * ms));
     CHECK(m.taken() == order{&w});
@@ -158,9 +158,9 @@ TEST_CASE("timers: a closed queue gets the item at once") {
 TEST_CASE("timers: a crowd of due ones is queued in parts, in order") {
     service_machine m;
     constexpr std::size_t nr = 1000;
-    std::deque<item> w(nr);
+    std::deque<timed_item> w(nr);
     for (std::size_t i = nr; i-- > 0;) m.arm(w[i], static_cast<std::int64_t>(i) * 1000);
-    item other;
+    timed_item other;
     m.arm(other, 2 * ms, 1);
     CHECK(m.timers.expire(10 * ms)); // there are more
     const order first = m.taken();
@@ -178,7 +178,7 @@ TEST_CASE("timers: a crowd of due ones is queued in parts, in order") {
 
 TEST_CASE("timers: who arms an earlier one than those for which the service thread sleeps has to wake it") {
     service_machine m;
-    std::array<item, 4> w;
+    std::array<timed_item, 4> w;
     CHECK(m.timers.plan_sleep() == timer_service::never);
     CHECK(m.arm(w[0], 50 * ms));
     m.timers.woke_up();
