@@ -88,7 +88,7 @@ TEST_CASE("apply: an ordered queue goes on in its new pool while the start of a 
     other.flush();
 }
 
-TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no first worker of another pool") {
+TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no other call and no other pool") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
     std::vector<std::unique_ptr<cmwq::workqueue<cmwq::unbound>>> others;
@@ -111,13 +111,16 @@ TEST_CASE("apply: a producer that is stopped in queue() holds up apply() but no 
         return false;
     };
     CHECK(eventually(applies));
+    CHECK(q.stats().started == 1);
     g.open();
+    q.flush();
     core_of(rt).env().requests.request_cpu_check();
     for (auto& other : others) {
         std::atomic<bool> ran{false};
         other->post([&] { ran = true; });
         CHECK(eventually([&] { return ran.load(); }));
     }
+    CHECK(applies());
     producer.leave();
     applier.join();
     q.flush();

@@ -55,7 +55,11 @@ public:
     }
 
     /// The counts of all pwqs, also of those that were freed.
-    [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock);
+    [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock) {
+        const scoped_lock g(lock);
+        return stats_locked();
+    }
+    [[nodiscard]] queue_stats stats_locked() const noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] queue_stats freed_locked() const noexcept CMWQ_REQUIRES(lock) { return freed_; }
     /// Whether any items are active: on a worklist, or running.
     [[nodiscard]] bool any_active() const noexcept CMWQ_EXCLUDES(lock);

@@ -19,8 +19,7 @@ CMWQ_INLINE void pwq_list::remove_locked(pool_workqueue& p) noexcept {
     list_.remove(p);
 }
 
-CMWQ_INLINE queue_stats pwq_list::stats() const noexcept {
-    const scoped_lock g(lock);
+CMWQ_INLINE queue_stats pwq_list::stats_locked() const noexcept {
     queue_stats total = freed_;
     for_each_locked([&](const pool_workqueue& p) {
         const queue_stats one = p.ledger->stats_of(p);

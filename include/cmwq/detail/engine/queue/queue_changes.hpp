@@ -85,6 +85,7 @@ public:
     [[nodiscard]] bool takes_guests() const noexcept { return takes_guests_.load(relaxed); }
 
 private:
+    /// Releases the lock while it waits. True: the last change is finished.
     [[nodiscard]] bool finish_locked(const pwq_list& pwqs, if_busy then) noexcept CMWQ_REQUIRES(pwqs.lock);
     void free_locked(pwq_list& pwqs, pool_workqueue& p) noexcept CMWQ_REQUIRES(pwqs.lock);
 

@@ -110,8 +110,12 @@ CMWQ_INLINE bool queue_changes::finish() noexcept {
 CMWQ_INLINE bool queue_changes::finish_locked(const pwq_list& pwqs, if_busy then) noexcept {
     if (left_map_ == nullptr) return true;
     // Then an item that was pushed to an old pwq is in the inbox of its pool.
-    for (backoff b; !routes_.readers->try_wait(left_wait_); b.pause()) {
+    for (backoff b; !routes_.readers->try_wait(left_wait_);) {
         if (then == if_busy::leave) return false;
+        pwqs.lock.unlock(); // the producer may be stopped for long, and others need the pwqs
+        b.pause();
+        pwqs.lock.lock();
+        if (left_map_ == nullptr) return true; // reap() has finished the change
     }
     const pwq_map& now = *routes_.map();
     bool reapable = false;
@@ -150,7 +154,7 @@ CMWQ_INLINE void queue_changes::free_locked(pwq_list& pwqs, pool_workqueue& p) n
 
 CMWQ_INLINE void queue_changes::give_back_pools() noexcept {
     if (!queue_.keyed()) return;
-    const scoped_lock g(pwqs_.lock);
+    const scoped_lock g(pwqs_.lock); // no other thread needs it any more
     static_cast<void>(finish_locked(pwqs_, if_busy::wait));
     routes_.readers->wait(); // producers may have pushed their items, but not notified the pool yet
     while (pool_workqueue* p = pwqs_.front_locked()) {

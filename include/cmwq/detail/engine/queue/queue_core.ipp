@@ -37,7 +37,12 @@ CMWQ_INLINE void queue_core::end_rescuer() noexcept {
 
 CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
     if (!take_backlog()) return false;
-    const std::uint64_t completed = pwqs.stats().completed;
+    if (!pwqs.lock.try_lock()) { // another thread may hold it for long
+        keep_backlog();
+        return true;
+    }
+    const scoped_lock g(pwqs.lock, adopt_lock);
+    const std::uint64_t completed = pwqs.stats_locked().completed;
     const bool stands_still = std::exchange(completed_seen_, completed) == completed;
     const std::size_t before = runs.size();
     bool waiting = false, all_run = true;
@@ -54,7 +59,7 @@ CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
         runs.resize(n + (stands_still && all_run ? b.runs : 0));
     };
     try {
-        pwqs.for_each(look_at);
+        pwqs.for_each_locked(look_at);
     } catch (...) { // no memory: the next check tries again
         keep_backlog();
         throw;

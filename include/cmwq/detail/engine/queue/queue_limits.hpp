@@ -35,7 +35,7 @@ public:
     /// What a new pwq shares with the others.
     [[nodiscard]] node_slots& slots_of_machine() noexcept { return slots_of_machine_; }
     /// Whether each of several nodes has a share of the limit.
-    [[nodiscard]] bool is_shared() const noexcept;
+    [[nodiscard]] bool is_shared() const noexcept { return is_shared_.load(relaxed); }
     /// Called before a pwq of a pool of that node is added. Throws std::bad_alloc.
     void make_slots(unsigned node);
     /// How many CPUs the queue may use, by node; exchanged for the former numbers.
@@ -68,6 +68,7 @@ private:
     node_slots slots_of_machine_;                             // A: has the whole limit, or none of it
     std::vector<std::unique_ptr<node_slots>> slots_of_nodes_; // WQ
     bool is_divided_ = false;                                 // WQ
+    atomic<bool> is_shared_{false};                           // A, written under WQ
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

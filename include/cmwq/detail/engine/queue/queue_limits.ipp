@@ -62,13 +62,9 @@ CMWQ_INLINE unsigned queue_limits::smallest_share_locked(const pwq_list& pwqs) c
     return smallest >= min_active_.load(relaxed) ? smallest : 0;
 }
 
-CMWQ_INLINE bool queue_limits::is_shared() const noexcept {
-    const scoped_lock g(pwqs_.lock);
-    return is_divided_ && slots_of_nodes_.size() > 1;
-}
-
 CMWQ_INLINE void queue_limits::move_to_slots_locked(const pwq_list& pwqs, slots_of which) noexcept {
     is_divided_ = which == slots_of::nodes;
+    is_shared_.store(is_divided_ && slots_of_nodes_.size() > 1, relaxed);
     pwqs.for_each_locked([&](pool_workqueue& p) {
         // Also if they are the same: after that, no thread takes a slot because it has read an earlier maximum.
         p.ledger->set_slots(p, is_divided_ ? *slots_of_nodes_[node_of(p)] : slots_of_machine_);

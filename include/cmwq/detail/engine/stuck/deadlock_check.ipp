@@ -72,7 +72,8 @@ CMWQ_INLINE void deadlock_check::read_locked(registered_wait& r) {
 // are pending that the waiter does not take itself. All waits for a group share what is read of the group.
 CMWQ_INLINE void deadlock_check::read_group_of_locked(const registered_wait& r) {
     {
-        const scoped_lock guard(r.group_->lock);
+        if (!r.group_->lock.try_lock()) return; // a thread adds a task, for which the waiter may be woken
+        const scoped_lock guard(r.group_->lock, adopt_lock);
         if (!r.sleeper_->asleep) return; // it goes on, and may take a task
     }
     const auto [at, fresh] = group_by_address_.try_emplace(r.group_, groups_.size());
@@ -102,7 +103,8 @@ CMWQ_INLINE void deadlock_check::read_tasks_locked(group_core& g, std::size_t in
     std::vector<place> places;
     places.reserve(most); // no allocation under the lock
     {
-        const scoped_lock guard(g.lock);
+        if (!g.lock.try_lock()) return; // as above
+        const scoped_lock guard(g.lock, adopt_lock);
         list_moved_locked(g);
         std::size_t left = most;
         for (group_task* t = g.not_started.front(); t != nullptr && left != 0; t = g.not_started.next(*t), --left) {
@@ -154,7 +156,12 @@ CMWQ_INLINE std::size_t deadlock_check::limit_of_locked(const queue_core& q, con
         limit_by_pwq_.insert_or_assign(&p, index);
         ++nr_steps_;
     };
-    q.pwqs.for_each_twice(find_slots, add);
+    // Otherwise the queue is being changed, perhaps for long. Without active items the limit counts as ending.
+    if (q.pwqs.lock.try_lock()) {
+        const scoped_lock guard(q.pwqs.lock, adopt_lock);
+        q.pwqs.for_each_locked(find_slots);
+        q.pwqs.for_each_locked(add);
+    }
     limit_by_pwq_.insert_or_assign(pwq, index);
     limits_.push_back(std::move(l));
     return index;
