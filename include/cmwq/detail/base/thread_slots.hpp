@@ -13,6 +13,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class blocking_observer;
 struct pool_env;
 class run_record;
+struct running_task;
 
 struct stack_bounds {
     std::uintptr_t lowest = 0; ///< 0: unknown
@@ -23,6 +24,7 @@ struct stack_bounds {
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     run_record* current_run = nullptr;     ///< the record under which this thread runs items; null: none
+    running_task* dropped = nullptr;       ///< the task of a group that it drops now, without a run; null: none
     stack_bounds stack = {};               ///< of a thread that has looked whether it may be a guest
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a

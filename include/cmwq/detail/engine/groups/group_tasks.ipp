@@ -99,7 +99,11 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
     }
+    thread_slots& slots = this_thread_slots();
+    running_task here{.group = t.group, .outer = slots.dropped};
+    slots.dropped = &here;
     t.perform(t, group_task::step::end);
+    slots.dropped = here.outer;
     constexpr bool cancelled = true;
     end_task(t, cancelled);
 }

@@ -85,12 +85,16 @@ CMWQ_INLINE group_wait::group_wait(group_core& g, wait_call by) : g_(g), by_(by)
 CMWQ_INLINE void group_wait::check(const group_core& g, const run_record* self) {
     const char* const call = "task_group::wait()";
     refuse_in_bottom_half(call);
-    if (self == nullptr) return;
-    bool own = self->current_pwq->queue == &g.queue && g.queue.how.fifo;
-    for (const run_record* k = self; k != nullptr; k = k->interrupted) {
-        for (const running_task* r = k->tasks; r != nullptr; r = r->outer) own |= &r->group == &g;
-    }
-    if (own) throw_deadlock("cmwq: " + describe_own_run() + " would wait for itself in " + call);
+    const auto is_among = [&g](const running_task* tasks) {
+        while (tasks != nullptr && &tasks->group != &g) tasks = tasks->outer;
+        return tasks != nullptr;
+    };
+    const bool drops = is_among(this_thread_slots().dropped);
+    bool waits = drops || (self != nullptr && self->current_pwq->queue == &g.queue && g.queue.how.fifo);
+    for (const run_record* k = self; k != nullptr; k = k->interrupted) waits |= is_among(k->tasks);
+    if (!waits) return;
+    throw_deadlock("cmwq: " + (drops ? "a thread that drops a task of the group" : describe_own_run()) +
+                   " would wait for itself in " + call);
 }
 
 // A bound queue runs its items on the CPUs on which they were queued.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// running_task: a task of a group that a thread runs.
+// running_task: a task of a group that a thread runs, or drops.
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
@@ -10,7 +10,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A task that a thread runs, on its stack. The list of a worker names the innermost one first. While the thread is in a
+/// A task that a thread runs, on its stack. The list of a worker names the innermost one first, and that of a thread the ones
+/// that it drops. While the thread is in a
 /// registered wait, the list of the group names all tasks of that group that the thread runs: none of them ends before.
 ///
 /// Letters: I set before publication · G the lock of the graph of waits
