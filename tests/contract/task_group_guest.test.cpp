@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -30,6 +31,7 @@
 #include <system_error>
 #include <thread>
 #include <ucontext.h>
+#include <unistd.h>
 #include <vector>
 
 using cmwq::task_group;
@@ -187,6 +189,67 @@ TEST_CASE("task_group: an item that a blocked thread outside has queued starts b
     CHECK(ran);
     CHECK(std::chrono::steady_clock::now() < deadline);
     q.flush();
+}
+
+// proves: life-16
+TEST_CASE("task_group: a child that a task forks in the thread of on_event has the signals of the program") {
+    std::atomic<int> status{-1};
+    std::atomic<bool> here{false};
+    busy_cpu* at = nullptr;
+    auto options = busy_cpu::options();
+    options.on_event = [&](const cmwq::event& /*e*/) {
+        task_group g{at->q};
+        g.run([&, thread = std::this_thread::get_id()] {
+            here = std::this_thread::get_id() == thread;
+            const pid_t child = fork_a_child();
+            if (child == 0) {
+                sigset_t now;
+                ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+                ::_exit(::sigismember(&now, SIGTERM) == 0 ? 0 : 2);
+            }
+            int its = 0;
+            uninterrupted([&] { return ::waitpid(child, &its, 0); });
+            status = its;
+        });
+        g.wait();
+    };
+    busy_cpu cpu(options);
+    at = &cpu;
+    {
+        cmwq::delayed_work destroyed_while_queued{[] {}};
+        cpu.q.queue_after(1h, destroyed_while_queued);
+    }
+    CHECK(eventually([&] { return status != -1; }));
+    CHECK(here);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("task_group: a runtime that a thread outside makes in a task has the CPUs of the thread") {
+    busy_cpu cpu;
+    cmwq::cpuset outside, in_task;
+    std::thread bound([&] {
+        cpu_set_t all, one;
+        CPU_ZERO(&one);
+        REQUIRE(::sched_getaffinity(0, sizeof all, &all) == 0);
+        int last = CPU_SETSIZE - 1; // not that of the other runtime, if there are several
+        while (!CPU_ISSET(last, &all)) --last;
+        CPU_SET(last, &one);
+        REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+        {
+            const cmwq::runtime rt;
+            outside = rt.cpus();
+        }
+        task_group g{cpu.q};
+        g.run([&] {
+            const cmwq::runtime rt;
+            in_task = rt.cpus();
+        });
+        g.wait();
+    });
+    bound.join();
+    CHECK_FALSE(outside.empty());
+    CHECK(in_task == outside);
 }
 
 TEST_CASE("task_group: a thread that is cancelled while it waits ends after the tasks") {

@@ -47,10 +47,8 @@ inline void after_fork_in_child() noexcept CMWQ_NO_TSA {
     d.lock_for_fork().unlock();
     hwloc_call::after_fork_in_child();
     thread_slots& slots = this_thread_slots();
-    // A bottom half may run in a thread of the program. Below it is an item, if the thread is a worker.
-    const run_record* run = slots.current_run;
-    while (run != nullptr && run->is_bottom_half()) run = run->interrupted;
-    const pool_env* env = run == nullptr ? slots.helper_of : run->is_guest() ? nullptr : &run->pool.env();
+    const run_record* const run = run_of_own_worker();
+    const pool_env* const env = run != nullptr ? &run->pool.env() : slots.helper_of;
     if (env != nullptr) return_to_program(env->cpus.allowed(), env->threads.own(), env->threads.signals());
     slots = {.bh_depth = slots.bh_depth}; // the thread may have been a worker; its guards still end
 }

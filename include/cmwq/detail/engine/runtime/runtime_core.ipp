@@ -34,8 +34,8 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 // If that is a worker, it is bound to fewer CPUs.
 [[nodiscard]] CMWQ_INLINE const cpuset* cpus_of_calling_worker() noexcept {
-    const run_record* const self = this_thread_slots().current_run;
-    return self == nullptr ? nullptr : &self->pool.env().cpus.allowed();
+    const run_record* const run = run_of_own_worker();
+    return run == nullptr ? nullptr : &run->pool.env().cpus.allowed();
 }
 
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)

@@ -10,6 +10,7 @@
 #include <cmwq/detail/engine/threads/idle_poll.hpp>
 #include <cmwq/detail/engine/threads/local_items.hpp>
 #include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <cstddef>
@@ -87,5 +88,13 @@ public:
         long nr_waits = 0;
     } cpu_burst;
 };
+
+/// The run of the worker whose thread calls this, under a bottom half perhaps; null: the caller is another thread, which may
+/// be a guest.
+inline const run_record* run_of_own_worker() noexcept {
+    const run_record* run = this_thread_slots().current_run;
+    while (run != nullptr && run->is_bottom_half()) run = run->interrupted;
+    return run != nullptr && run->of_thread->is_guest() ? nullptr : run;
+}
 
 }}} // namespace cmwq::CMWQ_NS::detail
