@@ -22,7 +22,7 @@ void end_task(group_task& t, bool cancelled) noexcept;
 /// As end_task(), for an unlisted task that a worker has run.
 void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept;
 /// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
-/// calling thread. A cancelled task does not run.
+/// calling thread; null: the thread drops the task. A cancelled task does not run.
 void perform_task(run_record* self, group_task& t, bool cancelled) noexcept;
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of group_tasks.hpp. A task can start in two ways: a worker runs its item, or a waiter takes the item off the lists of the pool and runs
-// the task in its own run. The lists decide which of the two happens.
+// Bodies of group_tasks.hpp. A task can start in two ways: a worker runs its item, or a waiter takes the item off the
+// lists of the pool and runs the task in its own run. The lists decide which of the two happens.
 
 #include <cmwq/detail/api/group_core.hpp>
 #include <cmwq/detail/engine/groups/group_counts.hpp>
@@ -62,8 +62,9 @@ CMWQ_INLINE void keep_error(group_core& g) noexcept {
 }
 
 CMWQ_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) noexcept {
-    running_task here{.group = t.group, .outer = self != nullptr ? self->tasks : nullptr};
-    if (self != nullptr) self->tasks = &here;
+    running_task*& innermost = self != nullptr ? self->tasks : this_thread_slots().dropped;
+    running_task here{.group = t.group, .outer = innermost};
+    innermost = &here;
     if (!cancelled) {
         try {
             t.perform(t, group_task::step::call);
@@ -72,7 +73,7 @@ CMWQ_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) n
         }
     }
     t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
-    if (self != nullptr) self->tasks = here.outer;
+    innermost = here.outer;
 }
 
 CMWQ_API void run_task(work_base& w) {
@@ -99,12 +100,8 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         const scoped_lock guard(t.group.lock);
         unlist_locked(t.group, t);
     }
-    thread_slots& slots = this_thread_slots();
-    running_task here{.group = t.group, .outer = slots.dropped};
-    slots.dropped = &here;
-    t.perform(t, group_task::step::end);
-    slots.dropped = here.outer;
     constexpr bool cancelled = true;
+    perform_task(nullptr, t, cancelled);
     end_task(t, cancelled);
 }
 

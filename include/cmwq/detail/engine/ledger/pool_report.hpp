@@ -79,6 +79,10 @@ struct run_report {
     short_name queue;
     char description[32] = {}; ///< set by this_work::describe()
     std::size_t nr_behind = 0; ///< instances of the item that were queued while it runs
+
+    [[nodiscard]] const char* kind_of_thread() const noexcept {
+        return is_rescuer ? "rescuer" : is_guest ? "guest" : "worker";
+    }
 };
 
 /// The workers of a pool.

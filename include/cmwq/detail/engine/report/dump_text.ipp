@@ -64,11 +64,8 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
     }
     for (std::size_t i = 0; i < p.now.runs.size(); ++i) {
         const run_report& run = p.now.runs[i];
-        append(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number,
-               run.is_rescuer ? "rescuer"
-               : run.is_guest ? "guest"
-                              : "worker",
-               run.worker, run.tid, p.activities[i].c_str());
+        append(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number, run.kind_of_thread(), run.worker, run.tid,
+               p.activities[i].c_str());
         to += run.item == nullptr ? describe_function(run.function) : describe({run.item, run.function});
         to += " of " + describe_queue(run.queue.text);
         if (run.is_nested) to += ", inside another item";

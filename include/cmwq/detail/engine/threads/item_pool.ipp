@@ -110,7 +110,8 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     for (std::size_t i = 0; i < n; ++i) {
         const run_report& r = runs[i];
         text += "\n  ";
-        text += r.is_rescuer ? "rescuer" : (r.is_guest ? "guest " : "worker ") + std::to_string(r.worker);
+        text += r.kind_of_thread();
+        if (!r.is_rescuer) text += " " + std::to_string(r.worker);
         if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
         text += ": " + describe_function(r.function) + " of " + describe_queue(r.queue.text);
         if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";

@@ -9,7 +9,6 @@
 #include <cmwq/detail/engine/waits/wait_graph.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
-#include <cstdint>
 #include <thread>
 
 using namespace cmwq::detail;
