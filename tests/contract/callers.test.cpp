@@ -23,7 +23,6 @@
 #include <mutex>
 #include <pthread.h>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
 #include <utility>
 
@@ -387,10 +386,7 @@ TEST_CASE("callers: a handler of fork() uses the library") {
         forks.rt = &rt;
         ::pthread_atfork([] { forks.before(*forks.rt); }, [] { forks.parent(*forks.rt); }, nullptr);
         cmwq::workqueue<> q{rt, "q"};
-        int status = -1;
-        const pid_t child = fork_a_child();
-        if (child == 0) ::_exit(0);
-        ::waitpid(child, &status, 0);
+        const int status = status_of_child([] { return 0; });
         findings f;
         f.expect(1, status == 0, "the child");
         f.expect(2, forks.before.wrong().empty(), ("before: " + forks.before.wrong()).c_str());

@@ -5,6 +5,7 @@
 #include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
+#include "fork.hpp"
 #include "freezable.hpp"
 #include "policy_list.hpp"
 #include "policy_test_case.hpp"
@@ -133,10 +134,7 @@ TEST_CASE("freeze: an item of another queue may fork under a guard") {
     std::atomic<int> status{-1};
     w.other.post([&] {
         const cmwq::freeze_guard still{w.rt};
-        const pid_t child = fork_a_child();
-        if (child == 0) ::_exit(shared.sound() ? 5 : 1);
-        int one = 0;
-        uninterrupted([&] { return ::waitpid(child, &one, 0); });
+        const int one = status_of_child([&] { return shared.sound() ? 5 : 1; });
         status = WIFEXITED(one) ? WEXITSTATUS(one) : -1;
     });
     w.other.flush();

@@ -398,22 +398,18 @@ POLICY_TEST_CASE("process: a child that an item forks has the signals and the CP
         any_queue q{policy, rt, std::move(options)};
         int status = 0;
         cmwq::work forks{[&] {
-            const pid_t child = fork_a_child();
-            if (child == 0) {
-                sigset_t now;
-                ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+            status = status_of_child([&] {
                 bool same = true;
                 for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGPROF, SIGCHLD})
-                    same &= ::sigismember(&now, s) == ::sigismember(&before, s);
+                    same &= blocks(s) == (::sigismember(&before, s) == 1);
                 cpu_set_t its;
                 const bool cpus_known = ::sched_getaffinity(0, sizeof its, &its) == 0;
-                ::_exit(!same                                    ? 2
-                        : !cpus_known || !CPU_EQUAL(&its, &cpus) ? 3
-                        : ::getpriority(PRIO_PROCESS, 0) != nice ? 4
-                        : ::sched_getscheduler(0) != sched       ? 5
-                                                                 : 0);
-            }
-            uninterrupted([&] { return ::waitpid(child, &status, 0); });
+                return !same                                    ? 2
+                       : !cpus_known || !CPU_EQUAL(&its, &cpus) ? 3
+                       : ::getpriority(PRIO_PROCESS, 0) != nice ? 4
+                       : ::sched_getscheduler(0) != sched       ? 5
+                                                                : 0;
+            });
         }};
         q.queue(forks);
         forks.flush();
@@ -485,15 +481,7 @@ TEST_CASE("process: a child that on_event forks has the signals of the program")
         {
             cmwq::runtime rt{{.on_event = [&](const cmwq::event& e) {
                 if (e.what != cmwq::event::kind::flush_dependency) return;
-                const pid_t child = fork_a_child();
-                if (child == 0) {
-                    sigset_t now;
-                    ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
-                    ::_exit(::sigismember(&now, SIGTERM) == 0 ? 0 : 2);
-                }
-                int its = 0;
-                uninterrupted([&] { return ::waitpid(child, &its, 0); });
-                status = its;
+                status = status_of_child([] { return blocks(SIGTERM) ? 2 : 0; });
             }}};
             cmwq::options<> with{.name = "rescued"};
             with.rescuer = true;

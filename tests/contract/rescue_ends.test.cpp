@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "child.hpp"
 #include "eventually.hpp"
+#include "fork.hpp"
 #include "gate.hpp"
 #include "policy_list.hpp"
 #include "policy_test_case.hpp"
@@ -210,8 +211,7 @@ POLICY_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policie
     s.threads.refuse();
     std::atomic<int> status{-1};
     q.post([&] {
-        const pid_t child = fork_a_child();
-        if (child == 0) {
+        status = status_of_child([&] {
             ::alarm(120);
             findings f;
             f.expect(1, !cmwq::this_work::on_rescuer() && cmwq::this_work::current() == nullptr, "still in an item");
@@ -220,11 +220,8 @@ POLICY_TEST_CASE("rescue: an item on the rescuer may fork", "", threaded_policie
             fresh.post([&] { ++runs; });
             fresh.flush();
             f.expect(2, runs == 1, "the item of the child's queue has not run");
-            ::_exit(f.wrong());
-        }
-        int one = 0;
-        uninterrupted([&] { return ::waitpid(child, &one, 0); });
-        status = one;
+            return f.wrong();
+        });
     });
     q.flush();
     CHECK(status == 0);

@@ -9,7 +9,6 @@
 #include "policy_list.hpp"
 #include "simulated.hpp"
 #include "stress.hpp"
-#include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/task_group.hpp>
@@ -31,7 +30,6 @@
 #include <system_error>
 #include <thread>
 #include <ucontext.h>
-#include <unistd.h>
 #include <vector>
 
 using cmwq::task_group;
@@ -201,15 +199,7 @@ TEST_CASE("task_group: a child that a task forks in the thread of on_event has t
         task_group g{at->q};
         g.run([&, thread = std::this_thread::get_id()] {
             here = std::this_thread::get_id() == thread;
-            const pid_t child = fork_a_child();
-            if (child == 0) {
-                sigset_t now;
-                ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
-                ::_exit(::sigismember(&now, SIGTERM) == 0 ? 0 : 2);
-            }
-            int its = 0;
-            uninterrupted([&] { return ::waitpid(child, &its, 0); });
-            status = its;
+            status = status_of_child([] { return blocks(SIGTERM) ? 2 : 0; });
         });
         g.wait();
     };
@@ -515,12 +505,10 @@ TEST_CASE("task_group: a thread outside that forks in a task has the same CPUs i
     int status = -1;
     task_group g{cpu.q};
     g.run([&] {
-        const pid_t child = fork_a_child();
-        if (child == 0) {
+        status = status_of_child([&] {
             cpu_set_t its;
-            ::_exit(::sched_getaffinity(0, sizeof its, &its) == 0 && CPU_EQUAL(&its, &one) ? 0 : 1);
-        }
-        uninterrupted([&] { return ::waitpid(child, &status, 0); });
+            return ::sched_getaffinity(0, sizeof its, &its) == 0 && CPU_EQUAL(&its, &one) ? 0 : 1;
+        });
     });
     g.wait();
     CHECK(::sched_setaffinity(0, sizeof before, &before) == 0);

@@ -5,11 +5,14 @@
 
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "uninterrupted.hpp"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace cmwq_test {
@@ -47,6 +50,21 @@ inline pid_t fork_a_child() {
         nr_computing = 0; // those threads belong to the parent
     }
     return child;
+}
+
+/// Whether the calling thread blocks that signal.
+inline bool blocks(int signal) {
+    sigset_t now;
+    return ::pthread_sigmask(SIG_BLOCK, nullptr, &now) == 0 && ::sigismember(&now, signal) == 1;
+}
+
+/// Forks a child that ends with the result of `f()`, and waits for it. Returns its wait status; -1: there is no child.
+template <class F>
+int status_of_child(F&& f) {
+    const pid_t child = fork_a_child();
+    if (child == 0) ::_exit(f());
+    int status = -1;
+    return uninterrupted([&] { return ::waitpid(child, &status, 0); }) == child ? status : -1;
 }
 
 } // namespace cmwq_test
