@@ -195,7 +195,8 @@ TEST_CASE("task_group: a child that a task forks in the thread of on_event has t
     std::atomic<bool> here{false};
     busy_cpu* at = nullptr;
     auto options = busy_cpu::options();
-    options.on_event = [&](const cmwq::event& /*e*/) {
+    options.on_event = [&](const cmwq::event& e) {
+        if (e.what != cmwq::event::kind::flush_dependency) return;
         task_group g{at->q};
         g.run([&, thread = std::this_thread::get_id()] {
             here = std::this_thread::get_id() == thread;
@@ -205,10 +206,11 @@ TEST_CASE("task_group: a child that a task forks in the thread of on_event has t
     };
     busy_cpu cpu(options);
     at = &cpu;
-    {
-        cmwq::delayed_work destroyed_while_queued{[] {}};
-        cpu.q.queue_after(1h, destroyed_while_queued);
-    }
+    cmwq::workqueue<> rescued{cpu.rt, {.name = "rescued", .rescuer = true}}, other{cpu.rt, "other"};
+    rescued.post([&] {
+        other.post([] {});
+        other.flush(); // an event
+    });
     CHECK(eventually([&] { return status != -1; }));
     CHECK(here);
     CHECK(WIFEXITED(status));
