@@ -116,8 +116,13 @@ public:
     /// Returns the whole name, as given. The text is valid as long as the queue.
     [[nodiscard]] std::string_view name() const noexcept { return detail::queue_name(*core_); }
 
-    /// Returns the counters of the queue. They are read pool by pool, so they are not a snapshot of one moment.
+    /// Returns the counters of the queue, and how many items it has now. They are read pool by pool, so they are not a
+    /// snapshot of one moment. Takes the lock of each pool of the queue: a bound queue has one for each CPU.
     [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
+    /// Returns the number of items that have not started: `stats().pending`.
+    [[nodiscard]] std::size_t pending() const noexcept { return static_cast<std::size_t>(stats().pending); }
+    /// Returns the number of items that have a slot of the limit `max_active`: `stats().active`.
+    [[nodiscard]] std::size_t active() const noexcept { return static_cast<std::size_t>(stats().active); }
 
 protected:
     /// Makes a queue on `rt`; null: on the process-wide runtime.

@@ -348,6 +348,7 @@ POLICY_TEST_CASE("attrs: a worker outside of its pod returns before its first it
         q.flush();
         return policy.is_managed ? returned == 2 : returned == 1 && second.started_on == away;
     }));
+    CHECK(q.stats().repatriated == repatriated());
 }
 
 POLICY_TEST_CASE("attrs: a worker that is bound to its pod is not moved", "", parallel_policies) {

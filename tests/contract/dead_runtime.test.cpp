@@ -121,6 +121,8 @@ std::vector<member<P>> members() {
         {"workqueue_base::max_active", [](h& a) { static_cast<void>(a.base().max_active()); }},
         {"workqueue_base::name", [](h& a) { static_cast<void>(a.base().name()); }},
         {"workqueue_base::stats", [](h& a) { static_cast<void>(a.base().stats()); }},
+        {"workqueue_base::pending", [](h& a) { static_cast<void>(a.base().pending()); }},
+        {"workqueue_base::active", [](h& a) { static_cast<void>(a.base().active()); }},
         {"workqueue::workqueue", [](h& a) { new queue(*a.rt, "child"); }},
         {"workqueue::~workqueue", [](h& a) { a.q.reset(); }},
         {"workqueue::flush", [](h& a) { a.q->flush(); }},

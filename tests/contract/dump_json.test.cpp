@@ -104,7 +104,7 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
         all = dump_of(rt);
         return all["waits"].size() == 1;
     }));
-    const json pwq = element(all["queues"], "name", "q")["pwqs"][0];
+    const json queue = element(all["queues"], "name", "q"), pwq = queue["pwqs"][0];
     CHECK(pwq["active"] == 1);
     CHECK(pwq["not_started"] == 0);
     CHECK(pwq["inactive"]["count"] == 5);
@@ -112,6 +112,11 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     CHECK(pwq["inactive"]["groups"][0]["count"] == 5);
     CHECK(pwq["started"] == 1);
     CHECK(pwq["completed"] == 0);
+    for (const char* name : {"blocks_by_guard", "blocks_by_sentinel", "blocks_by_monitor", "spare_wakeups",
+                             "repatriated", "cpu_hogs", "maydays", "rescued"}) {
+        CHECK(pwq[name].is_number_unsigned());
+        CHECK(queue[name].is_number_unsigned());
+    }
     const json run = element(element(all["pools"], "pool", pwq["pool"])["runs"], "queue", "q");
     CHECK(run["description"] == "a block");
     CHECK("cmwq/u" + std::to_string(pwq["pool"].get<int>()) == pool_in_name);

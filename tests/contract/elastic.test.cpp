@@ -327,6 +327,7 @@ TEST_CASE("elastic: an item that computes for a long time is detected even if no
         while (!stop) stress::burn(10'000);
     });
     CHECK(eventually([&] { return rt.stats().cpu_hogs == 2; }));
+    CHECK(q.stats().cpu_hogs == 2);
     stop = true;
     q.flush();
 }

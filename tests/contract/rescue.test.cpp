@@ -88,6 +88,8 @@ POLICY_TEST_CASE("rescue: a thousand items run in order without a worker althoug
     CHECK(crowded == 0);
     CHECK(q.stats().completed == many);
     CHECK(s.rt.stats().items_rescued == many);
+    CHECK(q.stats().rescued == many);
+    CHECK(q.stats().maydays >= 1);
     CHECK(s.rt.stats().threads == 0);
     for (std::size_t c = 0; c < order.size(); ++c) {
         for (std::size_t i = 1; i < order[c].size(); ++i) CHECK(order[c][i - 1] < order[c][i]);

@@ -42,7 +42,7 @@ public:
 private:
     parker sleep_;               // A
     service_requests& requests_; // I
-    atomic<bool> exists_{false};
+    atomic<bool> exists_{false}; // A
     atomic<bool> wanted_{false}; // A: notify() was called before the thread existed
 };
 

@@ -127,10 +127,6 @@ public:
     void let_go(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock);
     /// Removes the first item of a pwq that is held back. The caller then owns its PENDING. Null: none is left.
     [[nodiscard]] work_base* take_held_back(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock);
-    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock) {
-        const scoped_lock g(lock);
-        return stats_of_locked(pwq);
-    }
 
     // --- for the graph of waits: under the lock of the graph, which keeps the waiters --------------------------------
 
@@ -210,6 +206,9 @@ public:
     }
     /// Appends the items of the worklist, and then those of the inbox. Both must have room.
     void list_pending_locked(item_groups& to) noexcept CMWQ_REQUIRES(lock);
+    /// The counts of a pwq of this pool, and its items. Those of the inbox, and the local ones of workers, are not among
+    /// these.
+    [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     /// Copies the state of a pwq of this pool, if the lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) CMWQ_EXCLUDES(lock);
 
@@ -380,7 +379,6 @@ private:
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock);
 
-    [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] run_record* run_before_worklist_locked() noexcept CMWQ_REQUIRES(lock);
 
     const std::uint64_t id_;           // I

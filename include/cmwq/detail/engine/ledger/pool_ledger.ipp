@@ -355,13 +355,21 @@ CMWQ_INLINE unsigned pool_ledger::nr_active_of(const pool_workqueue& pwq) const 
 }
 
 CMWQ_INLINE queue_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) noexcept {
-    queue_stats s{.started = pwq.nr_started, .completed = pwq.nr_completed};
-    for (run_record* k = busy_.front(); k != nullptr; k = busy_.next(*k)) {
-        if (k->current_pwq != &pwq) continue;
-        s.completed += k->nr_more_ended.load(relaxed);
-        s.started += k->nr_more_started.load(relaxed);
-    }
-    s.completed = std::min(s.completed, s.started); // the workers go on meanwhile
+    queue_stats s = pwq.counts;
+    unsigned nr_runs = 0;
+    for_each_record_locked([&](const run_record& k) {
+        if (k.current_pwq != &pwq) return true;
+        ++nr_runs;
+        s.completed += k.nr_more_ended.load(relaxed); // the workers go on meanwhile
+        s.started += k.nr_more_started.load(relaxed);
+        k.blocks.add_to(s);
+        return true;
+    });
+    s.completed = std::min(s.completed, s.started);
+    s.running = s.started - s.completed;
+    s.inactive = pwq.inactive.size();
+    s.active = pwq.nr_active;
+    s.pending = s.inactive + s.active - nr_runs; // each run has a slot
     return s;
 }
 

@@ -356,7 +356,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
         for (item_waiter* iw = self.waiters; iw != nullptr; iw = iw->next) iw->runner = &self;
     }
     if (pwq.slots != nullptr && pwq.queue->how.fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
-    ++pwq.nr_started;
+    ++pwq.counts.started;
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     if (self.is_nested() || self.is_guest()) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
@@ -414,8 +414,9 @@ CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noex
     self.nr_more_started.store(0, relaxed);
     self.nr_more_ended.store(0, relaxed);
     self.nr_follow_ups.store(0, relaxed);
-    pwq.nr_started += more;
-    pwq.nr_completed += more + 1;
+    pwq.counts.started += more;
+    pwq.counts.completed += more + 1;
+    self.move_blocks_to(pwq.counts);
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
     if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
     nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/color_ring.hpp>
+#include <cmwq/stats.hpp>
 
 #include <cstdint>
 
@@ -32,8 +33,8 @@ struct waiting_tag;
 
 /// The state of one queue in one pool.
 ///
-/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex · N the lock of `slots` · G the lock of
-/// the graph of waits
+/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex · N the
+/// lock of `slots` · G the lock of the graph of waits
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
                                                  public list_node<grant_tag>,
@@ -83,8 +84,7 @@ public:
     enum class slot_state : unsigned char { none, waiting, granted };
     slot_state slot = slot_state::none; // N
     color_ring colors;                  // L: counts every item from its acceptance until it leaves
-    std::uint64_t nr_started = 0;       // L
-    std::uint64_t nr_completed = 0;     // L
+    queue_stats counts; // L: the counters only. The runs of the pool keep some of their own until they end
 
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,

@@ -5,6 +5,7 @@
 
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ledger/block_counts.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -83,6 +84,16 @@ public:
         return !end_needs_lock.load(seq_cst); // [FOL-1]
     }
 
+    /// Any thread, about the current run.
+    void count_block(block_event what) noexcept {
+        blocks.count(what);
+        has_blocks.store(true, release); // [BLOCK-1]
+    }
+    /// Under L, at the end of the run.
+    void move_blocks_to(queue_stats& s) noexcept {
+        if (has_blocks.load(relaxed) && has_blocks.exchange(false, acquire)) blocks.move_to(s); // [BLOCK-1]
+    }
+
     [[nodiscard]] bool is_rescuer() const noexcept { return record == record_of::rescuer; }
     [[nodiscard]] bool is_nested() const noexcept { return record == record_of::nested; }
     [[nodiscard]] bool is_bottom_half() const noexcept { return record == record_of::bottom_half; }
@@ -99,15 +110,17 @@ public:
     running_task* tasks = nullptr;     // S: the tasks of groups that its item runs, the innermost one first
     unsigned nr_nested = 0;            // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_limit = 0;    // S: a wait whose frame is below runs none of them
+    block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
 
     // --- written for each run: these members begin a cache line --------------------------------------------------------
 
     // A: of a follower: a thread depends on the end of its item. [FOL-1]
     alignas(cache_line) atomic<bool> end_needs_lock{false};
-    const record_of record;     // I
-    bool is_follower = false;   // K: in the list of followers of run_table
-    bool owns_item = false;     // S: the current item owns itself
-    unsigned current_color = 0; // K
+    atomic<bool> has_blocks{false}; // A
+    const record_of record;         // I
+    bool is_follower = false;       // K: in the list of followers of run_table
+    bool owns_item = false;         // S: the current item owns itself
+    unsigned current_color = 0;     // K
     // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
     // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after

@@ -3,6 +3,7 @@
 // Bodies of pwq_list.
 
 #include <cmwq/detail/engine/queue/pwq_list.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -13,19 +14,13 @@ CMWQ_INLINE void pwq_list::add_locked(pool_workqueue& p) noexcept {
 }
 
 CMWQ_INLINE void pwq_list::remove_locked(pool_workqueue& p) noexcept {
-    const queue_stats counted = p.ledger->stats_of(p);
-    freed_.started += counted.started;
-    freed_.completed += counted.completed;
+    add(freed_, p.pool->stats_of(p));
     list_.remove(p);
 }
 
 CMWQ_INLINE queue_stats pwq_list::stats_locked() const noexcept {
     queue_stats total = freed_;
-    for_each_locked([&](const pool_workqueue& p) {
-        const queue_stats one = p.ledger->stats_of(p);
-        total.started += one.started;
-        total.completed += one.completed;
-    });
+    for_each_locked([&](const pool_workqueue& p) { add(total, p.pool->stats_of(p)); });
     return total;
 }
 

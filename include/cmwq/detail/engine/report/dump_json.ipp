@@ -125,6 +125,11 @@ CMWQ_INLINE void write_pool(json_writer& to, const numbered_pool& p) {
     to.close('}');
 }
 
+CMWQ_INLINE void write_counters(json_writer& to, const queue_stats& s) {
+    for_each_counter_of_queue(
+        [&](const char* name, std::uint64_t queue_stats::* member) { to.key(name).value(s.*member); });
+}
+
 CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue_report::pwq& p) {
     to.open('{');
     to.key("pool").value(r.number(p.pool));
@@ -138,8 +143,7 @@ CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue
         to.key("plugged").value(p.now.plugged);
         to.key("mayday").value(p.now.mayday);
         to.key("replaced").value(p.now.detached);
-        to.key("started").value(p.now.counts.started);
-        to.key("completed").value(p.now.counts.completed);
+        write_counters(to, p.now.counts);
     }
     to.close('}');
 }
@@ -163,8 +167,7 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
         to.key("strict").value(q.strict);
         to.key("draining").value(q.draining);
         to.key("frozen").value(q.frozen);
-        to.key("started").value(q.counts.started);
-        to.key("completed").value(q.counts.completed);
+        write_counters(to, q.counts);
         to.key("pool_of_cpu").open('[');
         for (const std::uint64_t id : q.pool_of_cpu) to.value(r.number(id));
         to.close(']');

@@ -146,6 +146,28 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     }
 }
 
+CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
+    to += "\nWorkqueue -> counters\n=====================\n"
+          "[    workqueue                   started   running    blocks    spares     hogs   repatr  mayday rescued]\n";
+    for (const queue_report& q : r.queues) {
+        if (q.locked) continue;
+        const queue_stats& c = q.counts;
+        const auto column = [&to](int width, std::uint64_t n) {
+            append(to, " %*llu", width, static_cast<unsigned long long>(n));
+        };
+        append(to, "%-24.24s", q.name.c_str());
+        column(13, c.started);
+        column(9, c.running);
+        column(9, c.blocks_by_guard + c.blocks_by_sentinel + c.blocks_by_monitor);
+        column(9, c.spare_wakeups);
+        column(8, c.cpu_hogs);
+        column(8, c.repatriated);
+        column(7, c.maydays);
+        column(7, c.rescued);
+        to += '\n';
+    }
+}
+
 CMWQ_INLINE void print_scopes(std::string& to, const runtime_report& r) {
     std::string settings;
     std::optional<affinity_scope> default_scope;
@@ -172,6 +194,7 @@ CMWQ_INLINE std::string to_text(const runtime_report& r) {
         if (p.what != numbered_pool::kind::bottom_half) print_pool(text, p);
     }
     print_queues(text, r);
+    print_counters(text, r);
     text += "\nBusy workers\n============\n";
     for (const numbered_pool& p : r.pools) print_runs(text, p);
     text += "\nPending items\n=============\n";

@@ -51,8 +51,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
         r.pwqs.push_back({.pool = p.pool->id(), .now = {}});
         pwq_report& now = r.pwqs.back().now;
         p.ledger->report(p, now, deadline);
-        r.counts.started += now.counts.started;
-        r.counts.completed += now.counts.completed;
+        add(r.counts, now.counts);
     });
     return r;
 }

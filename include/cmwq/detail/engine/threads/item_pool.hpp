@@ -47,6 +47,8 @@ public:
     /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
     /// of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
+    /// The counts of a pwq of this pool, and its items.
+    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_report& to, std::int64_t deadline) CMWQ_EXCLUDES(ledger.lock);
 

@@ -37,6 +37,16 @@ inline run_report report_of_run(const run_record& w) noexcept {
     return r;
 }
 
+CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
+    deferred d;
+    const scoped_lock g(ledger.lock);
+    ledger.drain_locked(d); // the items of the inbox are counted on the lists
+    queue_stats s = ledger.stats_of_locked(pwq);
+    if (locals != nullptr) s.pending += locals->nr_of_locked(ledger, pwq);
+    notify_locked(d);
+    return s;
+}
+
 CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
     to.pending.reserve_for_arrived();
     for (std::size_t room = 8;; room = to.nr_runs) { // allocates without the lock

@@ -172,6 +172,7 @@ private:
     }
     [[nodiscard]] bool sentinel_works() const noexcept;
     bool start_spares(int n) noexcept;
+    void note_blocked(worker& w, detector who) noexcept;
     void raise_limit(int to) noexcept;
 
     pool_ledger& ledger_;

@@ -116,23 +116,38 @@ CMWQ_INLINE bool load::start_spares(int n) noexcept {
     return true;
 }
 
+CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
+    if (who == detector::sentinel) {
+        by_sentinel_.fetch_add(1, relaxed);
+        w.count_block(block_event::sentinel);
+    } else {
+        by_monitor_.fetch_add(1, relaxed);
+        w.count_block(block_event::monitor);
+    }
+}
+
 CMWQ_INLINE finding load::check_for_blocked(detector who, bool insist, int spares) noexcept {
     if (!pending()) return finding::nothing_pending;
     if (is_associated()) {
         const int most = width();
-        atomic<std::uint64_t>& found = who == detector::sentinel ? by_sentinel_ : by_monitor_;
+        worker* blocked = nullptr; // of those found now
         int running = 0;
         working_.for_each([&](worker& w) {
             if (!w.counted.load(acquire)) return true; // [HINT]
             // A worker that waits for the lock of the pool will run in a moment. Only a hint, so the load of
             // `finishing` is relaxed; it comes after the probe.
             if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < most;
-            if (uncount(w)) found.fetch_add(1, relaxed);
+            if (!uncount(w)) return true;
+            note_blocked(w, who);
+            blocked = &w;
             return true;
         });
         // [UNIFORM] Enough workers run, or a worker has just started.
         if (running >= most || nr_running_.load(seq_cst) >= most) return finding::running;
         if (!insist && !spare_is_urgent(nr_active(), most)) return finding::all_blocked;
+        if (!start_spares(spares)) return finding::no_spare;
+        if (blocked != nullptr) blocked->count_block(block_event::spare);
+        return finding::replaced;
     }
     return start_spares(spares) ? finding::replaced : finding::no_spare;
 }
@@ -149,8 +164,10 @@ CMWQ_INLINE void load::block_begins(worker& w) noexcept {
     if (!uncount(w)) return;
     if (!is_associated() || nr_running_.load(seq_cst) >= width() || !pending()) return; // [IDLE-2]
     by_guard_.fetch_add(1, relaxed);
-    if (spare_is_urgent(nr_active(), width()) || !sentinel_works()) start_spares(1);
-    else detectors_needed(); // the sentinel checks whether the CPU stays idle
+    w.count_block(block_event::guard);
+    if (!spare_is_urgent(nr_active(), width()) && sentinel_works())
+        detectors_needed(); // the sentinel checks whether the CPU stays idle
+    else if (start_spares(1)) w.count_block(block_event::spare);
 }
 
 CMWQ_INLINE void load::block_ends(worker& self) noexcept {

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -75,6 +76,16 @@ public:
             w.local.for_each(f);
             return true;
         });
+    }
+    /// The number of local items of a pwq.
+    [[nodiscard]] static std::size_t nr_of_locked(pool_ledger& ledger, const pool_workqueue& pwq) noexcept
+        CMWQ_REQUIRES(ledger.lock) {
+        std::size_t n = 0;
+        ledger.for_each_busy_locked([&](worker& w) {
+            if (!w.local.empty()) w.local.for_each([&](const work_base& one) { n += work_access::pwq(one) == &pwq; });
+            return true;
+        });
+        return n;
     }
     /// The ledger accepts all local items.
     void recall_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);

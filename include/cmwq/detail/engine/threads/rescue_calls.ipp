@@ -58,6 +58,7 @@ CMWQ_INLINE void rescue_calls::call(std::int64_t now) noexcept {
     for (pool_workqueue* p = rescuable_.front(); p != nullptr; p = rescuable_.next(*p)) {
         if (p->nr_waiting == 0 || p->mayday) continue;
         p->mayday = true;
+        ++p->counts.maydays;
         p->queue->own_rescuer->call(*p);
     }
 }
@@ -92,6 +93,7 @@ CMWQ_INLINE void rescue_calls::rescue(pool_workqueue& pwq, rescuer_requests& by)
             work_base* const w = ledger_.take_of_locked(self, pwq);
             if (w == nullptr) break;
             nr_rescued_.fetch_add(1, relaxed);
+            ++pwq.counts.rescued;
             loop_.run_rescued_locked(self, *w, d);
         }
         ledger_.leave_busy_locked(self);

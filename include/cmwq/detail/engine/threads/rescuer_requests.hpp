@@ -73,8 +73,8 @@ public:
     void wait() noexcept { sleep_.park(); }
 
 private:
-    parker sleep_; // A
-    atomic<bool> stop_{false};
+    parker sleep_;                          // A
+    atomic<bool> stop_{false};              // A
     ranked_mutex<lock_rank::rescuer> lock_; // M
     intrusive_list<pool_workqueue, mayday_tag> maydays_ CMWQ_GUARDED_BY(lock_);
     cpuset next_wait_cpus_ CMWQ_GUARDED_BY(lock_); // valid if `moves_`

@@ -45,7 +45,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
         }
         ledger.drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
-            if (std::exchange(came_home, false)) ++nr_repatriated_;
+            if (std::exchange(came_home, false)) note_repatriated_locked();
             workers.leave_idle_locked(self);
             work_locked(self, d);
             load_.begin_idle_locked(self);

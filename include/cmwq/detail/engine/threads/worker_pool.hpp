@@ -74,11 +74,17 @@ protected:
         if (self.binding != binding || (binding & 1) != 0 || !spec().cpus.contains(current_cpu())) rebind(self);
     }
 
-    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(ledger.lock) = 0; // L
+    /// A worker has come back to its pod, for the first item.
+    void note_repatriated_locked() noexcept CMWQ_REQUIRES(ledger.lock) {
+        ++nr_repatriated_;
+        if (work_base* const w = ledger.first_listed_locked(); w != nullptr) ++work_access::pwq(*w)->counts.repatriated;
+    }
 
 private:
     [[nodiscard]] bool one_item_is_pending() noexcept CMWQ_EXCLUDES(ledger.lock);
     void rebind(worker& self) noexcept;
+
+    std::uint64_t nr_repatriated_ CMWQ_GUARDED_BY(ledger.lock) = 0; // L
 
     load_monitor* const monitor_; // I
     const bool is_per_cpu_;       // I

@@ -25,7 +25,7 @@ using detail::color_ring;
 
 namespace {
 
-struct item {
+struct colored {
     std::uint64_t number;
     unsigned color;
 };
@@ -49,7 +49,7 @@ public:
     void enter() { items_.push_back({next_++, ring_.enter()}); }
 
     void leave(std::size_t which) {
-        const item gone = items_[which];
+        const colored gone = items_[which];
         items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(which));
         for (auto& f : flushers_) f->waits_for.erase(gone.number);
         {
@@ -69,7 +69,7 @@ public:
     void close() {
         auto f = std::make_unique<flusher>();
         f->node.who = &f->who;
-        for (const item& i : items_) f->waits_for.insert(i.number);
+        for (const colored& i : items_) f->waits_for.insert(i.number);
         const bool must_wait = ring_.close(f->node);
         CHECK(must_wait == !items_.empty());
         if (!must_wait) return;
@@ -91,7 +91,7 @@ public:
         bool right = true;
         for (const auto& f : flushers_) {
             right = right && f->node.waits;
-            for (const item& i : items_) {
+            for (const colored& i : items_) {
                 const bool must = f->waits_for.contains(i.number), is = ring_.covers(f->node, i.color);
                 right = right && (is == must || (is && f->shares));
             }
@@ -105,7 +105,7 @@ public:
 
 private:
     color_ring ring_;
-    std::deque<item> items_;
+    std::deque<colored> items_;
     std::vector<std::unique_ptr<flusher>> flushers_;
     std::uint64_t next_ = 0;
     std::size_t nr_sharing_ = 0;

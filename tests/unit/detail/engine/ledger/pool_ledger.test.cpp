@@ -135,7 +135,7 @@ TEST_CASE("ledger: an item that is queued while it runs waits for its run, whoev
     CHECK(m.start(m.b) == nullptr); // it is the turn of the worker that ran it
     CHECK(m.start(m.a) == &w);
     m.end(m.a);
-    CHECK(m.pwq.nr_completed == 3);
+    CHECK(m.pwq.counts.completed == 3);
 }
 
 TEST_CASE("ledger: an item that another pool would run goes behind its run here, for the same queue only") {
@@ -177,7 +177,7 @@ TEST_CASE("ledger: a pending item can be stolen from every list, a running one c
     m.end(m.a);
     CHECK(m.run_all().empty());
     CHECK(m.pwq.drained());
-    CHECK(m.pwq.nr_completed == 1);
+    CHECK(m.pwq.counts.completed == 1);
 }
 
 TEST_CASE("ledger: a stolen active item leaves its place to the next one") {
@@ -399,7 +399,7 @@ TEMPLATE_TEST_CASE("ledger: a waiting item lets the awaited one of its queue sta
     if (m.b.current_pwq != nullptr) m.end(m.b);
     m.end(m.a);
     m.run_all();
-    CHECK(m.pwq.nr_completed == 2);
+    CHECK(m.pwq.counts.completed == 2);
 }
 
 // --- rescuers --------------------------------------------------------------------------------------------------------

@@ -281,7 +281,7 @@ TEST_CASE("local lists: a local item follows in the run, with its color and its 
     CHECK(m.ledger.nr_active_of(m.pwq) == 1);
     CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
     m.end(m.a);
-    CHECK(m.pwq.nr_completed == 2);
+    CHECK(m.pwq.counts.completed == 2);
     CHECK(m.pwq.drained());
 }
 
