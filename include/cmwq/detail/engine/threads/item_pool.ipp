@@ -42,7 +42,10 @@ CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept 
     const scoped_lock g(ledger.lock);
     ledger.drain_locked(d); // the items of the inbox are counted on the lists
     queue_stats s = ledger.stats_of_locked(pwq);
-    if (locals != nullptr) s.pending += locals->nr_of_locked(ledger, pwq);
+    if (locals != nullptr) {
+        local_lists::for_each_locked(ledger,
+                                     [&](const work_base& w) { s.pending += work_access::pwq(w) == &pwq ? 1 : 0; });
+    }
     notify_locked(d);
     return s;
 }

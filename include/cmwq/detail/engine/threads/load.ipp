@@ -128,9 +128,9 @@ CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
 
 CMWQ_INLINE finding load::check_for_blocked(detector who, bool insist, int spares) noexcept {
     if (!pending()) return finding::nothing_pending;
+    worker* blocked = nullptr; // of those found now
     if (is_associated()) {
         const int most = width();
-        worker* blocked = nullptr; // of those found now
         int running = 0;
         working_.for_each([&](worker& w) {
             if (!w.counted.load(acquire)) return true; // [HINT]
@@ -145,11 +145,10 @@ CMWQ_INLINE finding load::check_for_blocked(detector who, bool insist, int spare
         // [UNIFORM] Enough workers run, or a worker has just started.
         if (running >= most || nr_running_.load(seq_cst) >= most) return finding::running;
         if (!insist && !spare_is_urgent(nr_active(), most)) return finding::all_blocked;
-        if (!start_spares(spares)) return finding::no_spare;
-        if (blocked != nullptr) blocked->count_block(block_event::spare);
-        return finding::replaced;
     }
-    return start_spares(spares) ? finding::replaced : finding::no_spare;
+    if (!start_spares(spares)) return finding::no_spare;
+    if (blocked != nullptr) blocked->count_block(block_event::spare);
+    return finding::replaced;
 }
 
 CMWQ_INLINE bool load::lend_cpu() noexcept {

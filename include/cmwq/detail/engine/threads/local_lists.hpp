@@ -8,7 +8,6 @@
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -70,22 +69,17 @@ public:
     }
     /// Calls `f(work_base&)` for each local item, under the pool lock and the lock of its list.
     template <class F>
-    static void for_each(pool_ledger& ledger, F&& f) noexcept CMWQ_EXCLUDES(ledger.lock) {
-        const scoped_lock g(ledger.lock);
+    static void for_each_locked(pool_ledger& ledger, F&& f) noexcept CMWQ_REQUIRES(ledger.lock) {
         ledger.for_each_busy_locked([&](worker& w) {
             w.local.for_each(f);
             return true;
         });
     }
-    /// The number of local items of a pwq.
-    [[nodiscard]] static std::size_t nr_of_locked(pool_ledger& ledger, const pool_workqueue& pwq) noexcept
-        CMWQ_REQUIRES(ledger.lock) {
-        std::size_t n = 0;
-        ledger.for_each_busy_locked([&](worker& w) {
-            if (!w.local.empty()) w.local.for_each([&](const work_base& one) { n += work_access::pwq(one) == &pwq; });
-            return true;
-        });
-        return n;
+    /// As above; takes the pool lock.
+    template <class F>
+    static void for_each(pool_ledger& ledger, F&& f) noexcept CMWQ_EXCLUDES(ledger.lock) {
+        const scoped_lock g(ledger.lock);
+        for_each_locked(ledger, f);
     }
     /// The ledger accepts all local items.
     void recall_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
