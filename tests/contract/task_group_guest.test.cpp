@@ -208,7 +208,7 @@ TEST_CASE("task_group: a child that a task forks in the thread of on_event has t
     at = &cpu;
     cmwq::workqueue<> rescued{cpu.rt, {.name = "rescued", .rescuer = true}}, other{cpu.rt, "other"};
     rescued.post([&] {
-        other.post([] {});
+        other.post([&] { static_cast<void>(eventually([&] { return status != -1; })); });
         other.flush(); // an event
     });
     CHECK(eventually([&] { return status != -1; }));
