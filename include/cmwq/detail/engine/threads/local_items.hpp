@@ -8,6 +8,8 @@
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
+#include <cstdint>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The list of one worker, its owner. As in the inbox of the pool, the items have no color and no slot yet. The owner
@@ -43,11 +45,14 @@ public:
         return true;
     }
     enum class wanted : unsigned char { any, closure };
-    /// Takes the newest item, if it belongs to `of`, was pushed after the last recall, and is wanted. Null otherwise.
-    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, wanted which) noexcept CMWQ_EXCLUDES(lock_) {
+    /// Takes the newest item, if it belongs to `of`, is wanted, and may follow in the current run: no recall has come since
+    /// its begin. Null otherwise. `nr_recalls`: of the pool.
+    [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, wanted which,
+                                            const atomic<std::uint64_t>& nr_recalls) noexcept CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
         const scoped_lock g(lock_);
-        work_base* const w = recalled_.load(relaxed) ? nullptr : list_.back();
+        const bool continues = continues_since_.load(relaxed) == nr_recalls.load(seq_cst); // [LOC-4]
+        work_base* const w = continues ? list_.back() : nullptr;
         if (w == nullptr || work_access::pwq(*w) != &of) return nullptr;
         if (which == wanted::closure && !work_access::is_self_owned(*w)) return nullptr;
         remove_locked(*w);
@@ -96,9 +101,10 @@ public:
     }
     /// Moves all items to `to`. Until its next run, the owner takes no item that follows in its current one.
     void recall(item_list& to) noexcept CMWQ_EXCLUDES(lock_) {
-        if (recalled_.load(relaxed) && empty()) return; // many blocked workers have been recalled before
+        if (continues_since_.load(relaxed) == never && empty())
+            return; // many blocked workers have been recalled before
         const scoped_lock g(lock_);
-        recalled_.store(true, relaxed);
+        continues_since_.store(never, relaxed);
         while (work_base* const w = list_.front()) {
             remove_locked(*w);
             note_moved(*w, moved_to::pool);
@@ -111,12 +117,16 @@ public:
         const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
         for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
     }
-    /// The owner begins a run. `admitted`: it may take items of the list for that run, until the next recall.
-    void begin_run(bool admitted) noexcept {
-        if (recalled_.load(relaxed) == admitted) recalled_.store(!admitted, relaxed);
+    /// The owner begins a run. `admitted`: items of the list may follow in it, until the next recall. `nr_recalls`: how many
+    /// the pool has had.
+    void begin_run(bool admitted, std::uint64_t nr_recalls) noexcept {
+        const std::uint64_t since = admitted ? nr_recalls : never;
+        if (continues_since_.load(relaxed) != since) continues_since_.store(since, relaxed);
     }
 
 private:
+    static constexpr std::uint64_t never = UINT64_MAX;
+
     void push_all(item_list& items) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         while (work_base* const w = items.pop_front()) list_.push_back(*w);
@@ -140,9 +150,11 @@ private:
     }
 
     ranked_mutex<lock_rank::local_items> lock_; // P
-    atomic<bool> recalled_{false};              // A: written by the owner, or under P; always under L
-    item_list list_ CMWQ_GUARDED_BY(lock_);     // P: in the order of their pushes
-    atomic<unsigned> size_{0};                  // A: length of the list; written under P
+    // A: how many recalls the pool had had when the current run began; never: no item may follow in it. Written by the
+    // owner, or under P; always under L
+    atomic<std::uint64_t> continues_since_{never};
+    item_list list_ CMWQ_GUARDED_BY(lock_); // P: in the order of their pushes
+    atomic<unsigned> size_{0};              // A: length of the list; written under P
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

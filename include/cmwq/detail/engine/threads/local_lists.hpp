@@ -109,6 +109,7 @@ private:
     // more after the end of a run that leaves it without any.
     atomic<int> nr_announced_{0};
     atomic<bool> has_left_items_{false};      // A: a worker that is not counted has local items
+    atomic<std::uint64_t> nr_recalls_{0};     // A: calls of recall_locked(); written under L
     intrusive_list<worker, idle_tag> guests_; // L: those that run tasks
 };
 

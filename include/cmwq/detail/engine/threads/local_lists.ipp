@@ -56,7 +56,7 @@ CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_l
 
 // `self`, the calling thread, has local items.
 CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
-    if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1]
+    if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1], [LOC-4]
     // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncounted().
     // Guests are never counted: recall_of_guests_locked() sees to their items.
     if (!self.counted.load(seq_cst) && !self.is_guest()) leave();
@@ -123,8 +123,12 @@ CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& 
     ledger.publish_pending_locked();
 }
 
-// Also of workers that have not posted anything in their current run: what they post later must not follow in it.
+// What workers post later must not follow in their current runs, also if they have posted nothing in these. So the recall is
+// counted; and a pool in which no worker has local items need not look at any of them, of which hundreds may be blocked.
+// [LOC-4] The recall is counted, then this thread reads whether a worker has announced local items.
 CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
+    nr_recalls_.store(nr_recalls_.load(relaxed) + 1, seq_cst); // [LOC-4]
+    if (nr_announced_.load(seq_cst) == 0) return;              // [LOC-4]
     item_list recalled;
     ledger.for_each_busy_locked([&](worker& w) {
         w.local.recall(recalled);
@@ -144,9 +148,10 @@ CMWQ_INLINE work_base* local_lists::find_follow_up(pool_ledger& ledger, worker& 
     if (!self.owns_item && !(self.is_follower ? self.end_item_without_lock() : become_follower(ledger, self)))
         return nullptr;
     using wanted = local_items::wanted;
-    work_base* w = self.local.take_newest_of(*self.current_pwq, self.is_follower ? wanted::any : wanted::closure);
+    work_base* w =
+        self.local.take_newest_of(*self.current_pwq, self.is_follower ? wanted::any : wanted::closure, nr_recalls_);
     if (w == nullptr && !self.is_follower && !self.local.empty() && become_follower(ledger, self))
-        w = self.local.take_newest_of(*self.current_pwq, wanted::any);
+        w = self.local.take_newest_of(*self.current_pwq, wanted::any, nr_recalls_);
     if (w != nullptr) self.nr_follow_ups.store(self.nr_follow_ups.load(relaxed) + 1, relaxed);
     return w;
 }
@@ -219,7 +224,7 @@ CMWQ_INLINE void local_lists::begin_work_locked(pool_ledger& /*ledger*/, worker&
 
 CMWQ_INLINE void local_lists::begin_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {
     const pool_workqueue& pwq = *self.current_pwq;
-    self.local.begin_run(!pwq.frozen && !pwq.held_back);
+    self.local.begin_run(!pwq.frozen && !pwq.held_back, nr_recalls_.load(relaxed)); // relaxed: under the lock
 }
 
 CMWQ_INLINE void local_lists::end_run_locked(pool_ledger& /*ledger*/, worker& self) noexcept {

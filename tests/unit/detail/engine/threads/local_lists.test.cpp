@@ -305,6 +305,26 @@ TEST_CASE("local lists: a run does not go on with local items under a former lim
     CHECK(m.run_all(m.a) == order{&next});
 }
 
+// A flush that has begun must not wait for items that are queued later.
+TEST_CASE("local lists: a run that has been recalled goes on with no local item, and the next run does") {
+    const bool had_items = GENERATE(true, false);
+    lists_machine m;
+    item outer, next, last;
+    m.queue(outer);
+    CHECK(m.start(m.a) == &outer);
+    if (had_items) m.queue_by(m.a, next);
+    CHECK(m.ledger.traffic_of(m.pwq).entered == (had_items ? 2 : 1)); // must know all items
+    if (!had_items) m.queue_by(m.a, next);
+    CHECK(m.lists.take_follow_up(m.ledger, m.a) == nullptr);
+    m.end(m.a);
+    CHECK(m.start(m.a) == &next);
+    m.queue_by(m.a, last);
+    REQUIRE(m.lists.take_follow_up(m.ledger, m.a) == &last);
+    static_cast<void>(m.ledger.begin_follow_up(m.a, last));
+    m.end(m.a);
+    CHECK(m.pwq.drained());
+}
+
 TEST_CASE("local lists: what keeps a local item from following") {
     lists_machine m;
     item outer, next;
