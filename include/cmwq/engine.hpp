@@ -59,7 +59,7 @@
 #include <cmwq/detail/engine/threads/sentinel.ipp>
 #include <cmwq/detail/engine/threads/spare_workers.ipp>
 #include <cmwq/detail/engine/threads/thread_pool.ipp>
-#include <cmwq/detail/engine/threads/worker_pool.ipp>
+#include <cmwq/detail/engine/threads/worker_places.ipp>
 #include <cmwq/detail/engine/threads/worker_threads.ipp>
 #include <cmwq/detail/engine/timers/timer_service.ipp>
 #include <cmwq/detail/engine/waits/wait_graph.ipp>

@@ -61,10 +61,10 @@ private:
 };
 
 /// A pool that only has a ledger: it counts what the ledger asks of it.
-class bare_pool final : public cmwq::detail::item_pool {
+class bare_pool final : public cmwq::detail::item_pool, public cmwq::detail::pool_owner {
 public:
     explicit bare_pool(const bare_env& e, std::uint64_t id = 7, cmwq::detail::local_lists* lists = nullptr)
-        : item_pool(e.get(), id, 0, nullptr, lists, nullptr) {}
+        : item_pool(*this, e.get(), id, 0, cmwq::detail::pool_serves::attributes, {.locals = lists}) {}
 
     void notify() noexcept override { ++nr_notified; }
     void notify_locked(cmwq::detail::deferred& /*d*/) noexcept override { ++nr_notified; }

@@ -10,7 +10,7 @@ _BOTTOM_HALF_POOLS = ("bh", "bh high")
 
 
 class Pool:
-    """One pool, by a value of a class that derives from item_pool. `kind`: as it is shown."""
+    """One pool, by its item_pool. `kind`: as it is shown."""
 
     def __init__(self, value, kind, process, first_id, users):
         self.value = value
@@ -33,8 +33,11 @@ class Pool:
         """(idle, all) threads."""
         if self.is_bottom_half:
             return 0, 0
-        idle = self.value["spares"]["idle_"]
-        return int(idle["inside_"]["size_"]) + int(idle["outside_"]["size_"]), int(self.value["workers"]["nr_live_"])
+        idle = self._threads()["spares_"].referenced_value()["idle_"]
+        return int(idle["inside_"]["size_"]) + int(idle["outside_"]["size_"]), int(self._threads()["nr_live_"])
+
+    def _threads(self):
+        return self.value["threads"].dereference()
 
     def nr_running(self):
         """Counted workers; None in a pool that does not count them."""
@@ -51,7 +54,7 @@ class Pool:
         """(its CPUs, those of its pod) as lists of CPUs."""
         if self.users is None:
             return str(int(self.value["number_"])), ""
-        spec = self.value["workers"]["spec_"]
+        spec = self._threads()["spec_"]
         cpus, pod = memory.cpu_list(spec["cpus"]), memory.cpu_list(spec["pod"])
         return cpus, pod if pod != cpus else ""
 
@@ -59,7 +62,7 @@ class Pool:
         """The priority of its threads, as text."""
         if self.is_bottom_half:
             return "-"
-        spec = self.value["workers"]["spec_"]
+        spec = self._threads()["spec_"]
         names = {0: str(int(spec["nice"])), 1: f"batch {int(spec['nice'])}", 2: "idle", 3: "fifo"}
         return names.get(int(spec["sched"]), "?")
 
@@ -77,16 +80,21 @@ class Pool:
             yield from worker.waiting_items(walks)
 
 
+def _item_pool_in(pool):
+    """The base of a pool, which need not be at its beginning."""
+    return pool.cast(next(f.type for f in pool.type.strip_typedefs().fields() if f.is_base_class and "item_pool" in f.name))
+
+
 def of_table(table, process, walks):
     """Yields the pools of a pool_table that have, or have had, a use."""
     first_id = int(table["first_pool_id_"])
     for record in memory.elements(table["cpus_"], walks.limit):
         cpu = memory.owned(record).dereference()
         for i, kind in enumerate(_CPU_POOLS):
-            yield Pool(cpu["pools"][i], kind, process, first_id, None)
+            yield Pool(_item_pool_in(cpu["pools"][i]), kind, process, first_id, None)
         for i, kind in enumerate(_BOTTOM_HALF_POOLS):
-            yield Pool(cpu["bottom_halves"][i], kind, process, first_id, None)
+            yield Pool(_item_pool_in(cpu["bottom_halves"][i]), kind, process, first_id, None)
     for record in walks.of_stable_vector(table["registry_"]["records_"], "shared pools"):
-        value = memory.owned(record["pool"]).dereference()
+        value = record["pool"].dereference()
         is_elastic = int(value["locals"]) != 0
         yield Pool(value, "elastic" if is_elastic else "unbound", process, first_id, int(record["users"]))

@@ -37,7 +37,7 @@ private:
 /// responsible.
 ///
 /// Thread safety: as item_pool. Letters as in worker.hpp.
-class bottom_half_pool final : public item_pool {
+class bottom_half_pool final : public item_pool, public pool_owner {
 public:
     /// `higher_priority`: the pool whose items run before those of this pool, or null. Throws std::bad_alloc.
     bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_wakeup& wakeup,
@@ -46,10 +46,6 @@ public:
     /// Runs the pending items, in order, unless another thread drains the pool. The calling thread must not be draining
     /// another bottom-half pool, except the normal pool whose `higher_priority` is this one.
     void run(bh_budget& budget) noexcept CMWQ_EXCLUDES(ledger.lock);
-    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock) {
-        const scoped_lock g(ledger.lock);
-        return {.started = nr_started(), .completed = nr_completed()};
-    }
     /// The caller has pushed an item and does not run it: notifies the bottom-half thread, which runs it.
     void notify() noexcept override;
 

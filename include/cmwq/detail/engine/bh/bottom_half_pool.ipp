@@ -13,7 +13,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bottom_half_pool::bottom_half_pool(const pool_env& env, std::uint64_t id, unsigned cpu, bh_wakeup& wakeup,
                                                bottom_half_pool* higher_priority)
-    : item_pool(env, id, cpu, nullptr, nullptr, nullptr),
+    : item_pool(*this, env, id, cpu, pool_serves::one_cpu, {.bottom_half = this}),
       record_(*new worker(*this, 0, worker::record_of::bottom_half)), wakeup_(wakeup),
       higher_priority_(higher_priority) {
     const scoped_lock g(ledger.lock);

@@ -16,7 +16,7 @@ CMWQ_INLINE void run_raised(thread_slots& slots, bh_budget& budget) noexcept {
         const std::uint64_t id = slots.raised[0];
         slots.forget_raised(id);
         const directory::pin at(id);
-        if (at.runtime != nullptr) static_cast<bottom_half_pool&>(at.runtime->pool(id)).run(budget);
+        if (at.runtime != nullptr) at.runtime->pool(id).bottom_half->run(budget);
     }
 }
 
@@ -48,7 +48,7 @@ CMWQ_INLINE void hand_over_bottom_halves() noexcept {
     while (slots.nr_raised != 0) {
         const std::uint64_t id = slots.raised[--slots.nr_raised];
         const directory::lookup at(id);
-        if (at.runtime != nullptr) at.runtime->pool(id).notify();
+        if (at.runtime != nullptr) at.runtime->pool(id).bottom_half->notify();
     }
 }
 

@@ -251,7 +251,7 @@ CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
 // of the task is freed by the worker. False: the limit keeps the task back.
 CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
     using result = worker_loop::guest_result;
-    const result r = static_cast<worker_pool&>(pool_of(t)).run_as_guest(t, stack_end_);
+    const result r = pool_of(t).threads->loop().run_as_guest(t, stack_end_);
     if (r == result::has_run) return true;
     if (r == result::gone) {
         const scoped_lock guard(g_.lock);

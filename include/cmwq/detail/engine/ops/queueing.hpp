@@ -22,7 +22,7 @@ void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 /// Pushes an item whose PENDING the caller owns, and notifies its pool.
 inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
     switch (q.how.pool) {
-    case pool_kind::per_cpu: q.routes.push_per_cpu(w, cpu).notify(); break;
+    case pool_kind::per_cpu: q.routes.push_constant(w, cpu).concurrency->wake_a_worker(); break;
     case pool_kind::dispatcher: push_bottom_half(q, w, cpu); break;
     case pool_kind::attrs_keyed:
         if (!q.how.local_lists || !push_local(q, w, cpu)) q.routes.push_keyed(w, cpu).notify();

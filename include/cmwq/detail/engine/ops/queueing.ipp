@@ -2,6 +2,7 @@
 //
 // Bodies of queueing.hpp: who may queue an item, and the way to a pool or a timer.
 
+#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
@@ -33,7 +34,7 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;
-    bottom_half_pool& pool = q.routes.push_bottom_half(w, elsewhere ? cpu : here);
+    bottom_half_pool& pool = *q.routes.push_constant(w, elsewhere ? cpu : here).bottom_half;
     if (elsewhere || !q.is_of_this_copy()) pool.notify();
     else raise_bottom_half(pool);
 }

@@ -10,10 +10,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE cpu_record::cpu_record(const pool_env& env, std::uint64_t first_pool_id, unsigned cpu_number,
                                    unsigned index)
-    : cpu(cpu_number), idle_thread(env, cpu_number),
-      pools{{env, first_pool_id, cpu_number, worker_pool::serves::one_cpu},
-            {env, first_pool_id + 1, cpu_number, worker_pool::serves::one_cpu},
-            {env, first_pool_id + 2, cpu_number, worker_pool::serves::one_cpu}},
+    : cpu(cpu_number), idle_thread(env, cpu_number), pools{{env, first_pool_id, cpu_number, pool_serves::one_cpu},
+                                                           {env, first_pool_id + 1, cpu_number, pool_serves::one_cpu},
+                                                           {env, first_pool_id + 2, cpu_number, pool_serves::one_cpu}},
       bottom_half_thread(env, cpu_number, bottom_halves[0], bottom_halves[1]),
       bottom_halves{{env, first_pool_id + nr_priorities, cpu_number, bottom_half_thread.wakeup, &bottom_halves[1]},
                     {env, first_pool_id + nr_priorities + 1, cpu_number, bottom_half_thread.wakeup, nullptr}} {

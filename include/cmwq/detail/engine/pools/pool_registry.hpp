@@ -28,7 +28,7 @@ public:
 
     /// Returns the pool with these attributes, kept until `put()`. Creates it, without a thread, if there is none.
     /// Throws std::bad_alloc.
-    [[nodiscard]] worker_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] item_pool& get(pool_spec spec) CMWQ_EXCLUDES(lock_);
     void put(const item_pool& pool) noexcept CMWQ_EXCLUDES(lock_);
     /// For dump(): the users of a pool, and its attributes if it has any. `locked`: another thread held the lock of the
     /// registry until `deadline`, steady clock. Throws std::bad_alloc.
@@ -37,7 +37,7 @@ public:
         unsigned users = 0;
         pool_spec spec;
     };
-    [[nodiscard]] usage usage_of(const worker_pool& pool, std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] usage usage_of(const item_pool& pool, std::int64_t deadline) const CMWQ_EXCLUDES(lock_);
 
     /// For the manager thread: asks the threads of all pools without a user to end.
     void end_unused() noexcept CMWQ_EXCLUDES(lock_);
@@ -46,27 +46,29 @@ public:
 
     // All records, also those of pools that have ended: a stale id always names a record that is safe to read.
     [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
-    [[nodiscard]] worker_pool& at(std::size_t i) const noexcept { return *records_[i].pool; }
+    [[nodiscard]] item_pool& at(std::size_t i) const noexcept { return *records_[i].pool; }
     /// The pool with that index, which the caller knows from a pool id. The caller may have got the id by a relaxed
     /// load, which does not publish the record: so this waits for the size that counts the record, and [VEC-1] that
     /// size publishes it.
-    [[nodiscard]] worker_pool& named(std::size_t i) const noexcept {
+    [[nodiscard]] item_pool& named(std::size_t i) const noexcept {
         for (backoff b; records_.size() <= i;) b.pause();
         return at(i);
     }
 
 private:
     struct record {
-        std::unique_ptr<worker_pool> pool; // I
-        std::size_t hash = 0;              // PL
-        unsigned users = 0;                // PL
-        record* next = nullptr;            // PL: the next one in its bucket, or in one of the lists below
+        std::unique_ptr<elastic_pool> elastic; // I: one of the two
+        std::unique_ptr<unbound_pool> unbound; // I
+        item_pool* pool = nullptr;             // I: that one
+        std::size_t hash = 0;                  // PL
+        unsigned users = 0;                    // PL
+        record* next = nullptr;                // PL: the next one in its bucket, or in one of the lists below
     };
     static constexpr std::size_t nr_buckets = 64;
 
     [[nodiscard]] record& unused_record_locked(bool managed) CMWQ_REQUIRES(lock_);
-    void configure_elastic(worker_pool& pool, pool_spec&& spec);
-    void stop_watching(worker_pool& pool) noexcept;
+    void configure_elastic(item_pool& pool, pool_spec&& spec);
+    void stop_watching(item_pool& pool) noexcept;
 
     const pool_env& env_;                            // I
     const std::uint64_t first_id_;                   // I: the id of the pool of the first record

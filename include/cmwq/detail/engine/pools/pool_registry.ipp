@@ -10,7 +10,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE worker_pool& pool_registry::get(pool_spec spec) {
+CMWQ_INLINE item_pool& pool_registry::get(pool_spec spec) {
     const std::size_t hash = spec.hash();
     const scoped_lock g(lock_);
     record*& bucket = buckets_[hash % nr_buckets];
@@ -35,15 +35,18 @@ CMWQ_INLINE pool_registry::record& pool_registry::unused_record_locked(bool mana
     record*& free = free_[managed];
     if (free != nullptr) return *free;
     const auto n = records_.size();
-    const auto number = static_cast<unsigned>(n);
     auto r = std::make_unique<record>();
-    if (managed) r->pool = std::make_unique<elastic_pool>(env_, first_id_ + n, number, worker_pool::serves::attributes);
-    else r->pool = std::make_unique<unbound_pool>(env_, first_id_ + n, number, worker_pool::serves::attributes);
+    const auto make = [&]<class Pool>(std::unique_ptr<Pool>& pool) {
+        pool = std::make_unique<Pool>(env_, first_id_ + n, static_cast<unsigned>(n), pool_serves::attributes);
+        r->pool = pool.get();
+    };
+    if (managed) make(r->elastic);
+    else make(r->unbound);
     free = &records_.append(std::move(r));
     return *free;
 }
 
-CMWQ_INLINE void pool_registry::configure_elastic(worker_pool& pool, pool_spec&& spec) {
+CMWQ_INLINE void pool_registry::configure_elastic(item_pool& pool, pool_spec&& spec) {
     const cpuset sentinels = env_.cpus.indices_of(env_.cpus.sentinel_cpus_of(spec));
     pool.configure(std::move(spec), sentinels);
     try {
@@ -74,7 +77,7 @@ CMWQ_INLINE void pool_registry::put(const item_pool& pool) noexcept {
     env_.requests.request_cleaning();
 }
 
-CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const worker_pool& pool, std::int64_t deadline) const {
+CMWQ_INLINE pool_registry::usage pool_registry::usage_of(const item_pool& pool, std::int64_t deadline) const {
     if (!try_lock_until(lock_, deadline)) return {.locked = true, .users = 0, .spec = {}};
     const scoped_lock g(lock_, adopt_lock);
     const unsigned users = records_[pool.number()].users;
@@ -92,7 +95,7 @@ CMWQ_INLINE void pool_registry::end_unused() noexcept {
             unused_ = r->next;
         }
         stop_watching(*r->pool);
-        r->pool->workers.end();
+        r->pool->threads->end();
         const scoped_lock g(lock_);
         r->next = ending_;
         ending_ = r;
@@ -104,7 +107,7 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
     const scoped_lock g(lock_);
     for (record** link = &ending_; *link != nullptr;) {
         record& r = **link;
-        if (!r.pool->workers.have_ended()) {
+        if (!r.pool->threads->have_ended()) {
             link = &r.next;
             continue;
         }
@@ -115,7 +118,7 @@ CMWQ_INLINE void pool_registry::free_ended() noexcept {
     }
 }
 
-CMWQ_INLINE void pool_registry::stop_watching(worker_pool& pool) noexcept {
+CMWQ_INLINE void pool_registry::stop_watching(item_pool& pool) noexcept {
     if (pool.concurrency == nullptr) return;
     pool.concurrency->for_each_sentinel(
         [&](unsigned index) { cpus_[index]->idle_thread.stop_watching(*pool.concurrency); });

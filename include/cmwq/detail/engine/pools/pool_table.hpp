@@ -44,7 +44,7 @@ public:
     [[nodiscard]] pool_registry& shared() noexcept { return registry_; }
     [[nodiscard]] const pool_registry& shared() const noexcept { return registry_; }
 
-    /// Calls f(worker_pool&) for every pool with workers.
+    /// Calls f(item_pool&) for every pool with workers.
     template <class F>
     void for_each_pool(F&& f) const {
         for (const auto& r : cpus_) {

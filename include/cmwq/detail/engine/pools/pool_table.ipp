@@ -22,7 +22,7 @@ CMWQ_INLINE pool_table::pool_table(pool_env& env, std::uint64_t first_pool_id)
 
 CMWQ_INLINE std::uint64_t pool_table::id_of_runner(const work_base& w, std::uint64_t none) const noexcept {
     std::uint64_t id = none;
-    for_each_pool([&](const worker_pool& p) {
+    for_each_pool([&](const item_pool& p) {
         if (p.ledger.runs(w)) id = p.id();
     });
     return id;
@@ -30,7 +30,7 @@ CMWQ_INLINE std::uint64_t pool_table::id_of_runner(const work_base& w, std::uint
 
 CMWQ_INLINE bool pool_table::anything_pending() const noexcept {
     bool pending = false;
-    for_each_pool([&](const worker_pool& p) { pending |= p.pending(); });
+    for_each_pool([&](const item_pool& p) { pending |= p.pending(); });
     for_each_bottom_half([&](const bottom_half_pool& p) { pending |= p.pending(); });
     for_each_cpu([&](const cpu_record& r) { pending |= r.bottom_half_thread.wakeup.wanted(); });
     return pending;
@@ -42,14 +42,14 @@ CMWQ_INLINE void pool_table::end_threads() noexcept {
         r.idle_thread.request_end();
         r.bottom_half_thread.request_end();
     });
-    for_each_pool([](worker_pool& p) { p.workers.end(); });
+    for_each_pool([](item_pool& p) { p.threads->end(); });
     for_each_cpu([](cpu_record& r) { r.idle_thread.leave_idle_class_to_end(); });
-    for_each_pool([](worker_pool& p) { p.workers.let_end(); });
+    for_each_pool([](item_pool& p) { p.threads->let_end(); });
     for_each_cpu([](cpu_record& r) {
         r.idle_thread.join();
         r.bottom_half_thread.join();
     });
-    for_each_pool([](worker_pool& p) { p.workers.join(); });
+    for_each_pool([](item_pool& p) { p.threads->join(); });
 }
 
 CMWQ_INLINE void pool_table::forget_threads() noexcept {
@@ -57,7 +57,7 @@ CMWQ_INLINE void pool_table::forget_threads() noexcept {
         r.idle_thread.forget_thread();
         r.bottom_half_thread.forget_thread();
     });
-    for_each_pool([](worker_pool& p) { p.workers.forget(); });
+    for_each_pool([](item_pool& p) { p.threads->forget(); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

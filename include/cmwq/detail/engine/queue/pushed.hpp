@@ -15,7 +15,7 @@ struct pushed {
 
     /// The producer calls this as soon as it holds no lock.
     void notify() const noexcept {
-        if (pool != nullptr) pool->notify();
+        if (pool != nullptr) pool->ledger.owner.notify();
     }
 };
 

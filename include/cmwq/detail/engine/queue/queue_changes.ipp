@@ -35,7 +35,7 @@ CMWQ_INLINE void queue_changes::make_pwqs(priority prio) {
         }
         pwqs_.add_locked(*p);
         m->of_cpu.push_back(p);
-        if (queue_.own_rescuer != nullptr) env.pools.pool_at(index, prio).rescue.make_rescuable(*p);
+        if (queue_.own_rescuer != nullptr) env.pools.pool_at(index, prio).rescue->make_rescuable(*p);
     }
     routes_.publish(std::move(m));
     if (queue_.own_rescuer == nullptr) return;
@@ -49,7 +49,7 @@ CMWQ_INLINE queue_plan queue_changes::plan(const attrs& wanted, chosen_pools&& c
     plan.map->of_cpu.resize(env.cpus.nr_cpus());
     const pwq_map* const now = routes_.map();
     for (pool_choice& choice : plan.chosen.pools) {
-        worker_pool& pool = env.pools.shared().get(std::move(choice.spec));
+        item_pool& pool = env.pools.shared().get(std::move(choice.spec));
         pool_workqueue* pwq = nullptr;
         if (now != nullptr) { // a pool that is in both maps keeps its pwq
             for (pool_workqueue* old : now->of_cpu) {
@@ -63,7 +63,7 @@ CMWQ_INLINE queue_plan queue_changes::plan(const attrs& wanted, chosen_pools&& c
                 if (pool.spec().node != no_node) limits_.make_slots(pool.spec().node);
                 plan.fresh.reserve(plan.fresh.size() + 1);
                 auto fresh = std::make_unique<pool_workqueue>(queue_, pool, &limits_.slots_of_machine());
-                if (queue_.own_rescuer != nullptr) pool.rescue.make_rescuable(*fresh);
+                if (queue_.own_rescuer != nullptr) pool.rescue->make_rescuable(*fresh);
                 plan.fresh.push_back(std::move(fresh));
             } catch (...) {
                 env.pools.shared().put(pool);

@@ -3,7 +3,7 @@
 // Bodies of queue_limits.
 
 #include <cmwq/detail/engine/queue/queue_limits.hpp>
-#include <cmwq/detail/engine/threads/worker_pool.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -27,9 +27,7 @@ CMWQ_INLINE queue_limits::queue_limits(queue_face& q, pwq_list& pwqs, const queu
 }
 
 // Of an attrs_keyed queue.
-[[nodiscard]] CMWQ_INLINE unsigned node_of(const pool_workqueue& p) noexcept {
-    return static_cast<const worker_pool&>(*p.pool).spec().node;
-}
+[[nodiscard]] CMWQ_INLINE unsigned node_of(const pool_workqueue& p) noexcept { return p.pool->spec().node; }
 
 CMWQ_INLINE void queue_limits::make_slots(unsigned node) {
     const scoped_lock g(pwqs_.lock);

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cmwq/detail/ds/grace_period.hpp>
-#include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
-#include <cmwq/detail/engine/threads/thread_pool.hpp>
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -49,14 +48,8 @@ public:
         if (queue_.keyed()) return push_keyed(w, cpu);
         return {{}, &push_constant(w, cpu)};
     }
-    /// As `push()`, for a queue that is known to be per_cpu: the type of its pools is known, too.
-    [[nodiscard]] bound_pool& push_per_cpu(work_base& w, int cpu) noexcept {
-        return static_cast<bound_pool&>(push_constant(w, cpu));
-    }
-    /// As `push()`, for a queue of bottom halves.
-    [[nodiscard]] bottom_half_pool& push_bottom_half(work_base& w, int cpu) noexcept {
-        return static_cast<bottom_half_pool&>(push_constant(w, cpu));
-    }
+    /// As `push()`, for a queue whose map never changes. Returns the pool.
+    [[nodiscard]] item_pool& push_constant(work_base& w, int cpu) noexcept;
     /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
     [[nodiscard]] pushed push_keyed(work_base& w, int cpu, unsigned node = no_node) noexcept;
 
@@ -77,8 +70,6 @@ public:
 private:
     template <class F>
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
-    /// As `push()`, for a queue whose map never changes.
-    [[nodiscard]] item_pool& push_constant(work_base& w, int cpu) noexcept;
     static item_pool& push_to(pool_workqueue& pwq, work_base& w) noexcept {
         const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
         work_access::set_pwq(w, &pwq);

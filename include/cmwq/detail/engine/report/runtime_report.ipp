@@ -72,7 +72,7 @@ CMWQ_INLINE runtime_report runtime_core::report() const {
     r.cpus = cpus_.cpus();
     r.first_pool = pools_.id();
     r.settings_locked = !placement_.report(r.unbound_cpus, r.default_scope, deadline);
-    pools_.for_each_pool([&](worker_pool& p) {
+    pools_.for_each_pool([&](item_pool& p) {
         numbered_pool one = describe_pool(p, r.number(p.id()), deadline);
         if (p.is_per_cpu()) {
             if (!one.now.locked && one.now.workers.workers == 0 && one.now.pending.nr_items() == 0) return;

@@ -14,7 +14,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class worker_pool;
+class item_pool;
 
 /// Creates the first worker of a pool, sentinels, and the threads of bottom halves; ends and joins surplus workers;
 /// frees unused pwqs and pools; checks which CPUs are present. Any thread may call the public members; start() and
@@ -47,7 +47,7 @@ private:
     void set_up_thread() noexcept;
     void create_workers() noexcept;
     void create_threads_of_cpus() noexcept;
-    [[nodiscard]] bool make_room_for(const worker_pool& pool) noexcept;
+    [[nodiscard]] bool make_room_for(const item_pool& pool) noexcept;
     [[nodiscard]] std::int64_t join_ended(std::int64_t now) noexcept;
     void clean() noexcept;
     void retry_soon() noexcept;

@@ -43,10 +43,10 @@ CMWQ_INLINE void manager_thread::serve() noexcept {
 // --- creating threads ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void manager_thread::create_workers() noexcept {
-    env_.pools.for_each_pool([this](worker_pool& p) {
-        if (!p.spares.take_request()) return;
+    env_.pools.for_each_pool([this](item_pool& p) {
+        if (!p.threads->take_request()) return;
         // The pool notes that it creates a worker. If that takes long, the service thread calls rescuers.
-        if (!p.workers.ensure_worker() && make_room_for(p)) static_cast<void>(p.workers.ensure_worker());
+        if (!p.threads->ensure_worker() && make_room_for(p)) static_cast<void>(p.threads->ensure_worker());
     });
 }
 
@@ -61,12 +61,12 @@ CMWQ_INLINE void manager_thread::create_threads_of_cpus() noexcept {
 }
 
 // If the limit of threads keeps `pool` from having a worker, asks another pool to give one up. Returns whether one did.
-CMWQ_INLINE bool manager_thread::make_room_for(const worker_pool& pool) noexcept {
+CMWQ_INLINE bool manager_thread::make_room_for(const item_pool& pool) noexcept {
     if (!env_.threads.is_exhausted()) return false;
     bool made = false;
     const auto ask_all = [&](worker_threads::idle_worker which) {
         env_.pools.for_each_pool(
-            [&](worker_pool& p) { made = made || (&p != &pool && p.workers.give_up_worker(which)); });
+            [&](item_pool& p) { made = made || (&p != &pool && p.threads->give_up_worker(which)); });
     };
     ask_all(worker_threads::idle_worker::surplus);
     // A pool that has no worker at all may take the spare of another pool.
@@ -103,9 +103,9 @@ CMWQ_INLINE std::int64_t manager_thread::join_ended(std::int64_t now) noexcept {
 
 CMWQ_INLINE std::int64_t manager_thread::cull_all(std::int64_t now) noexcept {
     std::int64_t next = 0;
-    env_.pools.for_each_pool([&](worker_pool& p) {
-        std::int64_t due = p.workers.cull_at();
-        if (due != 0 && due <= now) due = p.workers.cull(now);
+    env_.pools.for_each_pool([&](item_pool& p) {
+        std::int64_t due = p.threads->cull_at();
+        if (due != 0 && due <= now) due = p.threads->cull(now);
         next = earlier_of(next, due);
     });
     return next;

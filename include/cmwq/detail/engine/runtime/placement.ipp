@@ -292,7 +292,7 @@ CMWQ_INLINE void placement::check_cpus_locked(if_busy then) {
     env_.pools.for_each_cpu([&](cpu_record& r) CMWQ_NO_TSA {
         const bool there = usable_.contains(r.cpu);
         if (there == now.contains(r.cpu)) return;
-        for (bound_pool& p : r.pools) p.associate(there);
+        for (item_pool& p : r.pools) p.associate(there);
     });
     env_.cpus.binding_changed(usable_ != env_.cpus.cpus());
 }

@@ -40,7 +40,7 @@ private:
     void set_up_thread() noexcept;
     [[nodiscard]] std::int64_t monitor() noexcept;
     bool tick(std::int64_t passed) noexcept;
-    void report_stall(item_pool& pool, const worker_pool* shared) noexcept;
+    void report_stall(item_pool& pool) noexcept;
 
     const pool_env& env_;   // I
     timer_service& timers_; // I

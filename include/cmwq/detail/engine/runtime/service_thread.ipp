@@ -66,17 +66,17 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before the monitor sleeps: arming it costs a producer a system call
     const std::int64_t now = steady_now(), stalled_after = env_.options.watchdog.count();
     monitor_findings all;
-    env_.pools.for_each_pool([&](worker_pool& p) {
+    env_.pools.for_each_pool([&](item_pool& p) {
         const monitor_findings f = p.look_after(passed);
         all.pending |= f.pending;
         all.eventful |= f.eventful;
         all.computing |= f.computing;
-        p.rescue.call(now);
-        if (p.has_stalled(passed, stalled_after)) report_stall(p, p.is_per_cpu() ? nullptr : &p);
+        p.rescue->call(now);
+        if (p.has_stalled(passed, stalled_after)) report_stall(p);
     });
     env_.pools.for_each_bottom_half([&](bottom_half_pool& p) {
         all.pending |= p.pending();
-        if (p.has_stalled(passed, stalled_after)) report_stall(p, nullptr);
+        if (p.has_stalled(passed, stalled_after)) report_stall(p);
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wakeup.wanted(); });
@@ -90,7 +90,9 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     quiet_ticks_ = all.pending || all.computing ? 0 : quiet_ticks_ + 1;
     if (quiet_ticks_ >= patience) {
         quiet_ticks_ = 0;
-        env_.pools.for_each_pool([](worker_pool& p) { p.reset_learned_limit(); });
+        env_.pools.for_each_pool([](item_pool& p) {
+            if (p.concurrency != nullptr) p.concurrency->reset_limit();
+        });
         arming& armed = env_.requests.monitor();
         armed.disarm(); // [ARM-2]
         if (env_.pools.anything_pending()) {
@@ -103,18 +105,18 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     return all.eventful;
 }
 
-// The diagnosis thread describes the pool as it is then. `shared`: the same pool, if it does not belong to one CPU.
-CMWQ_INLINE void service_thread::report_stall(item_pool& pool, const worker_pool* shared) noexcept {
-    env_.events.post(event::kind::stalled, 0, 0, [this, &pool, shared](event& e) {
+// The diagnosis thread describes the pool as it is then.
+CMWQ_INLINE void service_thread::report_stall(item_pool& pool) noexcept {
+    env_.events.post(event::kind::stalled, 0, 0, [this, &pool](event& e) {
         char time[32];
         std::snprintf(time, sizeof time, "%g s: ", static_cast<double>(env_.options.watchdog.count()) / 1e9);
         std::string cpus;
-        if (shared == nullptr) {
+        if (pool.is_per_cpu()) {
             e.cpu = pool.number();
             cpus = "CPU " + std::to_string(e.cpu);
         } else { // copies the spec: a shared pool may get another one as soon as its last queue is gone
             constexpr std::int64_t patience = 100'000'000;
-            const pool_registry::usage now = env_.pools.shared().usage_of(*shared, steady_now() + patience);
+            const pool_registry::usage now = env_.pools.shared().usage_of(pool, steady_now() + patience);
             if (now.users != 0) e.cpu = now.spec.pod.next(0);
             cpus = now.users == 0 ? "unknown CPUs" : "CPUs " + now.spec.pod.to_string();
         }

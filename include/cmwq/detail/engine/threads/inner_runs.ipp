@@ -56,7 +56,7 @@ CMWQ_INLINE void run_inside(run_record& self, run_record& record, const pool_led
     ledger.end_nested_locked(record); // if its item was queued again, any worker may run that instance now
     if (owner.depth == 0 && !owner.cpu_intensive) pool.concurrency->count(owner); // it may have been found blocked
     ledger.publish_pending_locked();
-    pool.notify_locked(d);
+    ledger.owner.notify_locked(d);
     ledger.lock.unlock();
 }
 
@@ -79,14 +79,14 @@ CMWQ_INLINE bool run_for_waiter(run_record& self, work_base& w) noexcept {
     if (!ledger.take_to_run_inside_locked(self, w)) {
         ledger.give_back_locked(*record);
         ledger.publish_pending_locked();
-        pool.notify_locked(d);
+        ledger.owner.notify_locked(d);
         ledger.lock.unlock();
         return false;
     }
     ledger.begin_nested_locked(*record, self);
     const auto started = ledger.begin_run_locked(*record, w);
     ledger.publish_pending_locked();
-    pool.notify_locked(d);
+    ledger.owner.notify_locked(d);
     ledger.lock.unlock();
     d.perform();
     run_inside(self, *record, started);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// item_pool: the base of every kind of pool. It has a ledger of items; the derived classes decide which threads run them.
+// item_pool: a pool for those that do not know its type: its ledger, and the parts that it has.
 #pragma once
 
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/start_gap.hpp>
-#include <cmwq/detail/engine/threads/load.hpp>
+#include <cmwq/detail/engine/threads/load_monitor.hpp>
 #include <cmwq/detail/engine/threads/local_lists.hpp>
+#include <cmwq/detail/engine/threads/rescue_calls.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
+#include <cmwq/detail/engine/threads/worker_places.hpp>
+#include <cmwq/detail/engine/threads/worker_threads.hpp>
 
 #include <cstdint>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-class worker_threads;
+class bottom_half_pool;
 
 /// Counters of a pool. `by_...`: how often the guard, the sentinel or the monitor noticed a blocked worker. A kind of
 /// pool that does not count something leaves it at 0.
@@ -24,14 +27,29 @@ struct pool_stats {
                   overdue = 0;
 };
 
-/// A pool. Thread safety: as pool_ledger. Letters as in worker.hpp; S here is the service thread.
-class item_pool : public pool_owner {
+/// The parts of a pool; null: it has none of that kind.
+struct pool_parts {
+    load* concurrency = nullptr;             ///< replaces blocked workers
+    load_monitor* monitor = nullptr;         ///< of a pool that does
+    local_lists* locals = nullptr;           ///< what its workers queue from inside its items
+    worker_threads* threads = nullptr;       ///< its workers
+    worker_places* places = nullptr;         ///< where they run
+    rescue_calls* rescue = nullptr;          ///< who runs its items if it has too few of them
+    bottom_half_pool* bottom_half = nullptr; ///< the whole pool, if it is one
+};
+
+/// A pool. The class that derives from it makes the parts, and decides which thread runs an item.
+///
+/// Thread safety: as pool_ledger. Letters as in worker.hpp; S here is the service thread.
+class item_pool {
 public:
-    virtual ~item_pool() = default;
+    item_pool(const item_pool&) = delete;
+    item_pool& operator=(const item_pool&) = delete;
 
     [[nodiscard]] std::uint64_t id() const noexcept { return ledger.id(); }
     /// The number of its CPU, or its place in the registry.
     [[nodiscard]] unsigned number() const noexcept { return number_; }
+    [[nodiscard]] bool is_per_cpu() const noexcept { return is_per_cpu_; }
     [[nodiscard]] const pool_env& env() const noexcept { return ledger.env; }
 
     /// As those of the ledger, with the local items of workers.
@@ -41,32 +59,62 @@ public:
     }
     [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_in(ledger, locals); }
     [[nodiscard]] std::uint64_t nr_begun() const noexcept { return nr_begun_in(ledger, locals); }
-    /// For the service thread. Whether the pool has started no item for `limit` nanoseconds although items are pending.
-    /// `passed`: nanoseconds since the last call, without times in which the process could not run.
-    [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
-    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
-    /// of the pool. Throws std::bad_alloc.
-    [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
+    /// The counters that this kind of pool keeps, all of one moment.
+    [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The counts of a pwq of this pool, and its items.
     [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_report& to, std::int64_t deadline) CMWQ_EXCLUDES(ledger.lock);
 
+    // --- a pool with workers -----------------------------------------------------------------------------------------
+
+    /// The attributes of its threads. The pool must have a user.
+    [[nodiscard]] const pool_spec& spec() const noexcept { return threads->spec(); }
+    /// Sets the attributes of the pool's threads, and, if it replaces blocked workers, the indices of the CPUs whose
+    /// sentinels watch it. Called before the first use, and again when the registry reuses the record of a pool that has
+    /// ended. Throws std::bad_alloc; nothing has changed then.
+    void configure(pool_spec spec, const cpuset& watching) CMWQ_EXCLUDES(ledger.lock);
+    /// The CPU of a bound pool came or went.
+    void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] worker_counts summary() const noexcept CMWQ_EXCLUDES(ledger.lock) {
+        const scoped_lock g(ledger.lock);
+        return threads->counts_locked(ledger);
+    }
+
+    // --- the service thread ------------------------------------------------------------------------------------------
+
+    /// A tick of the monitor, for a pool with workers: checks for blocked ones, CPU hogs, and overdue items. `passed`:
+    /// nanoseconds since the last call, without times in which the process could not run.
+    monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// Whether the pool has started no item for `limit` nanoseconds although items are pending. `passed`: as above.
+    [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
+    /// of the pool. Throws std::bad_alloc.
+    [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
+
     pool_ledger ledger;
 
-    // The parts of the pool, where it has them; null otherwise.
-    load* const concurrency;       // I: replaces blocked workers
-    local_lists* const locals;     // I: its workers have lists of their own
-    worker_threads* const threads; // I: its workers
+    // The parts of the pool, where it has them; null otherwise. As in pool_parts.
+    load* const concurrency;             // I
+    local_lists* const locals;           // I
+    worker_threads* const threads;       // I
+    worker_places* const places;         // I
+    rescue_calls* const rescue;          // I
+    bottom_half_pool* const bottom_half; // I
 
 protected:
-    item_pool(const pool_env& env, std::uint64_t id, unsigned number, load* l, local_lists* lists,
-              worker_threads* workers) noexcept
-        : ledger(*this, env, id), concurrency(l), locals(lists), threads(workers), number_(number) {}
+    item_pool(pool_owner& owner, const pool_env& env, std::uint64_t id, unsigned number, pool_serves what,
+              const pool_parts& p) noexcept
+        : ledger(owner, env, id), concurrency(p.concurrency), locals(p.locals), threads(p.threads), places(p.places),
+          rescue(p.rescue), bottom_half(p.bottom_half), monitor_(p.monitor), number_(number),
+          is_per_cpu_(what == pool_serves::one_cpu) {}
+    ~item_pool() = default;
 
 private:
-    const unsigned number_; // I
-    start_gap stall_;       // S: for the watchdog
+    load_monitor* const monitor_; // I
+    const unsigned number_;       // I
+    const bool is_per_cpu_;       // I
+    start_gap stall_;             // S: for the watchdog
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of item_pool for dump() and the watchdog: the state of the pool, and stalls. Bodies of worker: the calls of a
+// Bodies of item_pool: its attributes, its state for dump() and the watchdog. Bodies of worker: the calls of a
 // blocking_region in an item, which go to the pool.
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
-#include <cmwq/detail/engine/threads/worker_threads.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
@@ -37,6 +36,40 @@ inline run_report report_of_run(const run_record& w) noexcept {
     return r;
 }
 
+CMWQ_INLINE void item_pool::configure(pool_spec spec, const cpuset& watching) {
+    load::watching_cpus cpus;
+    if (concurrency != nullptr) cpus = concurrency->watching(spec, watching);
+    const scoped_lock g(ledger.lock);
+    places->configure_locked(spec);
+    threads->configure_locked(ledger, spec); // `spec` now has the former attributes, which are freed without the lock
+    if (concurrency != nullptr) concurrency->configure_locked(threads->spec(), cpus);
+}
+
+CMWQ_INLINE void item_pool::associate(bool with_its_cpu) noexcept {
+    deferred d;
+    const scoped_lock g(ledger.lock);
+    concurrency->associate(with_its_cpu); // [CPU-1]
+    if (!pending()) return;
+    ledger.drain_locked(d);
+    ledger.owner.notify_locked(d); // items that waited behind a running worker need not wait any more
+}
+
+CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
+    const scoped_lock g(ledger.lock);
+    const std::uint64_t completed = nr_completed(); // first: the workers go on meanwhile
+    pool_stats s{.started = std::max(nr_started(), completed), .completed = completed};
+    if (rescue != nullptr) s.rescued = rescue->nr_rescued();
+    if (places != nullptr) s.repatriated = places->nr_repatriated_locked();
+    if (monitor_ != nullptr) s.overdue = monitor_->nr_overdue_locked();
+    if (concurrency == nullptr) return s;
+    const load::counts c = concurrency->numbers();
+    s.by_guard = c.by_guard;
+    s.by_sentinel = c.by_sentinel;
+    s.by_monitor = c.by_monitor;
+    s.spare_wakeups = c.spare_wakeups;
+    return s;
+}
+
 CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(ledger.lock);
@@ -46,7 +79,7 @@ CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept 
         local_lists::for_each_locked(ledger,
                                      [&](const work_base& w) { s.pending += work_access::pwq(w) == &pwq ? 1 : 0; });
     }
-    notify_locked(d);
+    ledger.owner.notify_locked(d);
     return s;
 }
 
@@ -74,6 +107,14 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
     }
 }
 
+// Without a monitor, wakes a worker if items are pending: their producer may have been preempted between its push and its
+// notification.
+CMWQ_INLINE monitor_findings item_pool::look_after(std::int64_t passed) noexcept {
+    if (monitor_ != nullptr) return monitor_->look_after(passed);
+    if (!pending()) return {};
+    return {.pending = true, .eventful = threads->wake()};
+}
+
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
     if (!stall_.has_lasted(limit != 0 && pending(), nr_begun(), passed, limit)) return false;
     // An item in the inbox may only have to wait behind another item of its ordered queue.
@@ -81,7 +122,7 @@ CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit)
         deferred d;
         const scoped_lock g(ledger.lock, adopt_lock);
         ledger.drain_locked(d);
-        notify_locked(d);
+        ledger.owner.notify_locked(d);
     }
     return pending();
 }
@@ -99,7 +140,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         deferred d;
         const scoped_lock g(ledger.lock, adopt_lock); // only copies: formatting takes time and is done without the lock
         ledger.gather_locked(d);                      // items in the inbox are pending, too
-        notify_locked(d);
+        ledger.owner.notify_locked(d);
         busy = ledger.nr_busy_locked();
         if (threads != nullptr) now = threads->counts_locked(ledger);
         waiting = ledger.nr_listed_locked();

@@ -64,9 +64,10 @@ public:
     static void begin_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_run_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
     static void end_work_locked(pool_ledger& /*ledger*/, worker& /*self*/) noexcept {}
+    static void recall_locked(pool_ledger& /*ledger*/) noexcept {}
 };
 
-// The part as the base of the pool knows it.
+// The part as item_pool knows it.
 inline load* part_of(load& l) noexcept { return &l; }
 inline load* part_of(no_load& /*l*/) noexcept { return nullptr; }
 inline load_monitor* part_of(load_monitor& m) noexcept { return &m; }

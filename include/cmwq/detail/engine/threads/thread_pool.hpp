@@ -3,8 +3,8 @@
 // thread_pool: the loop of a worker's thread.
 #pragma once
 
+#include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/engine/threads/no_parts.hpp>
-#include <cmwq/detail/engine/threads/worker_pool.hpp>
 
 #include <type_traits>
 
@@ -13,20 +13,38 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 template <class Load>
 using monitor_of = std::conditional_t<Load::replaces_blocked, load_monitor, no_load_monitor>;
 
-/// A pool of one type. `Load` is load or no_load, `Local` is local_lists or no_local_lists.
+/// A pool with workers. `Load` is load or no_load, `Local` is local_lists or no_local_lists.
 ///
 /// Thread safety: as item_pool. Letters as in worker.hpp.
 template <class Load, class Local>
-class thread_pool final : public worker_pool {
+class thread_pool final : public item_pool, public pool_owner, public worker_loop {
 public:
-    thread_pool(const pool_env& env, std::uint64_t id, unsigned number, serves what);
-
-    void notify() noexcept override { load_.wake_a_worker(); }
-    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(ledger.lock);
+    thread_pool(const pool_env& env, std::uint64_t id, unsigned number, pool_serves what);
 
 private:
+    // --- pool_owner --------------------------------------------------------------------------------------------------
+
+    void notify() noexcept override { load_.wake_a_worker(); }
+    void notify_locked(deferred& d) noexcept override CMWQ_REQUIRES(ledger.lock) { workers_.notify_locked(ledger, d); }
+    void recall_local_items_locked() noexcept override CMWQ_REQUIRES(ledger.lock) { local_.recall_locked(ledger); }
+
+    // --- worker_loop; not noexcept: these run items ------------------------------------------------------------------
+
+    void serve(worker& self) override;
+    void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(ledger.lock) {
+        run_locked(record, w, d);
+    }
+    guest_result run_as_guest(group_task& task, std::uintptr_t stack_end) override CMWQ_EXCLUDES(ledger.lock);
+
+    // --- the loop ----------------------------------------------------------------------------------------------------
+
+    void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
+    void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(ledger.lock);
+    static void call(worker& self, const pool_ledger::started_item& started);
+    [[nodiscard]] work_base* next_for_guest_locked(worker& self, const group_core& group, deferred& d) noexcept
+        CMWQ_REQUIRES(ledger.lock);
     [[nodiscard, gnu::always_inline]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(ledger.lock) {
-        return load_.snapshot_locked(ledger, workers.is_creating_locked());
+        return load_.snapshot_locked(ledger, workers_.is_creating_locked());
     }
     [[nodiscard]] bool anything_waits_locked() const noexcept CMWQ_REQUIRES(ledger.lock) {
         return ledger.anything_listed_locked() || local_.any();
@@ -43,17 +61,12 @@ private:
         if constexpr (Load::replaces_blocked) working_.remove(self);
         load_.end_work_locked(self);
     }
-    // Not noexcept: the next five functions run items.
-    void serve(worker& self) override;
-    void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
-    void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(ledger.lock);
-    [[nodiscard]] work_base* next_for_guest_locked(worker& self, const group_core& group, deferred& d) noexcept
-        CMWQ_REQUIRES(ledger.lock);
-    static void call(worker& self, const pool_ledger::started_item& started);
-    void run_rescued_locked(worker& record, work_base& w, deferred& d) override CMWQ_REQUIRES(ledger.lock) {
-        run_locked(record, w, d);
-    }
 
+    rescue_calls rescue_;
+    alignas(cache_line) spare_workers spares_; // used for each item, as its neighbours are
+    worker_threads workers_;
+    worker_places places_;
+    busy_workers<worker> working_; // A: workers that may be counted; changed under L
     Local local_;
     Load load_;
     monitor_of<Load> monitor_;

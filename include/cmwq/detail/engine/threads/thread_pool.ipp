@@ -14,12 +14,20 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 template <class Load, class Local>
-thread_pool<Load, Local>::thread_pool(const pool_env& env, std::uint64_t id, unsigned number, serves what)
-    : worker_pool(env, id, number, what, {part_of(load_), part_of(monitor_), part_of(local_)}),
-      local_(working_, spares), load_(ledger, spares, working_, part_of(local_)),
-      monitor_(ledger, load_, working_, workers.spec()) {
+thread_pool<Load, Local>::thread_pool(const pool_env& env, std::uint64_t id, unsigned number, pool_serves what)
+    : item_pool(*this, env, id, number, what,
+                {.concurrency = part_of(load_),
+                 .monitor = part_of(monitor_),
+                 .locals = part_of(local_),
+                 .threads = &workers_,
+                 .places = &places_,
+                 .rescue = &rescue_}),
+      rescue_(*this, *this, ledger, spares_, workers_, part_of(load_)), spares_(env),
+      workers_(*this, *this, ledger, spares_, working_, part_of(load_)),
+      places_(what, ledger, workers_, part_of(load_), part_of(local_)), local_(working_, spares_),
+      load_(ledger, spares_, working_, part_of(local_)), monitor_(ledger, load_, working_, workers_.spec()) {
     if constexpr (Load::replaces_blocked) {
-        if (what == serves::attributes && !working_.reserve(worker_threads::most_guests)) throw std::bad_alloc();
+        if (what == pool_serves::attributes && !working_.reserve(worker_threads::most_guests)) throw std::bad_alloc();
     }
 }
 
@@ -27,7 +35,7 @@ thread_pool<Load, Local>::thread_pool(const pool_env& env, std::uint64_t id, uns
 
 template <class Load, class Local>
 void thread_pool<Load, Local>::serve(worker& self) {
-    const thread_refusals refused = set_up_thread(self);
+    const thread_refusals refused = places_.set_up_thread(self);
     self.stack_end = 0; // the record may have served another thread
     const bool may_keep = spec().managed && ledger.env.threads.take_descriptors(thread_probe::nr_descriptors);
     const bool keeps = self.probe.open_own(may_keep);
@@ -35,34 +43,34 @@ void thread_pool<Load, Local>::serve(worker& self) {
     this_thread_slots() = {.observer = &self, .current_run = &self};
 
     deferred d;
-    bool came_home = return_to_pod(self);
+    bool came_home = places_.return_to_pod(self);
     ledger.lock.lock();
-    workers.set_refused_locked(refused);
+    workers_.set_refused_locked(refused);
     while (!self.retiring) {
-        if (workers.is_stopping_locked() && self.idle) {
-            workers.retire_locked(self);
+        if (workers_.is_stopping_locked() && self.idle) {
+            workers_.retire_locked(self);
             break;
         }
         ledger.drain_locked(d);
         if (self.idle && need_more_worker(snapshot_locked())) {
-            if (std::exchange(came_home, false)) note_repatriated_locked();
-            workers.leave_idle_locked(self);
+            if (std::exchange(came_home, false)) places_.note_repatriated_locked(ledger);
+            workers_.leave_idle_locked(self);
             work_locked(self, d);
             load_.begin_idle_locked(self);
-            workers.enter_idle_locked(self);
+            workers_.enter_idle_locked(self);
             continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
         // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if no
         // item runs, and a worker is being made, its maker takes an item next; the monitor looks whether that takes long.
         const bool behind = anything_waits_locked(),
-                   making = workers.is_creating_locked() && ledger.nr_busy_locked() == 0;
+                   making = workers_.is_creating_locked() && ledger.nr_busy_locked() == 0;
         ledger.lock.unlock();
         d.perform();
         if (behind && making) ledger.env.requests.arm_monitor();
         else if (behind) load_.detectors_needed();
         self.closures.give_all(ledger.env.cpus.index_of(any_cpu), ledger.env.closures);
-        sleep(self);
-        came_home = return_to_pod(self);
+        places_.sleep(self);
+        came_home = places_.return_to_pod(self);
         ledger.lock.lock();
     }
     ledger.lock.unlock();
@@ -77,8 +85,8 @@ void thread_pool<Load, Local>::work_locked(worker& self, deferred& d) {
     // There is always one spare: otherwise no worker could take over when this one blocks. If none can be created now,
     // this worker runs the items nevertheless; the manager thread keeps trying.
     while (!may_start_working(snapshot_locked())) {
-        if (workers.is_creating_locked()) break;
-        if (workers.create_locked(ledger)) continue;
+        if (workers_.is_creating_locked()) break;
+        if (workers_.create_locked(ledger)) continue;
         // Producers of the items that wait behind this worker may have found it idle, and then have notified no other
         // thread.
         ledger.env.requests.arm_monitor();
@@ -124,7 +132,7 @@ template <class Load, class Local>
 void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& d) {
     // The invariant of the pool: a worker is idle and can take over when this item blocks, or one is being created, or
     // none can be created.
-    CMWQ_ASSERT(!spares.empty_locked() || workers.is_creating_locked() || workers.is_short() || self.is_rescuer() ||
+    CMWQ_ASSERT(!spares_.empty_locked() || workers_.is_creating_locked() || workers_.is_short() || self.is_rescuer() ||
                 self.is_guest());
     const auto started = ledger.begin_run_locked(self, w);
     local_.begin_run_locked(ledger, self);
@@ -135,11 +143,11 @@ void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& 
     // or the detectors find it.
     if (!ledger.has_listed_locked() && load_.wants_more_running()) ledger.drain_locked(d);
     const bool more = anything_waits_locked();
-    if (more && need_more_worker(snapshot_locked()) && !spares.empty_locked()) d.wake(spares.front_locked()->sleep);
+    if (more && need_more_worker(snapshot_locked()) && !spares_.empty_locked()) d.wake(spares_.front_locked()->sleep);
     ledger.lock.unlock();
     d.perform();
     if (more) load_.detectors_needed();
-    rebind_if_moved(self);
+    places_.rebind_if_moved(self);
     call(self, started);
     while (work_base* const next = local_.take_follow_up(ledger, self)) {
         if (self.credit.n != 0) give_back_credit_before(self, *next);
@@ -185,11 +193,11 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     const group_core& group = task.group;
     deferred d;
     ledger.lock.lock();
-    worker* const self = workers.guest_record_locked(ledger);
+    worker* const self = workers_.guest_record_locked(ledger);
     ledger.drain_locked(d);
     const std::uint64_t at = work_access::location_of(task);
     if (self == nullptr || (at & location::list_mask) != location::on_worklist || !runs_in_guest(task, group)) {
-        if (self != nullptr) workers.give_back_guest_record_locked(*self);
+        if (self != nullptr) workers_.give_back_guest_record_locked(*self);
         notify_locked(d);
         ledger.lock.unlock();
         return (at & location::list_and_local) == 0 ? guest_result::gone : guest_result::kept_back;
@@ -218,7 +226,7 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     slots.observer = observer;
     slots.current_run = current;
     const scoped_lock g(ledger.lock);
-    workers.give_back_guest_record_locked(*self);
+    workers_.give_back_guest_record_locked(*self);
     return guest_result::has_run;
 }
 

@@ -57,8 +57,15 @@ public:
     /// As pool_owner::notify_locked().
     void notify_locked(const pool_ledger& ledger, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
 
+    /// The loop of the workers.
+    [[nodiscard]] worker_loop& loop() const noexcept { return loop_; }
+    /// For the monitor: wakes an idle worker, or requests one. False: none is idle.
+    bool wake() noexcept { return spares_.wake(); }
+
     // --- the manager thread --------------------------------------------------------------------------------------------
 
+    /// Whether a worker has been requested since the last call.
+    [[nodiscard]] bool take_request() noexcept { return spares_.take_request(); }
     /// Wakes a worker, or creates one, if the pool needs one more. False: no worker could be created.
     bool ensure_worker() noexcept;
     /// The last idle worker of a pool in which others run is its spare.

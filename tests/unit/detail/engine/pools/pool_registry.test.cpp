@@ -19,14 +19,14 @@ struct pools {
     pool_registry& registry = env.get().pools.shared();
 
     static pool_spec on(cpuset cpus, bool managed = false) { return {.cpus = cpus, .pod = cpus, .managed = managed}; }
-    [[nodiscard]] unsigned users_of(const worker_pool& p) const { return registry.usage_of(p, INT64_MAX).users; }
+    [[nodiscard]] unsigned users_of(const item_pool& p) const { return registry.usage_of(p, INT64_MAX).users; }
 };
 
 } // namespace
 
 TEST_CASE("pool registry: equal attributes share a pool, and each difference makes another one") {
     pools p;
-    worker_pool& first = p.registry.get(pools::on({0, 1}));
+    item_pool& first = p.registry.get(pools::on({0, 1}));
     CHECK(&p.registry.get(pools::on({0, 1})) == &first);
     CHECK(p.users_of(first) == 2);
     pool_spec nice = pools::on({0, 1}), batch = nice, narrow = nice, wide = nice;
@@ -35,7 +35,7 @@ TEST_CASE("pool registry: equal attributes share a pool, and each difference mak
     narrow.pod = {0};
     wide.cpus = {0, 1, 2};
     for (const pool_spec& other : {nice, batch, narrow, wide, pools::on({2, 3}), pools::on({0, 1}, true)}) {
-        worker_pool& pool = p.registry.get(other);
+        item_pool& pool = p.registry.get(other);
         CHECK(&pool != &first);
         CHECK(pool.spec() == other);
         CHECK(p.users_of(pool) == 1);
@@ -47,7 +47,7 @@ TEST_CASE("pool registry: equal attributes share a pool, and each difference mak
 
 TEST_CASE("pool registry: a pool ends with its last user, and its record serves the next pool of its kind") {
     pools p;
-    worker_pool& first = p.registry.get(pools::on({0}));
+    item_pool& first = p.registry.get(pools::on({0}));
     p.registry.put(p.registry.get(pools::on({0})));
     p.registry.end_unused();
     CHECK(&p.registry.get(pools::on({0})) == &first); // it is still in use
@@ -56,13 +56,13 @@ TEST_CASE("pool registry: a pool ends with its last user, and its record serves 
     CHECK(p.env.get().requests.take_cleaning());
     CHECK(p.registry.usage_of(first, INT64_MAX).spec == pool_spec{}); // it has no attributes without a user
     p.registry.end_unused();
-    worker_pool& managed = p.registry.get(pools::on({1}, true));
+    item_pool& managed = p.registry.get(pools::on({1}, true));
     CHECK(&managed != &first); // a record keeps its kind
     CHECK(&p.registry.get(pools::on({1})) == &first);
     CHECK(first.spec().cpus == cpuset{1});
     p.registry.put(managed);
     p.registry.end_unused();
-    worker_pool& third = p.registry.get(pools::on({2}));
+    item_pool& third = p.registry.get(pools::on({2}));
     CHECK(&third != &managed);
     CHECK(&p.registry.get(pools::on({3}, true)) == &managed);
     CHECK(p.registry.size() == 3);
@@ -70,7 +70,7 @@ TEST_CASE("pool registry: a pool ends with its last user, and its record serves 
 
 TEST_CASE("pool registry: the id of a pool that has ended names a record that is safe to read") {
     pools p;
-    worker_pool& pool = p.registry.get(pools::on({0}));
+    item_pool& pool = p.registry.get(pools::on({0}));
     const std::uint64_t id = pool.id();
     p.registry.put(pool);
     p.registry.end_unused();
@@ -82,7 +82,7 @@ TEST_CASE("pool registry: the sentinels of its CPUs watch a managed pool") {
     pools p;
     pool_spec spec = pools::on({0, 1, 2}, true);
     spec.pod = {0, 1};
-    worker_pool& pool = p.registry.get(spec);
+    item_pool& pool = p.registry.get(spec);
     cpuset watched;
     pool.concurrency->for_each_sentinel([&](unsigned index) { watched.insert(index); });
     const cpu_map& cpus = p.env.get().cpus;
