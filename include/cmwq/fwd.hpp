@@ -41,6 +41,8 @@ template <class Policy = bound>
 class workqueue;
 class system_workqueue;
 enum class queue_status : unsigned char;
+class duration_histogram;
+struct queue_counters;
 struct queue_stats;
 struct cancel_pending_t;
 

@@ -5,18 +5,80 @@
 
 #include <cmwq/detail/base/config.hpp>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS {
 
-/// What has happened in one queue since it was made, and where its items are.
-///
-/// Each item that the queue has accepted and that has neither ended nor been cancelled is either pending or running. It
-/// is also either active, that is, it has a slot of the limit (`max_active`), or it is inactive: it waits for one; or it is
-/// an item of an elastic queue that another one has queued, and shall get a slot when its turn comes.
-struct queue_stats {
+/// Durations, in classes: two for each doubling, from 128 ns to 137 s, one below and one above. A plain value.
+class duration_histogram {
+public:
+    static constexpr std::size_t nr_classes = 62;
+
+    /// The class of a duration.
+    [[nodiscard]] static constexpr std::size_t class_of(std::chrono::nanoseconds d) noexcept {
+        if (d.count() < first_bound) return 0;
+        const auto ns = static_cast<std::uint64_t>(d.count());
+        const auto octave = static_cast<std::size_t>(std::bit_width(ns)) - 1; // 7 is the first one
+        const std::size_t half = (ns >> (octave - 1)) & 1;
+        return std::min(1 + 2 * (octave - first_octave) + half, nr_classes - 1);
+    }
+    /// The durations of a class are shorter than this; those of the last one have no bound, which is nanoseconds::max().
+    [[nodiscard]] static constexpr std::chrono::nanoseconds bound_of(std::size_t i) noexcept {
+        if (i >= nr_classes - 1) return std::chrono::nanoseconds::max();
+        const std::int64_t octave = first_bound << (i / 2);
+        return std::chrono::nanoseconds{i % 2 == 0 ? octave : octave + octave / 2};
+    }
+
+    void add(std::chrono::nanoseconds d, std::uint64_t n = 1) noexcept {
+        counts[class_of(d)] += n;
+        sum += d * static_cast<std::int64_t>(n);
+    }
+    void add(const duration_histogram& more) noexcept {
+        for (std::size_t i = 0; i < nr_classes; ++i) counts[i] += more.counts[i];
+        sum += more.sum;
+    }
+    [[nodiscard]] std::uint64_t total() const noexcept {
+        std::uint64_t n = 0;
+        for (const std::uint64_t c : counts) n += c;
+        return n;
+    }
+    /// Zero if there are none.
+    [[nodiscard]] std::chrono::nanoseconds mean() const noexcept {
+        const std::uint64_t n = total();
+        return n == 0 ? std::chrono::nanoseconds{0} : sum / static_cast<std::int64_t>(n);
+    }
+    /// A bound for that share of the durations: quantile(0.99) is not shorter than 99 % of them. At most half as much again
+    /// as the exact value; nanoseconds::max() if that is in the last class. Zero if there are none. `share`: 0 to 1.
+    [[nodiscard]] std::chrono::nanoseconds quantile(double share) const noexcept {
+        const auto all = static_cast<double>(total());
+        double below = 0;
+        for (std::size_t i = 0; i < nr_classes; ++i) {
+            below += static_cast<double>(counts[i]);
+            if (counts[i] != 0 && below >= share * all) return bound_of(i);
+        }
+        return std::chrono::nanoseconds{0};
+    }
+
+    std::array<std::uint64_t, nr_classes> counts{};
+    std::chrono::nanoseconds sum{0};
+
+private:
+    static constexpr std::size_t first_octave = 7;
+    static constexpr std::int64_t first_bound = 1 << first_octave;
+};
+
+/// What has happened in one queue since it was made. All but `cpu_ns` are exact.
+struct queue_counters {
     std::uint64_t started = 0;   ///< items whose function was entered
     std::uint64_t completed = 0; ///< items whose function has returned, or has thrown
+    /// CPU time of the items that have ended, in nanoseconds, without that of the items which they ran while they waited.
+    /// An estimate: items of 50 µs and more are measured, of shorter ones a part.
+    std::uint64_t cpu_ns = 0;
     // A block is counted for the item that the worker ran; if that one waited, and the worker ran others meanwhile, for
     // the first one.
     std::uint64_t blocks_by_guard = 0;    ///< times a blocking_region in an item left a CPU idle with work pending
@@ -27,11 +89,22 @@ struct queue_stats {
     std::uint64_t cpu_hogs = 0;      ///< items that stopped counting because they kept their CPU for too long
     std::uint64_t maydays = 0;       ///< calls of the rescuer, one for each pool and lack of threads
     std::uint64_t rescued = 0;       ///< items that the rescuer has run
+};
 
+/// What has happened in one queue, and where its items are.
+///
+/// Each item that the queue has accepted and that has neither ended nor been cancelled is either pending or running. It
+/// is also either active, that is, it has a slot of the limit (`max_active`), or it is inactive: it waits for one; or it is
+/// an item of an elastic queue that another one has queued, and shall get a slot when its turn comes.
+struct queue_stats : queue_counters {
     std::uint64_t running = 0;  ///< items whose function has been entered and has not ended: `started - completed`
     std::uint64_t pending = 0;  ///< items that have not started, without delayed ones whose time has not come
     std::uint64_t active = 0;   ///< items that have a slot of the limit: they run, or start as soon as a worker is free
     std::uint64_t inactive = 0; ///< items that wait for a slot
+
+    /// How long the items have run, from the start of the function to its end, blocked or not. An estimate, as `cpu_ns`:
+    /// of short items one stands for many.
+    duration_histogram run_times;
 };
 
 /// Counters of a runtime since it was made.
@@ -53,27 +126,23 @@ struct runtime_stats {
 
 namespace detail {
 
-/// Calls `f(name, member)` for each counter of a queue, that is, without the last four members.
+/// Calls `f(name, member)` for each counter of a queue.
 template <class F>
 constexpr void for_each_counter_of_queue(F&& f) {
-    f("started", &queue_stats::started);
-    f("completed", &queue_stats::completed);
-    f("blocks_by_guard", &queue_stats::blocks_by_guard);
-    f("blocks_by_sentinel", &queue_stats::blocks_by_sentinel);
-    f("blocks_by_monitor", &queue_stats::blocks_by_monitor);
-    f("spare_wakeups", &queue_stats::spare_wakeups);
-    f("repatriated", &queue_stats::repatriated);
-    f("cpu_hogs", &queue_stats::cpu_hogs);
-    f("maydays", &queue_stats::maydays);
-    f("rescued", &queue_stats::rescued);
+    f("started", &queue_counters::started);
+    f("completed", &queue_counters::completed);
+    f("cpu_ns", &queue_counters::cpu_ns);
+    f("blocks_by_guard", &queue_counters::blocks_by_guard);
+    f("blocks_by_sentinel", &queue_counters::blocks_by_sentinel);
+    f("blocks_by_monitor", &queue_counters::blocks_by_monitor);
+    f("spare_wakeups", &queue_counters::spare_wakeups);
+    f("repatriated", &queue_counters::repatriated);
+    f("cpu_hogs", &queue_counters::cpu_hogs);
+    f("maydays", &queue_counters::maydays);
+    f("rescued", &queue_counters::rescued);
 }
-/// Adds all members.
-constexpr void add(queue_stats& to, const queue_stats& more) noexcept {
-    for_each_counter_of_queue([&](const char*, std::uint64_t queue_stats::* member) { to.*member += more.*member; });
-    to.running += more.running;
-    to.pending += more.pending;
-    to.active += more.active;
-    to.inactive += more.inactive;
+constexpr void add(queue_counters& to, const queue_counters& more) noexcept {
+    for_each_counter_of_queue([&](const char*, std::uint64_t queue_counters::* member) { to.*member += more.*member; });
 }
 
 } // namespace detail

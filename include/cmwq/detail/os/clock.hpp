@@ -17,6 +17,13 @@ inline std::int64_t monotonic_now() noexcept {
     return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
+/// The CPU time of the calling thread, in nanoseconds.
+inline std::int64_t thread_cpu_now() noexcept {
+    timespec ts{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+}
+
 /// Sleeps for less than a second. A signal ends the sleep early.
 inline void sleep_for(long nanoseconds) noexcept {
     const timespec ts{0, nanoseconds};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The steady clock of the engine: nanoseconds in an int64_t.
+// The clocks of the engine: nanoseconds in an int64_t.
 #pragma once
 
 #include <cmwq/detail/os/clock.hpp>
@@ -11,5 +11,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t steady_now() noexcept { return os::monotonic_now(); }
+
+/// The CPU time of the calling thread in nanoseconds.
+inline std::int64_t thread_cpu_now() noexcept { return os::thread_cpu_now(); }
 
 }}} // namespace cmwq::CMWQ_NS::detail

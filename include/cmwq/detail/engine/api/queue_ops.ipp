@@ -213,7 +213,15 @@ CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
 CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     check_copy(q, a_queue);
     if (q.gate.is_dead()) return {}; // threads that do not exist here may hold locks
-    return q.pwqs.stats();
+    const pwq_stats n = q.pwqs.stats();
+    queue_stats s;
+    static_cast<queue_counters&>(s) = n;
+    s.running = n.started - n.completed;
+    s.pending = n.pending;
+    s.active = n.active;
+    s.inactive = n.inactive;
+    s.run_times = q.times.runs.get();
+    return s;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

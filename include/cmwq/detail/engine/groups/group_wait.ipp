@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/groups/group_wait.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/run_timer.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/threads/inner_runs.hpp>
@@ -223,7 +224,7 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
 CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
-    perform_task(self_, t, cancelled);
+    call_measured(*self_, [&] { perform_task(self_, t, cancelled); });
     self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
     --self_->nr_nested;
 }
@@ -299,6 +300,10 @@ CMWQ_INLINE void group_wait::give_up(group_sleeper& s) noexcept {
 }
 
 CMWQ_INLINE bool group_wait::wait() {
+    if (self_ != nullptr && self_->timer != nullptr) [[unlikely]] {
+        const timer_pause pause(*self_);
+        return wait();
+    }
     group_task* done = nullptr; // a local task that this thread has run
     bool cancelled = false;     // of that task
     for (;;) {

@@ -19,18 +19,18 @@ enum class block_event : unsigned char { guard, sentinel, monitor, spare };
 class block_counts {
 public:
     void count(block_event what) noexcept { counts_[static_cast<unsigned>(what)].fetch_add(1, relaxed); }
-    void add_to(queue_stats& s) const noexcept {
+    void add_to(queue_counters& s) const noexcept {
         for (unsigned i = 0; i < nr; ++i) s.*member[i] += counts_[i].load(relaxed);
     }
-    void move_to(queue_stats& s) noexcept {
+    void move_to(queue_counters& s) noexcept {
         for (unsigned i = 0; i < nr; ++i) s.*member[i] += counts_[i].exchange(0, relaxed);
     }
 
 private:
     static constexpr unsigned nr = 4;
-    static constexpr std::uint64_t queue_stats::* member[nr] = {
-        &queue_stats::blocks_by_guard, &queue_stats::blocks_by_sentinel, &queue_stats::blocks_by_monitor,
-        &queue_stats::spare_wakeups};
+    static constexpr std::uint64_t queue_counters::* member[nr] = {
+        &queue_counters::blocks_by_guard, &queue_counters::blocks_by_sentinel, &queue_counters::blocks_by_monitor,
+        &queue_counters::spare_wakeups};
 
     atomic<std::uint32_t> counts_[nr] = {}; // A: as `block_event`
 };

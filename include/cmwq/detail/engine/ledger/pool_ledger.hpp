@@ -208,7 +208,7 @@ public:
     void list_pending_locked(item_groups& to) noexcept CMWQ_REQUIRES(lock);
     /// The counts of a pwq of this pool, and its items. Those of the inbox, and the local ones of workers, are not among
     /// these.
-    [[nodiscard]] queue_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] pwq_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     /// Copies the state of a pwq of this pool, if the lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) CMWQ_EXCLUDES(lock);
 

@@ -354,8 +354,8 @@ CMWQ_INLINE unsigned pool_ledger::nr_active_of(const pool_workqueue& pwq) const 
     return pwq.nr_active;
 }
 
-CMWQ_INLINE queue_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) noexcept {
-    queue_stats s = pwq.counts;
+CMWQ_INLINE pwq_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) noexcept {
+    pwq_stats s{pwq.counts};
     unsigned nr_runs = 0;
     for_each_record_locked([&](const run_record& k) {
         if (k.current_pwq != &pwq) return true;
@@ -366,7 +366,6 @@ CMWQ_INLINE queue_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) 
         return true;
     });
     s.completed = std::min(s.completed, s.started);
-    s.running = s.started - s.completed;
     s.inactive = pwq.inactive.size();
     s.active = pwq.nr_active;
     s.pending = s.inactive + s.active - nr_runs; // each run has a slot

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/ledger/run_timer.hpp>
 
 #include <exception>
 #include <utility>
@@ -396,13 +397,15 @@ CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_
 }
 
 CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const started_item& r) noexcept {
-    if (call_with_handler(self, r)) return;
-    try {
-        r.function(r.item);
-    } catch (...) {
-        refuse_thread_exit_in_handler();
-        std::terminate();
-    }
+    call_measured(self, [&] {
+        if (call_with_handler(self, r)) return;
+        try {
+            r.function(r.item);
+        } catch (...) {
+            refuse_thread_exit_in_handler();
+            std::terminate();
+        }
+    });
 }
 
 CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noexcept {
@@ -416,7 +419,7 @@ CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noex
     self.nr_follow_ups.store(0, relaxed);
     pwq.counts.started += more;
     pwq.counts.completed += more + 1;
-    self.move_blocks_to(pwq.counts);
+    self.move_counts_to(pwq.counts);
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
     if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
     nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);

@@ -99,7 +99,7 @@ struct pwq_report {
     bool locked = false;                    ///< another thread holds the lock of the pool; nothing else is known
     unsigned nr_active = 0, nr_waiting = 0; ///< the active items, and how many of them have not started
     bool frozen = false, plugged = false, mayday = false, detached = false;
-    queue_stats counts;
+    queue_counters counts;
     item_groups inactive;
 };
 

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/color_ring.hpp>
+#include <cmwq/detail/engine/ledger/queue_times.hpp>
 #include <cmwq/stats.hpp>
 
 #include <cstdint>
@@ -70,6 +71,7 @@ public:
     atomic<bool> detached{false};
     // A: threads outside may run its tasks: the attributes of the queue set nothing. Written under WQ
     atomic<bool> takes_guests{false};
+    statistic<sampling_step> sampling{measure_all}; // which of its items are measured
     bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
     timer_ring armed;    // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
 
@@ -84,7 +86,7 @@ public:
     enum class slot_state : unsigned char { none, waiting, granted };
     slot_state slot = slot_state::none; // N
     color_ring colors;                  // L: counts every item from its acceptance until it leaves
-    queue_stats counts; // L: the counters only. The runs of the pool keep some of their own until they end
+    queue_counters counts;              // L. The runs of the pool keep some of their own until they end
 
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
@@ -96,6 +98,17 @@ public:
 
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };
+
+/// The counts of one or more pwqs, and where their items are now.
+struct pwq_stats : queue_counters {
+    std::uint64_t pending = 0, active = 0, inactive = 0; ///< as in queue_stats
+};
+constexpr void add(pwq_stats& to, const pwq_stats& more) noexcept {
+    add(static_cast<queue_counters&>(to), more);
+    to.pending += more.pending;
+    to.active += more.active;
+    to.inactive += more.inactive;
+}
 
 /// Identifies a run, so that a thread can later check whether it goes on (pool_ledger::goes_on()).
 struct seen_run {

@@ -6,6 +6,7 @@
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/engine/env/library_copy.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
+#include <cmwq/detail/engine/ledger/queue_times.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime_options.hpp>
@@ -62,6 +63,7 @@ public:
     const pool_env& env;                     // I
     rescuer_requests* own_rescuer = nullptr; // I: null: the queue has none
     const std::string name;                  // I
+    queue_times times;                       // A
 
 private:
     atomic<bool> backlog_{false};     // A: an item has waited for the limit since the last check

@@ -10,12 +10,14 @@
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
 class registered_wait;
 class run_record;
+class run_timer;
 class worker;
 struct running_task;
 struct busy_tag;
@@ -66,7 +68,7 @@ public:
     enum class record_of : unsigned char { worker, rescuer, nested, guest, bottom_half };
 
     /// Of items that run inside others: the next one in `thread`.
-    run_record(item_pool& p, worker& thread) noexcept : run_record(p, &thread, record_of::nested) {}
+    run_record(item_pool& p, worker& thread) noexcept;
     run_record(const run_record&) = delete;
     run_record& operator=(const run_record&) = delete;
     virtual ~run_record() = default;
@@ -89,9 +91,12 @@ public:
         blocks.count(what);
         has_blocks.store(true, release); // [BLOCK-1]
     }
-    /// Under L, at the end of the run.
-    void move_blocks_to(queue_stats& s) noexcept {
+    /// Under L, at the end of the run, by its thread.
+    void move_counts_to(queue_counters& s) noexcept {
         if (has_blocks.load(relaxed) && has_blocks.exchange(false, acquire)) blocks.move_to(s); // [BLOCK-1]
+        if (!was_measured) return;
+        was_measured = false;
+        s.cpu_ns += std::exchange(measured_cpu, 0);
     }
 
     [[nodiscard]] bool is_rescuer() const noexcept { return record == record_of::rescuer; }
@@ -111,6 +116,9 @@ public:
     unsigned nr_nested = 0;            // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_limit = 0;    // S: a wait whose frame is below runs none of them
     block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
+    run_timer* timer = nullptr;        // S: of the item that it measures now; null: none
+    std::uint32_t random;              // S: for the marks
+    std::uint64_t measured_cpu = 0; // S: CPU time of its items, an estimate; `was_measured` says whether there is any
 
     // --- written for each run: these members begin a cache line --------------------------------------------------------
 
@@ -118,9 +126,11 @@ public:
     alignas(cache_line) atomic<bool> end_needs_lock{false};
     atomic<bool> has_blocks{false}; // A
     const record_of record;         // I
+    bool was_measured = false;      // S: an item since the last end of a run
     bool is_follower = false;       // K: in the list of followers of run_table
     bool owns_item = false;         // S: the current item owns itself
     unsigned current_color = 0;     // K
+    sampling_step to_mark;          // S: how far the next mark is: the item that passes it is measured
     // A: the item whose function runs; an address to compare with. [RUN-1] Set before PENDING is cleared, so a thread
     // that claims the item next sees it. [RUN-2] Reset with release after the function, so a thread that no longer sees
     // it sees the effects of the run. Null for an item that owns itself: no thread searches for such an item, and after
@@ -141,7 +151,9 @@ public:
     char description[32] = {};            // L: set by this_work::describe(); NUL-terminated
 
 protected:
-    run_record(item_pool& p, worker* thread, record_of kind) noexcept : pool(p), of_thread(thread), record(kind) {}
+    /// `seed`: differs between the records of a pool, so that the threads do not measure the same items of a pattern.
+    run_record(item_pool& p, worker* thread, record_of kind, std::uint32_t seed) noexcept
+        : pool(p), of_thread(thread), random(seed), record(kind), to_mark(next_distance(random)) {}
 };
 
 /// The record under which the calling thread runs an item; null: it runs none.

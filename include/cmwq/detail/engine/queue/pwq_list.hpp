@@ -55,12 +55,12 @@ public:
     }
 
     /// The counts of all pwqs, also of those that were freed.
-    [[nodiscard]] queue_stats stats() const noexcept CMWQ_EXCLUDES(lock) {
+    [[nodiscard]] pwq_stats stats() const noexcept CMWQ_EXCLUDES(lock) {
         const scoped_lock g(lock);
         return stats_locked();
     }
-    [[nodiscard]] queue_stats stats_locked() const noexcept CMWQ_REQUIRES(lock);
-    [[nodiscard]] queue_stats freed_locked() const noexcept CMWQ_REQUIRES(lock) { return freed_; }
+    [[nodiscard]] pwq_stats stats_locked() const noexcept CMWQ_REQUIRES(lock);
+    [[nodiscard]] queue_counters freed_locked() const noexcept CMWQ_REQUIRES(lock) { return freed_; }
     /// Whether any items are active: on a worklist, or running.
     [[nodiscard]] bool any_active() const noexcept CMWQ_EXCLUDES(lock);
 
@@ -87,7 +87,7 @@ public:
 private:
     mutable intrusive_list<pool_workqueue, pwq_tag> list_ CMWQ_GUARDED_BY(lock);
     std::uint64_t nr_made_ CMWQ_GUARDED_BY(lock) = 0;
-    queue_stats freed_ CMWQ_GUARDED_BY(lock); // the counts of the pwqs that were freed
+    queue_counters freed_ CMWQ_GUARDED_BY(lock); // the counts of the pwqs that were freed
     unsigned nr_dropping_ CMWQ_GUARDED_BY(lock) = 0;
     bool frozen_ CMWQ_GUARDED_BY(lock) = false;
 };

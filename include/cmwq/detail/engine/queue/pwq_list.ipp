@@ -18,8 +18,8 @@ CMWQ_INLINE void pwq_list::remove_locked(pool_workqueue& p) noexcept {
     list_.remove(p);
 }
 
-CMWQ_INLINE queue_stats pwq_list::stats_locked() const noexcept {
-    queue_stats total = freed_;
+CMWQ_INLINE pwq_stats pwq_list::stats_locked() const noexcept {
+    pwq_stats total{freed_};
     for_each_locked([&](const pool_workqueue& p) { add(total, p.pool->stats_of(p)); });
     return total;
 }

@@ -9,6 +9,8 @@
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/version.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -125,9 +127,27 @@ CMWQ_INLINE void write_pool(json_writer& to, const numbered_pool& p) {
     to.close('}');
 }
 
-CMWQ_INLINE void write_counters(json_writer& to, const queue_stats& s) {
+CMWQ_INLINE void write_counters(json_writer& to, const queue_counters& s) {
     for_each_counter_of_queue(
-        [&](const char* name, std::uint64_t queue_stats::* member) { to.key(name).value(s.*member); });
+        [&](const char* name, std::uint64_t queue_counters::* member) { to.key(name).value(s.*member); });
+}
+
+CMWQ_INLINE void write_histogram(json_writer& to, const duration_histogram& h) {
+    to.open('{');
+    to.key("sum_ns").value(h.sum.count());
+    to.key("classes").open('[');
+    for (std::size_t i = 0; i < duration_histogram::nr_classes; ++i) {
+        if (h.counts[i] == 0) continue;
+        to.open('{');
+        to.key("below_ns");
+        if (const auto bound = duration_histogram::bound_of(i); bound != std::chrono::nanoseconds::max())
+            to.value(bound.count());
+        else to.null();
+        to.key("count").value(h.counts[i]);
+        to.close('}');
+    }
+    to.close(']');
+    to.close('}');
 }
 
 CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue_report::pwq& p) {
@@ -168,6 +188,8 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
         to.key("draining").value(q.draining);
         to.key("frozen").value(q.frozen);
         write_counters(to, q.counts);
+        to.key("run_times");
+        write_histogram(to, q.run_times);
         to.key("pool_of_cpu").open('[');
         for (const std::uint64_t id : q.pool_of_cpu) to.value(r.number(id));
         to.close(']');

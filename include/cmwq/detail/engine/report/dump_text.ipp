@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <optional>
@@ -151,19 +152,42 @@ CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
           "[    workqueue                   started   running    blocks    spares     hogs   repatr  mayday rescued]\n";
     for (const queue_report& q : r.queues) {
         if (q.locked) continue;
-        const queue_stats& c = q.counts;
+        const queue_counters& c = q.counts;
         const auto column = [&to](int width, std::uint64_t n) {
             append(to, " %*llu", width, static_cast<unsigned long long>(n));
         };
         append(to, "%-24.24s", q.name.c_str());
         column(13, c.started);
-        column(9, c.running);
+        column(9, c.started - c.completed);
         column(9, c.blocks_by_guard + c.blocks_by_sentinel + c.blocks_by_monitor);
         column(9, c.spare_wakeups);
         column(8, c.cpu_hogs);
         column(8, c.repatriated);
         column(7, c.maydays);
         column(7, c.rescued);
+        to += '\n';
+    }
+}
+
+/// A duration in a column of nine characters.
+CMWQ_INLINE void append_duration(std::string& to, std::chrono::nanoseconds d) {
+    const auto ns = static_cast<double>(d.count());
+    if (d == std::chrono::nanoseconds::max()) append(to, " %9s", "longer");
+    else if (ns < 1e6) append(to, " %6.1f us", ns / 1e3);
+    else if (ns < 1e9) append(to, " %6.1f ms", ns / 1e6);
+    else append(to, " %7.1f s", ns / 1e9);
+}
+
+CMWQ_INLINE void print_times(std::string& to, const runtime_report& r) {
+    to += "\nWorkqueue -> times of its items\n===============================\n"
+          "[    workqueue                CPU time  mean run   50 % in   90 % in   99 % in]\n";
+    for (const queue_report& q : r.queues) {
+        if (q.locked) continue;
+        append(to, "%-24.24s", q.name.c_str());
+        to += "     ";
+        append_duration(to, std::chrono::nanoseconds{static_cast<std::int64_t>(q.counts.cpu_ns)});
+        append_duration(to, q.run_times.mean());
+        for (const double share : {0.5, 0.9, 0.99}) append_duration(to, q.run_times.quantile(share));
         to += '\n';
     }
 }
@@ -195,6 +219,7 @@ CMWQ_INLINE std::string to_text(const runtime_report& r) {
     }
     print_queues(text, r);
     print_counters(text, r);
+    print_times(text, r);
     text += "\nBusy workers\n============\n";
     for (const numbered_pool& p : r.pools) print_runs(text, p);
     text += "\nPending items\n=============\n";

@@ -46,6 +46,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     for (const pool_workqueue* p : routes.map()->of_cpu) r.pool_of_cpu.push_back(p->pool->id());
     if (keyed())
         limits.for_each_slots_locked([&](const node_slots& s) { r.slots_of_nodes.push_back({s.in_use(), s.max()}); });
+    r.run_times = times.runs.get();
     r.counts = pwqs.freed_locked();
     pwqs.for_each_locked([&](pool_workqueue& p) {
         r.pwqs.push_back({.pool = p.pool->id(), .now = {}});

@@ -4,6 +4,7 @@
 
 #include <cmwq/detail/engine/item/group_credit.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/ledger/run_timer.hpp>
 #include <cmwq/detail/engine/threads/inner_runs.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
@@ -40,6 +41,10 @@ CMWQ_INLINE run_record* nested_record_locked(pool_ledger& ledger, worker& owner)
 }
 
 CMWQ_INLINE void run_inside(run_record& self, run_record& record, const pool_ledger::started_item& started) noexcept {
+    if (self.timer != nullptr) [[unlikely]] {
+        const timer_pause pause(self);
+        return run_inside(self, record, started);
+    }
     run_record*& current = this_thread_slots().current_run;
     worker& owner = *self.of_thread;
     record.nr_nested = self.nr_nested + 1;

@@ -62,7 +62,7 @@ public:
     /// The counters that this kind of pool keeps, all of one moment.
     [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The counts of a pwq of this pool, and its items.
-    [[nodiscard]] queue_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
+    [[nodiscard]] pwq_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_report& to, std::int64_t deadline) CMWQ_EXCLUDES(ledger.lock);
 

@@ -70,11 +70,11 @@ CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
     return s;
 }
 
-CMWQ_INLINE queue_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
+CMWQ_INLINE pwq_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(ledger.lock);
     ledger.drain_locked(d); // the items of the inbox are counted on the lists
-    queue_stats s = ledger.stats_of_locked(pwq);
+    pwq_stats s = ledger.stats_of_locked(pwq);
     if (locals != nullptr) {
         local_lists::for_each_locked(ledger,
                                      [&](const work_base& w) { s.pending += work_access::pwq(w) == &pwq ? 1 : 0; });

@@ -40,7 +40,7 @@ private:
 
     void work_locked(worker& self, deferred& d) CMWQ_REQUIRES(ledger.lock);
     void run_locked(worker& self, work_base& w, deferred& d) CMWQ_REQUIRES(ledger.lock);
-    static void call(worker& self, const pool_ledger::started_item& started);
+    [[gnu::always_inline]] static void call(worker& self, const pool_ledger::started_item& started);
     [[nodiscard]] work_base* next_for_guest_locked(worker& self, const group_core& group, deferred& d) noexcept
         CMWQ_REQUIRES(ledger.lock);
     [[nodiscard, gnu::always_inline]] pool_snapshot snapshot_locked() const noexcept CMWQ_REQUIRES(ledger.lock) {

@@ -5,6 +5,7 @@
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/run_timer.hpp>
 #include <cmwq/detail/engine/threads/thread_pool.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -119,11 +120,13 @@ struct thread_exit_guard {
 // handler and no noexcept function. So without a handler of the queue, an exception ends the program at `throw`, before
 // the stack is unwound.
 template <class Load, class Local>
-void thread_pool<Load, Local>::call(worker& self, const pool_ledger::started_item& started) {
-    if (pool_ledger::call_with_handler(self, started)) return;
-    thread_exit_guard end;
-    started.function(started.item);
-    end.reached = true;
+inline void thread_pool<Load, Local>::call(worker& self, const pool_ledger::started_item& started) {
+    call_measured(self, [&] {
+        if (pool_ledger::call_with_handler(self, started)) return;
+        thread_exit_guard end;
+        started.function(started.item);
+        end.reached = true;
+    });
 }
 
 // Runs one item, without the lock, and then the local items that may follow in the same run. Once the function of an

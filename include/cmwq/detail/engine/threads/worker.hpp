@@ -27,10 +27,10 @@ class worker_loop;
 /// Letters as in run_record.hpp; P the lock of the object itself.
 class worker final : public blocking_observer, public list_node<idle_tag>, public run_record {
 public:
-    worker(item_pool& p, unsigned number, record_of kind) noexcept : run_record(p, this, kind), id(number) {}
+    worker(item_pool& p, unsigned number, record_of kind) noexcept : run_record(p, this, kind, number), id(number) {}
     /// Of a thread of the pool, which does `l.serve()`.
     worker(item_pool& p, unsigned number, worker_loop& l) noexcept
-        : run_record(p, this, record_of::worker), id(number), loop(&l) {}
+        : run_record(p, this, record_of::worker, number), id(number), loop(&l) {}
 
     void begin_blocking(block_kind kind) noexcept override;
     void upgrade_blocking() noexcept override;
@@ -88,6 +88,9 @@ public:
         long nr_waits = 0;
     } cpu_burst;
 };
+
+inline run_record::run_record(item_pool& p, worker& thread) noexcept
+    : run_record(p, &thread, record_of::nested, thread.random) {}
 
 /// The run of the worker whose thread calls this, under a bottom half perhaps; null: the caller is another thread, which may
 /// be a guest.

@@ -151,7 +151,7 @@ TEST_CASE("load: a worker that announces that it blocks is replaced if an item i
     m.l.block_begins(m.a); // it is not counted any more
     CHECK(m.l.numbers().by_guard == 1);
     cmwq::queue_stats s;
-    m.a.move_blocks_to(s);
+    m.a.move_counts_to(s);
     CHECK(s.blocks_by_guard == 1);
     CHECK(s.spare_wakeups == 1);
 }
@@ -195,12 +195,12 @@ TEST_CASE("load: what a detector finds") {
     CHECK(m.l.numbers().by_sentinel == 0); // it was not counted any more
     CHECK(m.l.numbers().spare_wakeups == 1);
     cmwq::queue_stats s;
-    m.a.move_blocks_to(s);
+    m.a.move_counts_to(s);
     CHECK(s.blocks_by_monitor == 1);
     CHECK(s.spare_wakeups == 0); // it was found blocked before there was a spare
     m.l.count(m.a);
     CHECK(m.l.check_for_blocked(detector::sentinel, false) == finding::replaced);
-    m.a.move_blocks_to(s);
+    m.a.move_counts_to(s);
     CHECK(s.blocks_by_sentinel == 1);
     CHECK(s.spare_wakeups == 1);
     go.release();

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// run_timer: measures an item while it runs.
+#pragma once
+
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/ledger/run_record.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// On the stack of the thread that runs the item.
+class run_timer {
+public:
+    /// An item of `self.current_pwq` begins. `step`: that of the queue.
+    run_timer(run_record& self, sampling_step step) noexcept
+        : self_(self), outer_(std::exchange(self.timer, this)), step_(step), cpu_began_(thread_cpu_now()),
+          began_(steady_now()) {}
+    run_timer(const run_timer&) = delete;
+    run_timer& operator=(const run_timer&) = delete;
+
+    /// The item has ended.
+    void end() noexcept {
+        const std::int64_t took = steady_now() - began_;
+        const std::int64_t cpu = thread_cpu_now() - cpu_began_ - excluded_cpu_;
+        self_.timer = outer_;
+        const std::uint64_t n = nr_items_for(step_);
+        if (cpu > 0) self_.measured_cpu += static_cast<std::uint64_t>(cpu) * n;
+        self_.was_measured = true;
+        pool_workqueue& pwq = *self_.current_pwq;
+        pwq.queue->times.runs.add(took, n);
+        if (const sampling_step next = step_for_items_of(took); next != step_) pwq.sampling.set(next);
+    }
+
+private:
+    friend class timer_pause;
+
+    run_record& self_;
+    run_timer* const outer_; // of the item that waits while this one runs in its place
+    const sampling_step step_;
+    const std::int64_t cpu_began_, began_;
+    std::int64_t excluded_cpu_ = 0;
+};
+
+/// While it lives, the item that the calling thread runs waits inside the library, and the thread may run other items: their
+/// CPU time is theirs.
+class timer_pause {
+public:
+    /// `self`: has a timer.
+    explicit timer_pause(run_record& self) noexcept
+        : self_(self), timer_(*std::exchange(self.timer, nullptr)), began_(thread_cpu_now()) {}
+    ~timer_pause() {
+        timer_.excluded_cpu_ += thread_cpu_now() - began_;
+        self_.timer = &timer_;
+    }
+    timer_pause(const timer_pause&) = delete;
+    timer_pause& operator=(const timer_pause&) = delete;
+
+private:
+    run_record& self_;
+    run_timer& timer_;
+    const std::int64_t began_;
+};
+
+template <class F>
+[[gnu::noinline]] void call_with_timer(run_record& self, sampling_step step, F& f) {
+    self.to_mark = next_distance(self.random);
+    run_timer timer(self, step);
+    f();
+    timer.end();
+}
+/// Calls `f`, the function of an item of `self.current_pwq`; measures some of these calls.
+template <class F>
+[[gnu::always_inline]] inline void call_measured(run_record& self, F&& f) {
+    const sampling_step step = self.current_pwq->sampling.get();
+    self.to_mark -= step;
+    if (self.to_mark < 0) [[unlikely]]
+        call_with_timer(self, step, f);
+    else f();
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail

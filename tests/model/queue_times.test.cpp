@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The times of queue_stats, in simulations: there time passes only where an item burns it or sleeps, so they are exact.
+#include "catch.hpp"
+#include "model/machine.hpp"
+
+#include <cmwq/task_group.hpp>
+#include <model/simulate.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace model = cmwq::detail::model;
+using cmwq::duration_histogram;
+using cmwq::queue_stats;
+using cmwq_test::ms;
+using std::chrono::nanoseconds;
+
+namespace {
+
+template <class Policy>
+void simulate_queue(const std::function<void(cmwq::workqueue<Policy>&)>& body) {
+    model::simulation s;
+    s.name = Policy::name;
+    s.around.cpus = 2;
+    const auto r = model::simulate(s, [&] {
+        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
+        cmwq::workqueue<Policy> q{rt, "q"};
+        body(q);
+    });
+    INFO(r.message);
+    CHECK(r);
+}
+
+void require_runs(const queue_stats& s, std::uint64_t n, std::int64_t took_all) {
+    model::require(s.run_times.total() == n, "the number of runs");
+    model::require(s.run_times.sum == nanoseconds{took_all}, "the sum of their times");
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("queue times: CPU time is what an item burns, and run time also what it waits", "", cmwq::bound,
+                   cmwq::elastic, cmwq::unbound, cmwq::ordered) {
+    simulate_queue<TestType>([](auto& q) {
+        const auto item = [](std::int64_t burns, std::int64_t sleeps) {
+            return [=] {
+                model::burn(burns);
+                model::sleep(sleeps);
+            };
+        };
+        cmwq::work first{item(5 * ms, 10 * ms)}, second{item(ms, 0)};
+        q.queue(first);
+        first.flush();
+        queue_stats s = q.stats();
+        require_runs(s, 1, 15 * ms);
+        model::require(s.run_times.counts[duration_histogram::class_of(nanoseconds{15 * ms})] == 1, "its class");
+        model::require(s.cpu_ns == 5 * ms, "the sleep is no CPU time");
+        q.queue(second);
+        second.flush();
+        s = q.stats();
+        require_runs(s, 2, 16 * ms);
+        model::require(s.cpu_ns == 6 * ms, "of both");
+    });
+}
+
+TEST_CASE("queue times: bottom halves are measured, too") {
+    simulate_queue<cmwq::bh>([](auto& q) {
+        cmwq::work item{[] { model::burn(2 * ms); }};
+        q.queue(item);
+        q.flush();
+        require_runs(q.stats(), 1, 2 * ms);
+        model::require(q.stats().cpu_ns == 2 * ms, "its CPU time");
+    });
+}
+
+TEMPLATE_TEST_CASE("queue times: CPU time of a task belongs to the task, and not to the item that waits", "",
+                   cmwq::bound, cmwq::elastic, cmwq::unbound) {
+    simulate_queue<TestType>([](auto& q) {
+        cmwq::work outer{[&q] {
+            model::burn(2 * ms);
+            cmwq::task_group g{q};
+            for (int i = 0; i < 4; ++i) g.run([] { model::burn(3 * ms); });
+            g.wait();
+            model::burn(ms);
+        }};
+        q.queue(outer);
+        q.flush();
+        const queue_stats s = q.stats();
+        model::require(s.run_times.total() == 5, "the number of runs");
+        model::require(s.cpu_ns == 15 * ms, "each of them once");
+    });
+}
+
+TEST_CASE("queue times: CPU time of an item that runs inside another one belongs to that item") {
+    simulate_queue<cmwq::elastic>([](auto& q) {
+        cmwq::work innermost{[] { model::burn(4 * ms); }};
+        cmwq::work inner{[&] {
+            model::burn(ms);
+            q.queue(innermost);
+            innermost.flush();
+        }};
+        cmwq::work outer{[&] {
+            model::burn(2 * ms);
+            q.queue(inner);
+            inner.flush();
+            model::burn(ms);
+        }};
+        q.queue(outer);
+        q.flush();
+        const queue_stats s = q.stats();
+        require_runs(s, 3, (4 + 5 + 8) * ms);
+        model::require(s.cpu_ns == 8 * ms, "each of them once");
+    });
+}
+
+// The first one is measured, and then one of some dozens.
+TEMPLATE_TEST_CASE("queue times: short items are estimated", "", cmwq::bound, cmwq::elastic, cmwq::unbound,
+                   cmwq::ordered) {
+    simulate_queue<TestType>([](auto& q) {
+        constexpr std::int64_t n = 20'000, each = 1'000;
+        for (std::int64_t i = 0; i < n; ++i) q.post([] { model::burn(each); });
+        q.flush();
+        const queue_stats s = q.stats();
+        model::require(s.completed == n, "all have run");
+        const auto runs = static_cast<std::int64_t>(s.run_times.total());
+        model::require(runs > n * 3 / 4 && runs < n * 5 / 4, "how many there were");
+        model::require(s.run_times.sum == nanoseconds{runs * each}, "all of them are alike");
+        model::require(static_cast<std::int64_t>(s.cpu_ns) == runs * each, "also in their CPU time");
+    });
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "catch.hpp"
+
+#include <cmwq/detail/engine/ledger/queue_times.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+using namespace cmwq::detail;
+
+TEST_CASE("queue times: the shorter the items, the fewer are measured, and the more each stands for") {
+    CHECK(step_for_items_of(50'000) == measure_all);
+    CHECK(step_for_items_of(INT64_MAX / 2) == measure_all);
+    CHECK(nr_items_for(measure_all) == 1);
+    std::uint64_t before = 1;
+    for (std::int64_t ns = 20'000; ns > 10; ns /= 2) {
+        const std::uint64_t n = nr_items_for(step_for_items_of(ns));
+        INFO(ns << " ns: one of " << n);
+        CHECK(n >= before);
+        before = n;
+        // A measurement takes a microsecond: 2 % of the time, and what the rounding to a power of two adds.
+        CHECK(static_cast<std::int64_t>(n) * (ns + 150) > 25'000);
+    }
+    CHECK(step_for_items_of(-1) == step_for_items_of(0)); // a clock of the fault backend jumps
+}
+
+TEST_CASE("queue times: the marks meet the share of the items that a step means, and no pattern of items") {
+    std::uint32_t random = 0;
+    for (const sampling_step step : {mean_distance / 256, mean_distance / 8}) {
+        constexpr int n = 1'000'000;
+        int measured = 0, of_even = 0;
+        sampling_step to_mark = 0;
+        for (int i = 0; i < n; ++i) {
+            if ((to_mark -= step) >= 0) continue;
+            to_mark = next_distance(random);
+            ++measured;
+            of_even += i % 2 == 0 ? 1 : 0;
+        }
+        const double share = static_cast<double>(nr_items_for(step)) * measured / n;
+        CHECK(share > 0.9);
+        CHECK(share < 1.1);
+        CHECK(of_even > 0.4 * measured);
+        CHECK(of_even < 0.6 * measured);
+    }
+    for (int i = 0; i < 1'000; ++i) CHECK(next_distance(random) < measure_all); // whatever came before
+}
+
+TEST_CASE("queue times: a shared histogram is a histogram") {
+    shared_histogram h;
+    h.add(1'000, 3);
+    h.add(2'000'000, 1);
+    const cmwq::duration_histogram got = h.get();
+    CHECK(got.total() == 4);
+    CHECK(got.sum == std::chrono::nanoseconds{2'003'000});
+    CHECK(got.counts[cmwq::duration_histogram::class_of(std::chrono::nanoseconds{1'000})] == 3);
+}
