@@ -123,8 +123,8 @@ CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& 
     ledger.publish_pending_locked();
 }
 
-// What workers post later must not follow in their current runs, also if they have posted nothing in these. So the recall is
-// counted; and a pool in which no worker has local items need not look at any of them, of which hundreds may be blocked.
+// No item that is posted later may follow in a current run, also if nothing has been posted in that run yet. So the recall
+// is counted. A pool in which no worker has local items need not look at its workers, of which hundreds may be blocked.
 // [LOC-4] The recall is counted, then this thread reads whether a worker has announced local items.
 CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
     nr_recalls_.store(nr_recalls_.load(relaxed) + 1, seq_cst); // [LOC-4]
