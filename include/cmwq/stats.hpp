@@ -17,7 +17,7 @@ namespace cmwq { inline namespace CMWQ_NS {
 /// Durations, in classes: two for each doubling, from 128 ns to 137 s, one below and one above. A plain value.
 class duration_histogram {
 public:
-    static constexpr std::size_t nr_classes = 62;
+    static constexpr std::size_t nr_classes = 62; ///< the number of classes
 
     /// The class of a duration.
     [[nodiscard]] static constexpr std::size_t class_of(std::chrono::nanoseconds d) noexcept {
@@ -34,14 +34,17 @@ public:
         return std::chrono::nanoseconds{i % 2 == 0 ? octave : octave + octave / 2};
     }
 
+    /// Adds `n` durations of that length.
     void add(std::chrono::nanoseconds d, std::uint64_t n = 1) noexcept {
         counts[class_of(d)] += n;
         sum += d * static_cast<std::int64_t>(n);
     }
+    /// Adds all durations of another histogram.
     void add(const duration_histogram& more) noexcept {
         for (std::size_t i = 0; i < nr_classes; ++i) counts[i] += more.counts[i];
         sum += more.sum;
     }
+    /// The number of durations.
     [[nodiscard]] std::uint64_t total() const noexcept {
         std::uint64_t n = 0;
         for (const std::uint64_t c : counts) n += c;
@@ -64,8 +67,8 @@ public:
         return std::chrono::nanoseconds{0};
     }
 
-    std::array<std::uint64_t, nr_classes> counts{};
-    std::chrono::nanoseconds sum{0};
+    std::array<std::uint64_t, nr_classes> counts{}; ///< how many durations each class has
+    std::chrono::nanoseconds sum{0};                ///< of all durations
 
 private:
     static constexpr std::size_t first_octave = 7;
