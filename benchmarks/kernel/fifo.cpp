@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The delay of items beside processes that compute, for the three priorities of a bound queue, and for an unbound queue of
-// nice -20. The kernel's proposal WQ_SCHED_FIFO (2023) was measured in this way: by the start delay of the items, and by a
-// reader who waits for a block that an item verifies.
+// The delay of items beside processes that compute, for the three priorities of a bound queue, and for an unbound queue
+// of nice -20. The kernel's proposal WQ_SCHED_FIFO (2023) was measured in this way: by the start delay of the items,
+// and by a reader who waits for a block that an item verifies.
 //
 // A thread of SCHED_FIFO, at a higher priority than the workers, stands for the interrupt that queues the items.
 #include "support/burn.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The effect of a limit of active items. Writers queue items that compute a checksum of 64 KiB, update a structure under a
-// mutex, and wait for a device. In 2023 the kernel's limit became one per CPU by mistake, and a file system ran 768 such
-// items instead of 8.
+// The effect of a limit of active items. Writers queue items that compute a checksum of 64 KiB, update a structure
+// under a mutex, and wait for a device. In 2023 the kernel's limit became one per CPU by mistake, and a file system ran
+// 768 such items instead of 8.
 #include "support/burn.hpp"
 #include "support/cli.hpp"
 #include "support/json.hpp"

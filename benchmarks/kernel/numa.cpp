@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Node locality of a build-like fan-out: submitters on each node make sources; an item compiles each of them with memory
-// of its own, and queues items that work on parts of the result. Counted: how many items ran on the node of the thread
-// that had started the fan-out, and how much of their memory and of their stacks is there.
+// Node locality of a build-like fan-out: submitters on each node make sources; an item compiles each of them with
+// memory of its own, and queues items that work on parts of the result. Counted: how many items ran on the node of the
+// thread that had started the fan-out, and how much of their memory and of their stacks is there.
 //
 // With a synthetic topology nothing can be bound, so there only the pools count: how many serve CPUs of several nodes.
 #include "support/cli.hpp"

@@ -46,7 +46,7 @@ using clock_type = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// --- The items and the workloads --------------------------------------------------------------------------------------
+// --- The items and the workloads -------------------------------------------------------------------------------------
 
 struct item_class {
     const char* name;
@@ -75,7 +75,7 @@ std::vector<items_of_queue> queues_of_workload(unsigned number) {
     return queues;
 }
 
-// --- One item -----------------------------------------------------------------------------------------------------------
+// --- One item --------------------------------------------------------------------------------------------------------
 
 struct load {
     const bench::cpu_burner burn;
@@ -83,7 +83,8 @@ struct load {
     std::atomic<bool> stop{false};
 };
 
-/// The work of an item, and the delays between the time at which it was due and its start. One thread uses it at a time.
+/// The work of an item, and the delays between the time at which it was due and its start. One thread uses it at a
+/// time.
 class item_body {
 public:
     item_body(load& l, class_index c, unsigned seed) : load_(l), class_(c), random_(seed) {}
@@ -116,7 +117,7 @@ private:
 
 using bodies = std::deque<item_body>;
 
-// --- The designs: each runs the items until the load stops --------------------------------------------------------------
+// --- The designs: each runs the items until the load stops -----------------------------------------------------------
 
 /// With cmwq: queues of one policy on a runtime.
 template <class Policy>
@@ -205,7 +206,7 @@ private:
     std::vector<std::unique_ptr<bench::original_queue>> queues_;
 };
 
-// --- The foreground -----------------------------------------------------------------------------------------------------
+// --- The foreground --------------------------------------------------------------------------------------------------
 
 struct job {
     double seconds = 0, cpu_seconds = 0;

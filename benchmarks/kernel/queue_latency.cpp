@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kernel's microbenchmark for its cache shards (lib/test_workqueue.c, 2026): producers, each bound to a CPU, queue one
-// item and wait for it, again and again. The time of the call that queues, and items per second.
+// The kernel's microbenchmark for its cache shards (lib/test_workqueue.c, 2026): producers, each bound to a CPU, queue
+// one item and wait for it, again and again. The time of the call that queues, and items per second.
 #include "support/cli.hpp"
 #include "support/cpus.hpp"
 #include "support/json.hpp"

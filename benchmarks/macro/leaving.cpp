@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long a program takes to end while other processes compute: the time from exit, exec() and SIGKILL to the end of the
-// process, for queues of three policies; and the lateness of a timer while an idle-class queue with many workers is
+// How long a program takes to end while other processes compute: the time from exit, exec() and SIGKILL to the end of
+// the process, for queues of three policies; and the lateness of a timer while an idle-class queue with many workers is
 // destroyed.
 #include "support/hogs.hpp"
 #include "support/statistics.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The time from queue() to the start of an item of a queue that shares its pools with another, busy one. The samples are
-// items of that queue, one after the other. The other queue has a backlog, or it forks and joins, or thirty of its items
-// wait inside the library.
+// The time from queue() to the start of an item of a queue that shares its pools with another, busy one. The samples
+// are items of that queue, one after the other. The other queue has a backlog, or it forks and joins, or thirty of its
+// items wait inside the library.
 #include "support/burn.hpp"
 #include "support/start_delays.hpp"
 #include "support/statistics.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How late a timer of 5 ms is beside many others: beside timers that are not due yet, around the time when they move from
-// one level of the timing wheel to the next; and beside timers that are all due at the same time.
+// How late a timer of 5 ms is beside many others: beside timers that are not due yet, around the time when they move
+// from one level of the timing wheel to the next; and beside timers that are all due at the same time.
 #include "support/statistics.hpp"
 
 #include <CLI/CLI.hpp>

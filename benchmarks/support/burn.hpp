@@ -43,7 +43,8 @@ class cpu_burner {
 public:
     void operator()(std::chrono::nanoseconds amount) const noexcept {
         // To read the clock is a system call of some 0.3 µs, which counts as CPU time used. With a chunk of a
-        // microsecond between two readings, the share of the readings and the overshoot are small, unless the amount is.
+        // microsecond between two readings, the share of the readings and the overshoot are small, unless the amount
+        // is.
         if (amount < std::chrono::microseconds{20}) {
             spin(static_cast<std::uint64_t>(static_cast<double>(amount.count()) * 1e-3 * rounds_per_us_));
             return;

@@ -23,8 +23,8 @@ namespace bench {
     return cpus;
 }
 
-/// Binds the calling thread to one CPU, or to several, for the lifetime of this object. New threads inherit the binding: construct this
-/// object after the threads that must not have it.
+/// Binds the calling thread to one CPU, or to several, for the lifetime of this object. New threads inherit the
+/// binding: construct this object after the threads that must not have it.
 class pinned {
 public:
     [[nodiscard]] explicit pinned(unsigned cpu) : pinned(std::array{cpu}) {}

@@ -18,8 +18,8 @@ namespace bench {
 
 /// Child processes that compute for the lifetime of this object. Construct it before any thread is created.
 ///
-/// With a `load` below 1 each of them computes for 50 ms of CPU time and then sleeps: so long that it would use that share
-/// of a CPU which it had for itself.
+/// With a `load` below 1 each of them computes for 50 ms of CPU time and then sleeps: so long that it would use that
+/// share of a CPU which it had for itself.
 class hogs {
 public:
     explicit hogs(unsigned n, double load = 1) {

@@ -19,8 +19,8 @@ inline void print_json_values(std::FILE* to, const char* name, const std::vector
     std::fputs("]", to);
 }
 
-/// A JSON object, printed as one line. Texts must contain nothing that JSON escapes. Throws std::domain_error for a number
-/// that JSON cannot have.
+/// A JSON object, printed as one line. Texts must contain nothing that JSON escapes. Throws std::domain_error for a
+/// number that JSON cannot have.
 class json_line {
 public:
     template <class Number>

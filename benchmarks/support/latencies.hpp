@@ -11,9 +11,9 @@
 
 namespace bench {
 
-/// Returns the line with the number of latencies, their spread, and a histogram. The values are in microseconds. Bar `i` of
-/// the histogram counts those of 2^i µs or more and less than 2^(i+1) µs; the first one also those below 1 µs, the last
-/// one all above.
+/// Returns the line with the number of latencies, their spread, and a histogram. The values are in microseconds. Bar
+/// `i` of the histogram counts those of 2^i µs or more and less than 2^(i+1) µs; the first one also those below 1 µs,
+/// the last one all above.
 [[nodiscard]] inline json_line with_latencies(json_line line, const std::vector<double>& us) {
     constexpr std::size_t bars = 20; // up to half a second
     std::vector<double> histogram(bars, 0);

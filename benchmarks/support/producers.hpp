@@ -23,8 +23,8 @@ struct producers_result {
     std::vector<double> call_ns; ///< of each call that queued an item
 };
 
-/// Producers, each bound to a CPU, queue one item and wait for it, again and again. `make_queue(item)` returns a function
-/// that queues the item. There are not more producers than usable CPUs.
+/// Producers, each bound to a CPU, queue one item and wait for it, again and again. `make_queue(item)` returns a
+/// function that queues the item. There are not more producers than usable CPUs.
 template <class MakeQueue>
 [[nodiscard]] producers_result run_producers(std::size_t producers, unsigned rounds, MakeQueue make_queue) {
     const std::vector<unsigned> cpus = usable_cpus();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sorts numbers by merging sorted halves, which task groups sort at the same time. Compares the result with std::sort().
+// Sorts numbers by merging sorted halves, which task groups sort at the same time. Compares the result with
+// std::sort().
 //
 //     mergesort [COUNT]
 #include <cmwq/task_group.hpp>

@@ -116,15 +116,15 @@ struct options_for<pool_kind::attrs_keyed, false, Policy> {
     std::string_view name = {};
 
     /// The number of items of this queue that may be active (started, or next in line to start) *on the whole machine*:
-    /// 1 … 2048. It is divided among the NUMA nodes in proportion to the queue's CPUs, if each of them gets `min_active`;
-    /// otherwise any node can use all of it. Any other value makes the constructor of the queue throw
+    /// 1 … 2048. It is divided among the NUMA nodes in proportion to the queue's CPUs, if each of them gets
+    /// `min_active`; otherwise any node can use all of it. Any other value makes the constructor of the queue throw
     /// std::invalid_argument.
     unsigned max_active = Policy::default_max_active;
 
-    /// The smallest share of a NUMA node: if one would get less of `max_active`, the limit is not divided among the nodes.
-    /// 1 … `max_active`; 0 stands for 8, or for `max_active` if that is less. A chain of that many items that wait for
-    /// each other completes, if the other items of the queue end. A value above `max_active` makes the constructor of the
-    /// queue throw std::invalid_argument.
+    /// The smallest share of a NUMA node: if one would get less of `max_active`, the limit is not divided among the
+    /// nodes. 1 … `max_active`; 0 stands for 8, or for `max_active` if that is less. A chain of that many items that
+    /// wait for each other completes, if the other items of the queue end. A value above `max_active` makes the
+    /// constructor of the queue throw std::invalid_argument.
     unsigned min_active = 0;
 
     /// The threads of the pools, and the CPUs on which they run. Impossible attributes make the constructor of the

@@ -39,8 +39,8 @@ enum class made_for : bool;
 /// Thread safety: all members may be called from any thread.
 class runtime {
 public:
-    /// Makes a runtime and its three threads. Errors: std::invalid_argument for impossible options, std::system_error if
-    /// the system refuses a thread, std::bad_alloc.
+    /// Makes a runtime and its three threads. Errors: std::invalid_argument for impossible options, std::system_error
+    /// if the system refuses a thread, std::bad_alloc.
     explicit runtime(runtime_options options = {});
     /// Ends and joins all threads. The program must destroy the queues of the runtime before, and the calls that queue
     /// on them must have returned. If a queue still exists, the program terminates, with the name of the queue on

@@ -169,8 +169,9 @@ struct runtime_options {
     unsigned cpu_hog_warning_threshold = 4;
 
     /// The time after which a bound or elastic pool starts one item beside the running ones, if these keep its CPUs
-    /// busy and the pool has started no item for that long although one could start. After the same time again it starts
-    /// two if none of those has ended, then four, up to 16; otherwise one. Zero: items wait for the running ones.
+    /// busy and the pool has started no item for that long although one could start. After the same time again it
+    /// starts two if none of those has ended, then four, up to 16; otherwise one. Zero: items wait for the running
+    /// ones.
     std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};
 
     /// The time after which the runtime reports a pool that has started no item although items wait, as
@@ -182,12 +183,12 @@ struct runtime_options {
     /// it the monitor notices them, in milliseconds instead of microseconds.
     bool sentinel = true;
 
-    /// Receives every `event`, soon after it has happened. One thread of the runtime calls it, one event after the other,
-    /// in their order, without any lock held. It may take long, wait for items, and use the library; but it must not
-    /// destroy its runtime. While it runs, no deadlock and no saturated queue is detected, and nothing else waits for
-    /// it: if too many events come meanwhile, the later ones are lost, and `runtime_stats::events_lost` counts them.
-    /// The destructor of the runtime first waits for the events that have happened before, then ends the threads. For an
-    /// event that happens only then, making a queue of this runtime throws std::logic_error. It must not throw.
+    /// Receives every `event`, soon after it has happened. One thread of the runtime calls it, one event after the
+    /// other, in their order, without any lock held. It may take long, wait for items, and use the library; but it must
+    /// not destroy its runtime. While it runs, no deadlock and no saturated queue is detected, and nothing else waits
+    /// for it: if too many events come meanwhile, the later ones are lost, and `runtime_stats::events_lost` counts
+    /// them. The destructor of the runtime first waits for the events that have happened before, then ends the threads.
+    /// For an event that happens only then, making a queue of this runtime throws std::logic_error. It must not throw.
     std::function<void(const event&)> on_event = {};
 
     /// The clock of timers and idle timeouts. Null: CLOCK_MONOTONIC. It must outlive the runtime.

@@ -27,7 +27,8 @@ public:
         const std::size_t half = (ns >> (octave - 1)) & 1;
         return std::min(1 + 2 * (octave - first_octave) + half, nr_classes - 1);
     }
-    /// The durations of a class are shorter than this; those of the last one have no bound, which is nanoseconds::max().
+    /// The durations of a class are shorter than this; those of the last one have no bound, which is
+    /// nanoseconds::max().
     [[nodiscard]] static constexpr std::chrono::nanoseconds bound_of(std::size_t i) noexcept {
         if (i >= nr_classes - 1) return std::chrono::nanoseconds::max();
         const std::int64_t octave = first_bound << (i / 2);
@@ -55,8 +56,9 @@ public:
         const std::uint64_t n = total();
         return n == 0 ? std::chrono::nanoseconds{0} : sum / static_cast<std::int64_t>(n);
     }
-    /// A bound for that share of the durations: quantile(0.99) is not shorter than 99 % of them. At most half as much again
-    /// as the exact value; nanoseconds::max() if that is in the last class. Zero if there are none. `share`: 0 to 1.
+    /// A bound for that share of the durations: quantile(0.99) is not shorter than 99 % of them. At most half as much
+    /// again as the exact value; nanoseconds::max() if that is in the last class. Zero if there are none. `share`: 0
+    /// to 1.
     [[nodiscard]] std::chrono::nanoseconds quantile(double share) const noexcept {
         const auto all = static_cast<double>(total());
         double below = 0;
@@ -79,8 +81,8 @@ private:
 struct queue_counters {
     std::uint64_t started = 0;   ///< items whose function was entered
     std::uint64_t completed = 0; ///< items whose function has returned, or has thrown
-    /// CPU time of the items that have ended, in nanoseconds, without that of the items which they ran while they waited.
-    /// An estimate: items of 50 µs and more are measured, of shorter ones a part.
+    /// CPU time of the items that have ended, in nanoseconds, without that of the items which they ran while they
+    /// waited. An estimate: items of 50 µs and more are measured, of shorter ones a part.
     std::uint64_t cpu_ns = 0;
     // A block is counted for the item that the worker ran; if that one waited, and the worker ran others meanwhile, for
     // the first one.
@@ -97,16 +99,16 @@ struct queue_counters {
 /// What has happened in one queue, and where its items are.
 ///
 /// Each item that the queue has accepted and that has neither ended nor been cancelled is either pending or running. It
-/// is also either active, that is, it has a slot of the limit (`max_active`), or it is inactive: it waits for one; or it is
-/// an item of an elastic queue that another one has queued, and shall get a slot when its turn comes.
+/// is also either active, that is, it has a slot of the limit (`max_active`), or it is inactive: it waits for one; or
+/// it is an item of an elastic queue that another one has queued, and shall get a slot when its turn comes.
 struct queue_stats : queue_counters {
     std::uint64_t running = 0;  ///< items whose function has been entered and has not ended: `started - completed`
     std::uint64_t pending = 0;  ///< items that have not started, without delayed ones whose time has not come
     std::uint64_t active = 0;   ///< items that have a slot of the limit: they run, or start as soon as a worker is free
     std::uint64_t inactive = 0; ///< items that wait for a slot
 
-    /// How long the items have run, from the start of the function to its end, blocked or not. An estimate, as `cpu_ns`:
-    /// of short items one stands for many.
+    /// How long the items have run, from the start of the function to its end, blocked or not. An estimate, as
+    /// `cpu_ns`: of short items one stands for many.
     duration_histogram run_times;
 };
 

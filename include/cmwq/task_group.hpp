@@ -49,10 +49,10 @@ public:
     /// std::system_error it prints a message and ends the program by std::terminate().
     ~task_group() { detail::end_group(core_); }
 
-    /// Runs a copy of the callable once, as a task of this group. With any result but `queued`, from a queue that drains
-    /// or has been shut down, the copy has been destroyed without a run, and the next `wait()` returns false. Ordering
-    /// and blocking: as `workqueue_base::queue()`, but it may take the lock of the group. Errors: an exception that
-    /// copying the callable throws, std::bad_alloc; nothing has changed then.
+    /// Runs a copy of the callable once, as a task of this group. With any result but `queued`, from a queue that
+    /// drains or has been shut down, the copy has been destroyed without a run, and the next `wait()` returns false.
+    /// Ordering and blocking: as `workqueue_base::queue()`, but it may take the lock of the group. Errors: an exception
+    /// that copying the callable throws, std::bad_alloc; nothing has changed then.
     template <detail::nullary F>
     queue_status run(F&& f) {
         using task = detail::group_task_of<std::decay_t<F>>;
@@ -65,11 +65,11 @@ public:
         return s;
     }
 
-    /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs tasks
-    /// that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom halves
-    /// back. A thread that runs no item does so on unbound and elastic queues whose `attrs` set nothing, within the
-    /// limit, as a worker beside the others, but with its own CPUs and signals; not if it has less priority than the
-    /// process, or less than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used
+    /// Waits until all tasks have ended, also those that tasks add meanwhile. In an item of the same queue it runs
+    /// tasks that have not started, unless the queue is ordered, or a `bh_disable_guard` of the thread holds bottom
+    /// halves back. A thread that runs no item does so on unbound and elastic queues whose `attrs` set nothing, within
+    /// the limit, as a worker beside the others, but with its own CPUs and signals; not if it has less priority than
+    /// the process, or less than 256 KiB of stack left. It is not cancelled in a task. Afterwards the group can be used
     /// again. Returns whether every task has run: false after a `cancel()`, if `workqueue::shutdown()` has dropped
     /// tasks, or if the queue has rejected one in `run()`.
     ///
@@ -78,11 +78,11 @@ public:
     /// Ordering: the runs happen before the return. Blocks: yes. Errors: the first exception that a task has thrown,
     /// after all tasks have ended. std::system_error(resource_deadlock_would_occur) in a task of this group, in an item
     /// of the same queue if that is ordered, and in an item for whose end a task waits, over any number of waits inside
-    /// the library; std::system_error(operation_not_permitted) in a bottom half. The group is unchanged then, but in the
-    /// third case the call may have run tasks, whose exceptions go to the next `wait()`. Tasks that have not ended would
-    /// then end the program in the destructor, also after a `cancel()`: let another thread destroy the group, or use a
-    /// queue for its tasks that is not the ordered one of the item. A task that is pending at a
-    /// limit behind items which wait for the caller is reported as the event `deadlock`.
+    /// the library; std::system_error(operation_not_permitted) in a bottom half. The group is unchanged then, but in
+    /// the third case the call may have run tasks, whose exceptions go to the next `wait()`. Tasks that have not ended
+    /// would then end the program in the destructor, also after a `cancel()`: let another thread destroy the group, or
+    /// use a queue for its tasks that is not the ordered one of the item. A task that is pending at a limit behind
+    /// items which wait for the caller is reported as the event `deadlock`.
     bool wait() { return detail::wait_for_group(core_); }
 
     /// Tasks that have not started will not run, until the next `wait()` has returned. Does not wait. Blocks: no.

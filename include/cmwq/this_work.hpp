@@ -17,8 +17,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace this_work {
 /// Returns the queue on which this run was queued.
 [[nodiscard]] inline workqueue_base* queue() noexcept { return detail::queue_of_this_thread(); }
 
-/// Whether a rescuer runs this item, because no worker could be made. Other items wait for it then. It is the rescuer of
-/// this item's queue, or of the queue of an item that waits for this one and runs it meanwhile.
+/// Whether a rescuer runs this item, because no worker could be made. Other items wait for it then. It is the rescuer
+/// of this item's queue, or of the queue of an item that waits for this one and runs it meanwhile.
 [[nodiscard]] inline bool on_rescuer() noexcept { return detail::on_rescuer_thread(); }
 
 /// Sets a short description of this run, which the watchdog shows; the first 31 bytes are kept. It applies until the

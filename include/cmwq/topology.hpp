@@ -187,8 +187,8 @@ private:
 
 namespace detail {
 
-/// The text of `describe()`, with `first_line` in the place of the CPUs of unbound items. No scope has "(default)" beside
-/// it if `default_scope` is empty.
+/// The text of `describe()`, with `first_line` in the place of the CPUs of unbound items. No scope has "(default)"
+/// beside it if `default_scope` is empty.
 [[nodiscard]] inline std::string describe_scopes(const topology& t, const std::string& first_line,
                                                  std::optional<affinity_scope> default_scope,
                                                  std::span<const affinity_scope> scopes) {

@@ -46,8 +46,8 @@ public:
     /// run then. If a timer is armed, queues the item at once.
     ///
     /// In an item of an elastic queue the call runs a pending item of the same pool itself, as an item inside the one
-    /// that waits, also beyond the limit of its queue, and in a freeze if both are items of one queue. An item of another
-    /// thread's run, of another frozen queue or of another pool is waited for.
+    /// that waits, also beyond the limit of its queue, and in a freeze if both are items of one queue. An item of
+    /// another thread's run, of another frozen queue or of another pool is waited for.
     ///
     /// Returns whether the item was pending or running. Ordering: the run happens before the return. Blocks: yes.
     /// Errors: std::system_error(resource_deadlock_would_occur) from inside the item itself,

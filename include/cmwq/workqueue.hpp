@@ -54,9 +54,9 @@ public:
     /// Makes `w` pending now and arms its timer. The item is queued no earlier than after `delay`, on the CPU of the
     /// caller of this function. A delay of zero or less queues at once; the longest delay is 73 years. The item belongs
     /// to this queue as soon as its timer is armed: `workqueue::drain()` and the destructor include it. The timers of
-    /// this queue for one CPU, and all timers of an ordered queue, expire in the order of their deadlines, equal ones in
-    /// the order of these calls.
-    /// Ordering and errors: as `queue()`. Blocks: no, but it takes the lock of the timers of that CPU.
+    /// this queue for one CPU, and all timers of an ordered queue, expire in the order of their deadlines, equal ones
+    /// in the order of these calls. Ordering and errors: as `queue()`. Blocks: no, but it takes the lock of the timers
+    /// of that CPU.
     template <detail::duration_like Duration>
     queue_status queue_after(const Duration& delay, delayed_work_base& w) noexcept {
         return detail::queue_work_after(*core_, w, detail::to_ns(delay), detail::any_cpu);
@@ -194,8 +194,8 @@ public:
     /// The policy of the queue.
     using policy = Policy;
 
-    /// Makes a queue with default options and the name of its policy on the process-wide runtime, which is made on first
-    /// use. Errors: as `runtime::global()`, std::bad_alloc.
+    /// Makes a queue with default options and the name of its policy on the process-wide runtime, which is made on
+    /// first use. Errors: as `runtime::global()`, std::bad_alloc.
     workqueue() : workqueue(nullptr, options<Policy>{}) {}
     /// As above, with this name.
     template <std::convertible_to<std::string_view> Name>

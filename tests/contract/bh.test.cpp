@@ -295,8 +295,8 @@ TEST_CASE("bh: several threads run one item at a time for each CPU and priority"
     CHECK(runs == q.stats().completed + other.stats().completed);
 }
 
-// On a busy machine the other thread may use up its budget before it comes to the item. Then the bottom-half thread runs
-// the item, and the test repeats the attempt.
+// On a busy machine the other thread may use up its budget before it comes to the item. Then the bottom-half thread
+// runs the item, and the test repeats the attempt.
 TEST_CASE("bh: while another thread drains the context queue() returns at once and that thread runs the item") {
     const unsigned cpu = cpu_a();
     const pinned here(cpu);

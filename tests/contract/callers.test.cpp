@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Code of the program that the library calls, or that runs on its threads, but not as the function of an item: it may use
-// the library.
+// Code of the program that the library calls, or that runs on its threads, but not as the function of an item: it may
+// use the library.
 #include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"

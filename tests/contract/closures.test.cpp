@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In the steady state, post() and task_group::run() use the memory of closures that have run. And what an operator new of
-// the program may do, which the library calls.
+// In the steady state, post() and task_group::run() use the memory of closures that have run. And what an operator new
+// of the program may do, which the library calls.
 #include "catch.hpp"
 #include "errands.hpp"
 #include "replaced_new.hpp"

@@ -26,8 +26,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What a child inherits: a queue with an item that runs, one that waits for its timer, an idle one, and a task that has
-/// not started. The runtime is frozen, so none of the waits would end by itself.
+/// What a child inherits: a queue with an item that runs, one that waits for its timer, an idle one, and a task that
+/// has not started. The runtime is frozen, so none of the waits would end by itself.
 template <class P>
 struct heritage {
     heritage() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Waits for task groups in the graph of waits: items and tasks that wait for each other are found and named, and are not
-// confused with groups that make progress.
+// Waits for task groups in the graph of waits: items and tasks that wait for each other are found and named, and are
+// not confused with groups that make progress.
 //
-// Each of these errors has made one of these tests fail: a wait for a group is not registered; of the tasks of a run only
-// the innermost one is listed; a search does not follow a group, or a check does not; a check ignores tasks behind a
-// limit; an item of a bound queue counts as one that takes tasks of all CPUs.
+// Each of these errors has made one of these tests fail: a wait for a group is not registered; of the tasks of a run
+// only the innermost one is listed; a search does not follow a group, or a check does not; a check ignores tasks behind
+// a limit; an item of a bound queue counts as one that takes tasks of all CPUs.
 #include "catch.hpp"
 #include "deadlocks.hpp"
 #include "eventually.hpp"
@@ -387,7 +387,8 @@ TEST_CASE("deadlock: a group is reported if its tasks have come from a local lis
     CHECK(w.count() == 1);
 }
 
-// An item of a bound queue takes only tasks of its own CPU. The task is on another one, behind an item that waits for it.
+// An item of a bound queue takes only tasks of its own CPU. The task is on another one, behind an item that waits for
+// it.
 TEST_CASE("deadlock: a group on a bound queue is reported if its task is behind the limit of another CPU") {
     watched_runtime w;
     if (w.rt.cpus().size() < 2) return;
@@ -485,8 +486,8 @@ TEMPLATE_TEST_CASE("deadlock: no alarm for a group whose tasks are behind a limi
     CHECK(w.count() == 0);
 }
 
-// The items at the limit wait for the group, and sleep until its first task ends, which runs elsewhere. They can run the
-// others, so no limit keeps these back.
+// The items at the limit wait for the group, and sleep until its first task ends, which runs elsewhere. They can run
+// the others, so no limit keeps these back.
 TEST_CASE("deadlock: no alarm for items at their limit that wait for a group on their own queue") {
     watched_runtime w;
     cmwq::workqueue<cmwq::elastic> q{w.rt, {.name = "q", .max_active = 2}};

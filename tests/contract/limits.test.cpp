@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limits of queues that are not bound: max_active counts for the whole machine. It is divided between the NUMA nodes if
-// each of them gets min_active. The machine is simulated: two nodes with two caches of four CPUs each.
+// The limits of queues that are not bound: max_active counts for the whole machine. It is divided between the NUMA
+// nodes if each of them gets min_active. The machine is simulated: two nodes with two caches of four CPUs each.
 #include "any_queue.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"

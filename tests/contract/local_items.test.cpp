@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Items that an item of an elastic queue queues on that queue stay with its worker until another worker takes them.
-// All promises of the queue include them: flush, drain, shut-down, freeze, the limit, the counters, and a start in time.
+// All promises of the queue include them: flush, drain, shut-down, freeze, the limit, the counters, and a start in
+// time.
 #include "caller.hpp"
 #include "catch.hpp"
 #include "eventually.hpp"

@@ -393,7 +393,8 @@ TEST_CASE("rescue: the rescuer takes turns of sixteen items while another pool w
     CHECK(longest <= 16);
 }
 
-// The manager thread tries again after about a millisecond, unless it gets no CPU. Therefore the test repeats its attempt.
+// The manager thread tries again after about a millisecond, unless it gets no CPU. Therefore the test repeats its
+// attempt.
 TEST_CASE("rescue: a short refusal of threads calls no rescuer; also if the rescuer was called before") {
     const bool rescued_before = GENERATE(false, true);
     CHECK(eventually([&] {
@@ -500,8 +501,8 @@ POLICY_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no 
     std::counting_semaphore<> leave{0};
     std::atomic<int> entered{0}, rescued{0};
     int n = 0;
-    // The workers block one after another, until one of them has to wait for its spare. That may be the first one, and the
-    // rescuer may have taken an item before.
+    // The workers block one after another, until one of them has to wait for its spare. That may be the first one, and
+    // the rescuer may have taken an item before.
     const auto is_rescued = [&] {
         const bool done = threads.nr_stalled() == 1 && rescued == 1;
         if (done || entered != n) return done;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A thread that runs no item waits for a task group: on unbound and elastic queues of default attributes it runs tasks as
-// one of the workers, within the limit of the queue. Elsewhere it runs none.
+// A thread that runs no item waits for a task group: on unbound and elastic queues of default attributes it runs tasks
+// as one of the workers, within the limit of the queue. Elsewhere it runs none.
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "eventually.hpp"

@@ -79,8 +79,9 @@ TEST_CASE("budgets: no case costs more than its budget") {
 TEST_CASE("budgets: items of independent producers cost no more on 64 CPUs than on 8") {
     const policy p = GENERATE(policy::bound, policy::elastic, policy::unbound, policy::bh);
     const auto index = static_cast<unsigned>(p);
-    // In shared pools the costs depend on which thread comes first: any change of the code may move those of elastic pools
-    // by a tenth, for 8 CPUs and for 64. They also grow by a fifth, because the sentinels of all CPUs look at each pool.
+    // In shared pools the costs depend on which thread comes first: any change of the code may move those of elastic
+    // pools by a tenth, for 8 CPUs and for 64. They also grow by a fifth, because the sentinels of all CPUs look at
+    // each pool.
     const double tolerance = p == policy::elastic ? 1.7 : p == policy::unbound ? 1.2 : 1.01;
     const measurement &few = measured(index, 0, 8), &many = measured(index, 0, 64);
     INFO(policies[index]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Prints how many locked operations, line transfers and lock waits an item costs on simulated machines of 1 to 256 CPUs:
-// docs/dev/scale.md.
+// Prints how many locked operations, line transfers and lock waits an item costs on simulated machines of 1 to 256
+// CPUs: docs/dev/scale.md.
 #include "workloads.hpp"
 
 #include <algorithm>

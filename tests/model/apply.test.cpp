@@ -5,9 +5,9 @@
 // When these defects were put into the engine, these searches found them: a map published with release, or read with
 // acquire; no grace period before the old pwqs are detached, or before the pools are returned; a pwq reaped before it
 // has drained, or never; a pool that ends while it has users; an item that runs in two pools at once; an ordered queue
-// whose next pwq is not plugged, or gets its turn too early, or never, or starts no item then; an empty pwq that does not
-// pass the turn on; a queue that is destroyed while another thread has a plan for it, or that leaves its list before it
-// has drained; a pool that is looked up by an id without memory ordering.
+// whose next pwq is not plugged, or gets its turn too early, or never, or starts no item then; an empty pwq that does
+// not pass the turn on; a queue that is destroyed while another thread has a plan for it, or that leaves its list
+// before it has drained; a pool that is looked up by an id without memory ordering.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

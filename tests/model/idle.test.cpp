@@ -4,8 +4,8 @@
 //
 // When these defects were put into the engine, these searches found them: no second look after a worker has put itself
 // on the idle list; a relaxed look at nr_running behind the push; a relaxed look at the inbox; no wake-up after the
-// push; a worker that stays counted when it goes idle; a relaxed store when the run of an item of an ordered queue ends;
-// a worker that arms no detector for the inbox before it runs an item.
+// push; a worker that stays counted when it goes idle; a relaxed store when the run of an item of an ordered queue
+// ends; a worker that arms no detector for the inbox before it runs an item.
 #include "catch.hpp"
 #include "model/machine.hpp"
 

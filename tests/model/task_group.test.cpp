@@ -4,11 +4,11 @@
 // runs once or not at all; and the group and the tasks exist as long as any thread uses them.
 //
 // When these defects were put into the engine, these searches found them: a task that is queued before the lock of its
-// group is taken, or stays on the list when it starts; waiters that are woken after the unlock, only one of them, or not
-// for a new task; a task taken off a local list without the lock; a waiter that takes a task which has started, does not
-// recall local items, keeps the color of its task, or takes no task from another pool; a task that is freed under one of
-// two waiters; a waiter that is too deep and starts no task, starts none in a freeze, or is not woken when one ends; a
-// destructor that does not wait; a cancelled task that runs, does not count, or cancels the next ones.
+// group is taken, or stays on the list when it starts; waiters that are woken after the unlock, only one of them, or
+// not for a new task; a task taken off a local list without the lock; a waiter that takes a task which has started,
+// does not recall local items, keeps the color of its task, or takes no task from another pool; a task that is freed
+// under one of two waiters; a waiter that is too deep and starts no task, starts none in a freeze, or is not woken when
+// one ends; a destructor that does not wait; a cancelled task that runs, does not count, or cancels the next ones.
 #include "catch.hpp"
 #include "model/threads.hpp"
 #include "model/too_deep.hpp"
@@ -210,8 +210,8 @@ TEST_CASE("task_group: a task adds a task while the waiter sleeps") {
         adds(g, tasks);
         model::require(m.waited() == 0, "no thread waited for the monitor");
     }));
-    // The first task blocks until the second one has run. While it holds the second slot of the limit, only the item that
-    // waits can run that one.
+    // The first task blocks until the second one has run. While it holds the second slot of the limit, only the item
+    // that waits can run that one.
     CHECK(model::explore(search_on(2, "adds-and-blocks", 3), [&] {
         elastic_machine m({.max_active = 2});
         two_tasks tasks;

@@ -4,14 +4,14 @@
 // finds every task that has not started, wherever its item is.
 //
 // When these defects were put into the engine, these searches found them: a count of the owner with relaxed orders, or
-// one that a waiter leaves out; an owner that does not wake the other waiters, or a destructor that overlooks its tasks;
-// credit that a worker keeps at the end of its run, before a closure, before a task of another group or in its own wait,
-// or that it gives back without a wake-up; a waiter that does not search, searches only for tasks of the owner or only
-// for those of other workers, passes over an empty list without its lock, or watches without an end; a task that is
-// listed and stays unlisted; a task that leaves the local list by a theft, a recall or a refusal, or comes to the group,
-// unnoticed by a wait or by its start; a cancelled task that runs, or is not counted. Those of task_group.test.cpp found
-// two more: a push that reads the flag without the lock of the list, and an owner that searches only its own list. They
-// do not find that ends take no lock while a waiter watches.
+// one that a waiter leaves out; an owner that does not wake the other waiters, or a destructor that overlooks its
+// tasks; credit that a worker keeps at the end of its run, before a closure, before a task of another group or in its
+// own wait, or that it gives back without a wake-up; a waiter that does not search, searches only for tasks of the
+// owner or only for those of other workers, passes over an empty list without its lock, or watches without an end; a
+// task that is listed and stays unlisted; a task that leaves the local list by a theft, a recall or a refusal, or comes
+// to the group, unnoticed by a wait or by its start; a cancelled task that runs, or is not counted. Those of
+// task_group.test.cpp found two more: a push that reads the flag without the lock of the list, and an owner that
+// searches only its own list. They do not find that ends take no lock while a waiter watches.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -168,8 +168,8 @@ TEST_CASE("task_group: the item that has made the group and another thread wait"
 
 // --- tasks that a waiter must find -----------------------------------------------------------------------------------
 
-// The first task blocks until the others have run. It holds the second slot of the limit, so only the item that waits can
-// run them. That item has not made the group.
+// The first task blocks until the others have run. It holds the second slot of the limit, so only the item that waits
+// can run them. That item has not made the group.
 TEST_CASE("task_group: a waiter finds tasks on the list of a worker that blocks") {
     CHECK(model::explore(search_on(2, "adds-and-blocks", 4), [] {
         elastic_machine m({.max_active = 2});
@@ -256,8 +256,8 @@ TEST_CASE("task_group: a waiter finds tasks that another thread has recalled") {
     }));
 }
 
-// The item that waits runs the first task, which adds two and blocks. Another worker takes them, and the limit keeps them
-// back.
+// The item that waits runs the first task, which adds two and blocks. Another worker takes them, and the limit keeps
+// them back.
 TEST_CASE("task_group: a waiter finds tasks that the limit keeps back") {
     CHECK(model::explore(search_on(2, "kept-back", 4), [] {
         elastic_machine m({.max_active = 1});

@@ -3,9 +3,9 @@
 // Waits for task groups that could never end: one of the waits of a cycle is refused, and the others end; the thread
 // that is refused may have been woken for a task just before, which another waiter then takes.
 //
-// When these defects were put into the engine, these searches found them: a refused waiter that stays on the list of the
-// group, does not leave a task to another waiter, or does not wait for the thread that wakes it; the tasks of a run that
-// are not listed.
+// When these defects were put into the engine, these searches found them: a refused waiter that stays on the list of
+// the group, does not leave a task to another waiter, or does not wait for the thread that wakes it; the tasks of a run
+// that are not listed.
 #include "catch.hpp"
 #include "model/threads.hpp"
 #include "model/too_deep.hpp"

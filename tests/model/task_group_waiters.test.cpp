@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Several threads wait for one task group, and not all of them can do the same for a new task: the one that is woken can
-// do something for it.
+// Several threads wait for one task group, and not all of them can do the same for a new task: the one that is woken
+// can do something for it.
 #include "catch.hpp"
 #include "model/threads.hpp"
 #include "model/too_deep.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Timers of several CPUs, each in the shard of its CPU: the sleep of the service thread, and calls that look for a timer
-// while it moves to another shard, or fires.
+// Timers of several CPUs, each in the shard of its CPU: the sleep of the service thread, and calls that look for a
+// timer while it moves to another shard, or fires.
 //
-// When these defects were put into the engine, these searches found them: no second look of the service thread before it
-// sleeps; a relaxed store behind which the arming thread looks whether it has to wake the service thread; no wake-up by
-// that thread; a look at whether the queue is open before the lock of the shard; a drain of one shard only; no second
-// look at the shard under its lock; items of a batch that are pushed outside of the lock; a batch that notifies one pool
-// only; timers of an ordered queue in the shards of several CPUs.
+// When these defects were put into the engine, these searches found them: no second look of the service thread before
+// it sleeps; a relaxed store behind which the arming thread looks whether it has to wake the service thread; no wake-up
+// by that thread; a look at whether the queue is open before the lock of the shard; a drain of one shard only; no
+// second look at the shard under its lock; items of a batch that are pushed outside of the lock; a batch that notifies
+// one pool only; timers of an ordered queue in the shards of several CPUs.
 #include "catch.hpp"
 #include "model/machine.hpp"
 
@@ -68,9 +68,8 @@ TEST_CASE("timer shards: a timer that is armed while another one fires is not la
     }));
 }
 
-// A thread is stopped while it arms the first timer of the runtime, and the service thread sleeps for ever. (A thread that
-// is stopped in its critical section delays those that use the same shard.)
-// proves: progress-7
+// A thread is stopped while it arms the first timer of the runtime, and the service thread sleeps for ever. (A thread
+// that is stopped in its critical section delays those that use the same shard.) proves: progress-7
 TEST_CASE("timer shards: a timer does not wait for a thread that is stopped while it arms an earlier one") {
     model::options o = search_on(2, "stopped-arming", 2);
     o.stalls = 1;

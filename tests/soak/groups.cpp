@@ -61,8 +61,8 @@ private:
         if (dice().one_in(4)) stress::burn(dice().below(10'000));
         if (dice().one_in(32)) stress::block_for(std::chrono::microseconds{dice().below(100)});
         for (unsigned n = dice().below(4); n != 0; --n) add();
-        // Not in ordered queues, which refuse it, and not in bound ones, where tasks may wait for the limit of another CPU
-        // behind items that wait for tasks.
+        // Not in ordered queues, which refuse it, and not in bound ones, where tasks may wait for the limit of another
+        // CPU behind items that wait for tasks.
         if (depth_ != 0 && q_.is.has_attrs && q_.is.order != order::whole && dice().one_in(8)) nest();
         ++ran_;
         if (dice().one_in(64)) {

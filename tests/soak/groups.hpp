@@ -9,8 +9,8 @@ namespace soak {
 
 class world;
 
-/// Makes a group on the queue, and waits for its tasks in this thread, in others, and in items of the queue. The calling
-/// thread runs no item.
+/// Makes a group on the queue, and waits for its tasks in this thread, in others, and in items of the queue. The
+/// calling thread runs no item.
 void grow_groups(world& w, any_queue& q);
 
 } // namespace soak

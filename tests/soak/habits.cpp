@@ -106,8 +106,8 @@ void wait_below(const run& r) {
     if (const visit inside(p.in_use); inside) p.item->wait();
 }
 
-/// Not in ordered queues, which refuse it. Not in bound queues: on a simulated machine, the workers of a CPU run on any,
-/// so tasks go to other CPUs, where they wait for the limit behind items that wait for their own tasks.
+/// Not in ordered queues, which refuse it. Not in bound queues: on a simulated machine, the workers of a CPU run on
+/// any, so tasks go to other CPUs, where they wait for the limit behind items that wait for their own tasks.
 void wait_for_tasks(const run& r) {
     if (r.queue == nullptr || !r.queue->is.has_attrs || r.queue->is.order == order::whole || r.w.stopping()) return;
     fork_and_join(r.w, *r.queue, true);

@@ -175,8 +175,8 @@ void fork_and_join(world& w, any_queue& q, bool inside) {
             --q.posted;
         }
     }
-    // Not inside: that queue may be shut down, which counts the tasks that it drops. Not on a freezable queue: the tasks
-    // that have not run are counted late, maybe in a freeze.
+    // Not inside: that queue may be shut down, which counts the tasks that it drops. Not on a freezable queue: the
+    // tasks that have not run are counted late, maybe in a freeze.
     const bool cancelled = !inside && !q.is.freezable && dice().one_in(8);
     if (cancelled) does(op::group_cancel, [&] { group->cancel(); });
     bool complete = false, failed = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The parts of a runtime without a runtime: what pools use of it, a pool without threads, and the pools' view of a queue.
-// A test of a part makes these, and calls the part itself as a producer, a worker or a waiter would.
+// The parts of a runtime without a runtime: what pools use of it, a pool without threads, and the pools' view of a
+// queue. A test of a part makes these, and calls the part itself as a producer, a worker or a waiter would.
 #pragma once
 
 #include <cmwq/delayed_work.hpp>

@@ -248,7 +248,8 @@ TEST_CASE("node limits: a node that goes offline leaves its share to the other n
     // The active items stay. The limit is not divided any more.
     g.settle();
     CHECK(g.who.all() == 8);
-    // Each item of node 1 that ends leaves a place, and the nodes take the places in turns. Nothing of node 0 ends here.
+    // Each item of node 1 that ends leaves a place, and the nodes take the places in turns. Nothing of node 0 ends
+    // here.
     g.let_go(1, 16);
     CHECK(eventually([&] { return g.who.here(0) == 8; })); // the other node has the whole limit now
     for (const unsigned cpu : vm::node_cpus[1]) REQUIRE(vm::go_online(cpu));

@@ -158,8 +158,8 @@ bool queues(const settings& s, cmwq::runtime& rt) {
     return fine;
 }
 
-/// Makes every pool create its threads, also those for bottom halves and those that find blocked workers, and allocates the
-/// first pages of all structures.
+/// Makes every pool create its threads, also those for bottom halves and those that find blocked workers, and allocates
+/// the first pages of all structures.
 void warm_up(cmwq::runtime& rt, cmwq::workqueue<cmwq::unbound>& keeps_pool) {
     cmwq::workqueue<> q{rt, "warm-up"};
     std::counting_semaphore<> next_has_run{0};

@@ -13,8 +13,8 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::counting {
 
 /// An allocator with the address pattern of glibc's malloc: blocks of one thread lie side by side, and those of
-/// different threads do not share a line until a block changes hands. A freed block goes to the cache of the thread that
-/// frees it, and, if that has some of the size already, to the thread that allocated it first. The allocator's own
+/// different threads do not share a line until a block changes hands. A freed block goes to the cache of the thread
+/// that frees it, and, if that has some of the size already, to the thread that allocated it first. The allocator's own
 /// accesses are not counted.
 class arena {
 public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The functions that code compiled with -fsanitize=thread calls for each of its accesses: the interface of
-// ThreadSanitizer, whose own library is not linked. So the plain accesses of the library are counted as well as those of
-// its atomics, and the library's own headers need no change.
+// ThreadSanitizer, whose own library is not linked. So the plain accesses of the library are counted as well as those
+// of its atomics, and the library's own headers need no change.
 #include <counting/scheduler.hpp>
 
 #include <cstddef>

@@ -18,8 +18,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail::counting {
 
 namespace {
 
-/// "ledger/item_pool.ipp:42" instead of the whole path. Empty for places that say nothing: the standard library, and the
-/// class atomic.
+/// "ledger/item_pool.ipp:42" instead of the whole path. Empty for places that say nothing: the standard library, and
+/// the class atomic.
 std::string short_place(const std::string& line) {
     const std::string text = line.substr(0, line.find(" ("));
     for (const char* const skip : {"/c++/", "base/atomic.hpp", "??"}) {
@@ -44,8 +44,8 @@ std::string in_hex(std::uintptr_t n) {
     return text.str();
 }
 
-/// For each address in the program, the places of the functions that were inlined there, innermost first, by one call of
-/// addr2line.
+/// For each address in the program, the places of the functions that were inlined there, innermost first, by one call
+/// of addr2line.
 std::map<std::uintptr_t, std::vector<std::string>> places_of(const std::set<std::uintptr_t>& addresses) {
     std::map<std::uintptr_t, std::vector<std::string>> result;
     std::string command = "addr2line -a -i -e /proc/" + std::to_string(::getpid()) + "/exe";

@@ -6,7 +6,8 @@
 // A load may not return an older value than a store if the first access to that store by some thread (the write itself,
 // or a read of it) happens before the load. seq_cst operations execute in their total order, so a seq_cst load may not
 // return an older value than a store that a seq_cst operation has written or read. Apart from that, seq_cst operations
-// order no more than acquire and release do. There are no fences. A store is visible to all threads a millisecond later.
+// order no more than acquire and release do. There are no fences. A store is visible to all threads a millisecond
+// later.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>

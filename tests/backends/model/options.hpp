@@ -3,9 +3,9 @@
 // The options and the result of a search of the model backend.
 //
 // A search ends after a number of steps, so that it runs the same executions on every machine. CMWQ_MODEL_SECONDS=<n>
-// replaces this bound by real time, for a long search. The environment also overrides other options of every search of a
-// program: CMWQ_MODEL_PREEMPTIONS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs only the execution that the schedule
-// names, in the search that it names, with a trace of the operations. CMWQ_MODEL_TRACE=1 traces simulations.
+// replaces this bound by real time, for a long search. The environment also overrides other options of every search of
+// a program: CMWQ_MODEL_PREEMPTIONS and CMWQ_SEED. CMWQ_MODEL_REPLAY=<schedule> runs only the execution that the
+// schedule names, in the search that it names, with a trace of the operations. CMWQ_MODEL_TRACE=1 traces simulations.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>

@@ -1,9 +1,9 @@
 // exits: 0
 // says: all 14 cases: as in one copy
 // proves: life-18
-// A program that exports its symbols, and a plugin that uses its engine. Both can wait for, cancel and destroy items that
-// the plugin queues on a queue of the program, and items on a queue of the plugin; also if the plugin calls its own
-// functions on the shared data (-Bsymbolic-functions). Each case runs in a process of its own.
+// A program that exports its symbols, and a plugin that uses its engine. Both can wait for, cancel and destroy items
+// that the plugin queues on a queue of the program, and items on a queue of the plugin; also if the plugin calls its
+// own functions on the shared data (-Bsymbolic-functions). Each case runs in a process of its own.
 #include "each_in_a_child.hpp"
 #include "plugin.hpp"
 

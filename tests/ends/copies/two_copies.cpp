@@ -1,9 +1,9 @@
 // exits: 0
 // says: all 18 cases: independent, or refused
 // proves: life-18
-// A program and a plugin with a copy of the library each. Each copy works on its own runtimes. An item may be queued on a
-// queue of the other copy; whatever else is done with an object of the other copy is refused with a sentence that says
-// how to share one. Each case runs in a process of its own.
+// A program and a plugin with a copy of the library each. Each copy works on its own runtimes. An item may be queued on
+// a queue of the other copy; whatever else is done with an object of the other copy is refused with a sentence that
+// says how to share one. Each case runs in a process of its own.
 #include "each_in_a_child.hpp"
 #include "plugin.hpp"
 

@@ -75,8 +75,8 @@ public:
     group_core& operator=(const group_core&) = delete;
 
     queue_core& queue; // I
-    // I: the record of the worker whose item has made the group; null: another thread has made it. An address to compare
-    // with
+    // I: the record of the worker whose item has made the group; null: another thread has made it. An address to
+    // compare with
     const run_record* const owner;
     ranked_mutex<lock_rank::task_group> lock;
     intrusive_list<group_task, group_tag> not_started CMWQ_GUARDED_BY(lock); // T: those that are not unlisted

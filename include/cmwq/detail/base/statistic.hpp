@@ -7,8 +7,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Any thread may read and write it, and no thread learns anything else from it: all operations are relaxed. It is not an
-/// atomic<T>, so the searches of the tests need not interleave threads at each of them.
+/// Any thread may read and write it, and no thread learns anything else from it: all operations are relaxed. It is not
+/// an atomic<T>, so the searches of the tests need not interleave threads at each of them.
 template <class T>
 class statistic {
 public:

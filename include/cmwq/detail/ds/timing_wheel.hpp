@@ -17,16 +17,16 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 ///
 /// The exact order is that of the heap: slots have no order. A tick is 2^25 ns, about 34 ms. Level n has 64 slots, each
 /// 64^n ticks wide; they cover the 64 slots of that width behind the one that contains the tick `base_`. A timer is in
-/// the lowest level that covers its tick. So a timer moves down at most once for each level, and most timers are removed
-/// before they move.
+/// the lowest level that covers its tick. So a timer moves down at most once for each level, and most timers are
+/// removed before they move.
 ///
-/// turn() moves the timers of a slot, a few at a time, and begins before they are due, so that a slot may have a million
-/// timers, and those that are due now need not wait for the move: a slot of level 0 moves to the heap `ahead` ticks
-/// before it begins; one of level n moves to lower levels in the last slot of level n - 1 before that.
+/// turn() moves the timers of a slot, a few at a time, and begins before they are due, so that a slot may have a
+/// million timers, and those that are due now need not wait for the move: a slot of level 0 moves to the heap `ahead`
+/// ticks before it begins; one of level n moves to lower levels in the last slot of level n - 1 before that.
 ///
-/// The invariants: the ticks of all timers in slots are greater than `base_`; no slot that is not empty contains the tick
-/// `base_`. Timers of any deadline may be in the heap. `Few`: that many timers are in the heap in any case, which saves
-/// the extra wake-ups for the slots.
+/// The invariants: the ticks of all timers in slots are greater than `base_`; no slot that is not empty contains the
+/// tick `base_`. Timers of any deadline may be in the heap. `Few`: that many timers are in the heap in any case, which
+/// saves the extra wake-ups for the slots.
 template <class T, std::size_t Few = 64>
 class timing_wheel {
 public:
@@ -92,8 +92,8 @@ public:
         }
         return next;
     }
-    /// No timer is due before that time, if nothing is pushed meanwhile. Not before next_visit(): the slots begin to move
-    /// before their timers are due.
+    /// No timer is due before that time, if nothing is pushed meanwhile. Not before next_visit(): the slots begin to
+    /// move before their timers are due.
     [[nodiscard]] std::int64_t next_due() const noexcept {
         const std::int64_t in_slots = first_tick_ == no_tick ? never : start(first_tick_);
         return heap_.empty() ? in_slots : std::min(in_slots, heap_.front().deadline);
@@ -178,8 +178,8 @@ private:
         return start(at < ahead ? 0 : at - ahead);
     }
 
-    // Higher levels first: a slot of level 0 may begin with them, and then its timers are not complete before. `base_` is
-    // as large as it can be.
+    // Higher levels first: a slot of level 0 may begin with them, and then its timers are not complete before. `base_`
+    // is as large as it can be.
     [[nodiscard]] unsigned slot_to_move(std::uint64_t soon) const noexcept {
         unsigned found = none;
         for (unsigned level = levels; level-- > 0;) {

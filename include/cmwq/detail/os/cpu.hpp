@@ -19,7 +19,8 @@ inline long this_thread_id() noexcept { return ::syscall(SYS_gettid); }
 /// The system's id of the main thread of the process.
 inline long main_thread_id() noexcept { return ::getpid(); }
 
-/// A set of CPUs as the system calls take it. On the stack: threads use it that must not allocate. No Linux has more CPUs.
+/// A set of CPUs as the system calls take it. On the stack: threads use it that must not allocate. No Linux has more
+/// CPUs.
 class kernel_cpus {
 public:
     static constexpr unsigned most = 16384;

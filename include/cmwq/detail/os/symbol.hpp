@@ -16,8 +16,8 @@
 #include <new>
 #include <string>
 
-// Code that runs under the lock of the dynamic linker. ThreadSanitizer takes that lock for a report, under locks of its own
-// that instrumented code takes as well, and so do the functions of the C library that it replaces.
+// Code that runs under the lock of the dynamic linker. ThreadSanitizer takes that lock for a report, under locks of its
+// own that instrumented code takes as well, and so do the functions of the C library that it replaces.
 #if defined(__clang__)
 #define CMWQ_UNDER_LINKER_LOCK __attribute__((disable_sanitizer_instrumentation))
 #else
@@ -51,8 +51,8 @@ CMWQ_UNDER_LINKER_LOCK inline ElfW(Addr) loaded_address(ElfW(Addr) p, std::uintp
     return p < base ? p + base : p;
 }
 
-/// The exported symbol of a loaded file at an address, or null. `base`: what the dynamic linker has added to the addresses
-/// of the file. The file stays loaded during the call.
+/// The exported symbol of a loaded file at an address, or null. `base`: what the dynamic linker has added to the
+/// addresses of the file. The file stays loaded during the call.
 CMWQ_UNDER_LINKER_LOCK inline const char* exported_name(const ElfW(Dyn) * section, std::uintptr_t base,
                                                         std::uintptr_t address) noexcept {
     const ElfW(Sym)* symbols = nullptr;
@@ -65,8 +65,8 @@ CMWQ_UNDER_LINKER_LOCK inline const char* exported_name(const ElfW(Dyn) * sectio
             hash = reinterpret_cast<const std::uint32_t*>(loaded_address(d->d_un.d_ptr, base));
     }
     if (symbols == nullptr || names == nullptr || hash == nullptr) return nullptr;
-    // The table: the number of buckets, the first symbol with a hash, the number of words of a filter, a shift; then the
-    // filter, the buckets, and the hashes of the symbols, of which the last one in each bucket is odd.
+    // The table: the number of buckets, the first symbol with a hash, the number of words of a filter, a shift; then
+    // the filter, the buckets, and the hashes of the symbols, of which the last one in each bucket is odd.
     const std::uint32_t nr_buckets = hash[0], first = hash[1];
     const std::uint32_t* const buckets = hash + 4 + std::size_t{hash[2]} * (sizeof(ElfW(Addr)) / sizeof *hash);
     const std::uint32_t* const hashes = buckets + nr_buckets;
@@ -87,8 +87,8 @@ public:
     explicit code_origin(std::uintptr_t a) noexcept : address(a) {}
 
     /// Looks it up. False: the address belongs to no loaded file. The dynamic linker unloads no file meanwhile. A
-    /// dlopen() only waits while it adds a file: not in the constructors of that file, as dladdr() would, which may wait
-    /// for the thread that describes an address.
+    /// dlopen() only waits while it adds a file: not in the constructors of that file, as dladdr() would, which may
+    /// wait for the thread that describes an address.
     [[nodiscard]] bool find() noexcept { return ::dl_iterate_phdr(&code_origin::visit, this) != 0; }
 
     const std::uintptr_t address;
@@ -123,8 +123,8 @@ private:
 };
 
 /// A text for a code address: the name of the function, if the file exports it (shared libraries, and programs linked
-/// with -rdynamic); else "program+0x1234", which `addr2line -Cfe program 0x1234` resolves; else only the address. Throws
-/// only std::bad_alloc. The file may be unloaded meanwhile.
+/// with -rdynamic); else "program+0x1234", which `addr2line -Cfe program 0x1234` resolves; else only the address.
+/// Throws only std::bad_alloc. The file may be unloaded meanwhile.
 inline std::string describe_function(const void* address) {
     const auto in_hex = [](std::uintptr_t n) {
         char text[2 + 2 * sizeof n + 1];

@@ -69,9 +69,9 @@ public:
     [[nodiscard]] bool joinable() const noexcept { return joinable_; }
 
 private:
-    // A new thread has the class and the CPUs of its creator, and needs a CPU to change them. In the idle class, or beside
-    // a real-time creator that does not sleep, it would get one late. So it begins in the normal class, with the CPUs of
-    // the process, if the system permits that.
+    // A new thread has the class and the CPUs of its creator, and needs a CPU to change them. In the idle class, or
+    // beside a real-time creator that does not sleep, it would get one late. So it begins in the normal class, with the
+    // CPUs of the process, if the system permits that.
     int create() noexcept {
         switch (::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) {
         case SCHED_OTHER:

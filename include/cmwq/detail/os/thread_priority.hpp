@@ -74,8 +74,8 @@ inline void shorten_slice() noexcept {
     ::syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
-/// Lets the time-outs of the calling thread end as soon as they are due. By default the kernel may add 50 µs, to wake up
-/// less often. A seccomp filter may forbid that; the time-outs then end later.
+/// Lets the time-outs of the calling thread end as soon as they are due. By default the kernel may add 50 µs, to wake
+/// up less often. A seccomp filter may forbid that; the time-outs then end later.
 inline void shorten_timer_slack() noexcept {
     ::prctl(PR_SET_TIMERSLACK, 1ul); // nanoseconds; 0 would restore the default
 }

@@ -68,8 +68,8 @@ public:
         }
     }
 
-    /// For a forked child, where the thread does not exist: closes the descriptors. One that was being opened or closed at
-    /// the moment of the fork may stay open.
+    /// For a forked child, where the thread does not exist: closes the descriptors. One that was being opened or closed
+    /// at the moment of the fork may stay open.
     void forget_own() noexcept {
         tid_.store(0, relaxed);
         const use seen = use_.load(relaxed);

@@ -11,10 +11,12 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// How long a parker lives.
 enum class parker_lifetime : bool {
-    /// It outlives every call of `unpark()`. A thread that loses its CPU in the middle of such a call delays nobody: until
+    /// It outlives every call of `unpark()`. A thread that loses its CPU in the middle of such a call delays nobody:
+    /// until
     /// it has woken the owner, the word says so, and every other thread wakes the owner as well.
     outlives_calls,
-    /// The owner may destroy it as soon as it has taken the permit: `unpark()` does not read or write the object after the
+    /// The owner may destroy it as soon as it has taken the permit: `unpark()` does not read or write the object after
+    /// the
     /// permit is visible (a wake on a futex word that is gone wakes no thread). In return the owner depends on the one
     /// thread that gives the permit: if that loses its CPU in the middle, the owner waits.
     one_wait,
@@ -61,7 +63,8 @@ public:
             } while (!word_.compare_exchange_weak(seen, next, acq_rel, relaxed)); // [PARK-1]
             if (next == permit) return;
             Futex::wake_one(word_);
-            // The owner is awake, so others need not wake it. Unless it has gone on and sleeps again: then the word differs.
+            // The owner is awake, so others need not wake it. Unless it has gone on and sleeps again: then the word
+            // differs.
             word_.compare_exchange_strong(next, permit, relaxed,
                                           relaxed); // continues the release sequence of the permit
         }
@@ -78,9 +81,9 @@ public:
     }
 
 private:
-    // Bit 0: there is a permit. Bit 1: the owner sleeps, or is about to, and if there is a permit, a thread that has seen
-    // that has not woken it yet. The other bits are the number of that sleep: a thread that comes late must not mistake
-    // the next sleep for the one that it has ended.
+    // Bit 0: there is a permit. Bit 1: the owner sleeps, or is about to, and if there is a permit, a thread that has
+    // seen that has not woken it yet. The other bits are the number of that sleep: a thread that comes late must not
+    // mistake the next sleep for the one that it has ended.
     static constexpr std::uint32_t none = 0, given = 1, permit = given, asleep = 2, one_sleep = 4;
 
     static constexpr bool is_given(std::uint32_t word) noexcept { return (word & given) != 0; }

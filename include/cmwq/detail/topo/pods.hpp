@@ -37,8 +37,8 @@ struct cpu_location {
     return index < in_large ? index / (small + 1) : nr_large + (index - in_large) / small;
 }
 
-/// Returns the number of the pod of each place. Pods are numbered in the order of their lowest CPUs. `locations` must be
-/// sorted by CPU. `shard_size`, the wanted number of cores of a cache shard, must not be zero.
+/// Returns the number of the pod of each place. Pods are numbered in the order of their lowest CPUs. `locations` must
+/// be sorted by CPU. `shard_size`, the wanted number of cores of a cache shard, must not be zero.
 [[nodiscard]] inline std::vector<unsigned> pod_numbers(std::span<const cpu_location> locations, affinity_scope scope,
                                                        unsigned shard_size) {
     // The cores of each cache in the order of their lowest CPUs. A core belongs to the cache of its lowest CPU.

@@ -13,7 +13,8 @@
 
 using namespace cmwq::detail;
 
-// Held locks are recorded only where assertions are compiled. An inversion ends the program: tests/death/alone/lock_order.cpp.
+// Held locks are recorded only where assertions are compiled. An inversion ends the program:
+// tests/death/alone/lock_order.cpp.
 
 #if CMWQ_ASSERTS
 

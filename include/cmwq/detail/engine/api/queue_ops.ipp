@@ -87,9 +87,9 @@ CMWQ_API void destroy_queue(queue_core* q) noexcept {
     delete q;
 }
 
-// Takes away all items that have not started, and destroys those that own themselves. Clears PENDING of the others, and calls
-// `to(work_base&)` for each, while it holds no lock. One by one: `to` may cancel or destroy other items, which must still be
-// on the lists, where a cancel finds them. Returns how many items there were.
+// Takes away all items that have not started, and destroys those that own themselves. Clears PENDING of the others, and
+// calls `to(work_base&)` for each, while it holds no lock. One by one: `to` may cancel or destroy other items, which
+// must still be on the lists, where a cancel finds them. Returns how many items there were.
 template <class F>
 std::size_t drop_pending(queue_core& q, const F& to) noexcept {
     q.pwqs.hold_back();

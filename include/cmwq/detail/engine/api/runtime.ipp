@@ -31,8 +31,8 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
 
 CMWQ_INLINE runtime::~runtime() {
     detail::check_copy(*core_, detail::a_runtime);
-    // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on purpose.
-    // Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.
+    // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on
+    // purpose. Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.
     if (!core_->is_dead()) delete core_.get();
     static_cast<void>(core_.release()); // NOLINT(bugprone-unused-return-value): deleted, or leaked
 }

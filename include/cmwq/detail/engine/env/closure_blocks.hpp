@@ -63,8 +63,8 @@ private:
     struct link {
         link* next;
     };
-    // AddressSanitizer reports the use of a closure whose memory is in a stack. It must see the links, because it searches
-    // for leaks by following pointers.
+    // AddressSanitizer reports the use of a closure whose memory is in a stack. It must see the links, because it
+    // searches for leaks by following pointers.
     static void set_accessible([[maybe_unused]] void* block, [[maybe_unused]] bool accessible) noexcept {
 #ifdef CMWQ_ADDRESS_SANITIZER
         void* const behind_link = static_cast<link*>(block) + 1;

@@ -15,8 +15,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Completes `e`. `describe()` returns the message without the text of the error, or `describe(e)` sets what it knows. If
-/// there is no memory, the event has no message: it may be about just that.
+/// Completes `e`. `describe()` returns the message without the text of the error, or `describe(e)` sets what it knows.
+/// If there is no memory, the event has no message: it may be about just that.
 template <class Describe>
 void describe_event(event& e, Describe& describe) noexcept {
     try {

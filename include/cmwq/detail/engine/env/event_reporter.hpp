@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// event_reporter: passes the events of a runtime to the diagnosis thread, which delivers them. No other thread formats a
-// message, prints, or calls `runtime_options::on_event`: others may wait for it.
+// event_reporter: passes the events of a runtime to the diagnosis thread, which delivers them. No other thread formats
+// a message, prints, or calls `runtime_options::on_event`: others may wait for it.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -26,10 +26,10 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 struct event_tag;
 
-/// Any thread may call every member that does not say otherwise, also under a lock of the library: it stores facts in one
-/// of a fixed number of records, and wakes the diagnosis thread. If all records are in use, the event is lost, and
-/// counted. The diagnosis thread gets the events in the order in which they were posted. A thread that is stopped in the
-/// middle of a call keeps one record, and holds up nothing.
+/// Any thread may call every member that does not say otherwise, also under a lock of the library: it stores facts in
+/// one of a fixed number of records, and wakes the diagnosis thread. If all records are in use, the event is lost, and
+/// counted. The diagnosis thread gets the events in the order in which they were posted. A thread that is stopped in
+/// the middle of a call keeps one record, and holds up nothing.
 ///
 /// Letters: I set by the constructor · A atomic · S the service thread · D the diagnosis thread
 class event_reporter {

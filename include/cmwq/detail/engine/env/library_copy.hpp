@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// library_copy: the identity of one copy of the library in a process. A plugin with hidden symbols, for instance, has its
-// own copy. Copies share nothing: each has its threads, its runtimes and its graph of waits.
+// library_copy: the identity of one copy of the library in a process. A plugin with hidden symbols, for instance, has
+// its own copy. Copies share nothing: each has its threads, its runtimes and its graph of waits.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -14,8 +14,8 @@ class work_base;
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// One constant object for each copy. Its address is what differs; the contents are for messages, with the same layout in
-/// all versions.
+/// One constant object for each copy. Its address is what differs; the contents are for messages, with the same layout
+/// in all versions.
 struct library_copy {
     char name[8];
     std::uint32_t version[3];
@@ -33,8 +33,8 @@ struct made_by {
     [[nodiscard]] bool is_of_this_copy() const noexcept { return copy == &this_copy(); }
 };
 
-/// The object belongs to another copy, which `by` names. Says how to share one copy, and ends the program. `what`: the kind
-/// of object.
+/// The object belongs to another copy, which `by` names. Says how to share one copy, and ends the program. `what`: the
+/// kind of object.
 [[noreturn]] void refuse_copy(const library_copy& by, const char* what) noexcept;
 /// The same for an item that this copy cannot find.
 [[noreturn]] void refuse_item_of_other_copy(const work_base& w) noexcept;

@@ -12,8 +12,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class item_pool;
 class worker;
 
-/// The base of pool_table. Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call every
-/// member.
+/// The base of pool_table. Pool ids are unique in the process; those of a runtime are contiguous. Any thread may call
+/// every member.
 ///
 /// Letters: I set by the constructor
 class pool_finder {
@@ -32,8 +32,8 @@ public:
     /// As sentinel::arm() and works(), of the sentinel of that CPU.
     virtual void arm_sentinel(unsigned index) noexcept = 0;
     [[nodiscard]] virtual bool sentinel_works(unsigned index) const noexcept = 0;
-    /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of thread_local
-    /// objects may follow.
+    /// Asks the manager thread to join the thread of `w`. Its last call of the library; only destructors of
+    /// thread_local objects may follow.
     virtual void thread_leaves(worker& w) noexcept = 0;
 
 protected:

@@ -13,8 +13,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whom a pool with workers serves: the queues that have a pool for each CPU, of that CPU; or queues with equal attributes,
-/// which share it.
+/// Whom a pool with workers serves: the queues that have a pool for each CPU, of that CPU; or queues with equal
+/// attributes, which share it.
 enum class pool_serves : bool { one_cpu, attributes };
 
 /// A plain value.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// service_requests: requests of the engine to the three threads of a runtime, the service thread, the manager thread and
-// the diagnosis thread, which sleep here.
+// service_requests: requests of the engine to the three threads of a runtime, the service thread, the manager thread
+// and the diagnosis thread, which sleep here.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -61,7 +61,7 @@ public:
     /// Sleeps until a request, or the deadline; steady clock, 0: none.
     void sleep_as_service(std::int64_t deadline) noexcept { sleep(service_sleep_, deadline); }
 
-    // --- the manager thread --------------------------------------------------------------------------------------------
+    // --- the manager thread ------------------------------------------------------------------------------------------
 
     [[nodiscard]] bool take_cleaning() noexcept { return cleaning_.exchange(false, acq_rel); }   // [CLEAN-1]
     [[nodiscard]] bool take_cpu_check() noexcept { return cpu_check_.exchange(false, acq_rel); } // [LOCK]
@@ -71,7 +71,7 @@ public:
     /// As `sleep_as_service()`.
     void sleep_as_manager(std::int64_t deadline) noexcept { sleep(manager_sleep_, deadline); }
 
-    // --- the diagnosis thread ------------------------------------------------------------------------------------------
+    // --- the diagnosis thread ----------------------------------------------------------------------------------------
 
     /// As `sleep_as_service()`.
     void sleep_as_diagnosis(std::int64_t deadline) noexcept { sleep(diagnosis_sleep_, deadline); }

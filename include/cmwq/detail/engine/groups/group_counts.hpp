@@ -68,8 +68,8 @@ inline constexpr std::size_t minus_one = ~std::size_t{0}; // modulo the range of
 /// The owner adds `d` to its count. [GROUP-1] release: a thread that finds the sum zero sees the tasks that have ended.
 inline void count_own(group_core& g, std::size_t d) noexcept { g.nr_own.store(g.nr_own.load(relaxed) + d, release); }
 
-/// Whether every task has ended. If other threads add or end tasks meanwhile, that was so at some instant: a thread that
-/// ends a task of the owner under the lock has seen that the owner has counted it.
+/// Whether every task has ended. If other threads add or end tasks meanwhile, that was so at some instant: a thread
+/// that ends a task of the owner under the lock has seen that the owner has counted it.
 inline bool finished_locked(const group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
     return g.nr_counted + g.nr_own.load(acquire) == 0; // [GROUP-1]
 }

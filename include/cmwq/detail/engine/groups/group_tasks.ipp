@@ -106,7 +106,8 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
 }
 
 /// A task that the owner of the group adds, or a task of the group in another worker, goes to the local list of that
-/// worker, without the lock of the group and without the list of the group. False: it does not, and nothing has changed.
+/// worker, without the lock of the group and without the list of the group. False: it does not, and nothing has
+/// changed.
 CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     using place = group_task::place;
     group_core& g = t.group;

@@ -47,7 +47,8 @@ bool examine(group_task& t, const F& f) noexcept {
     return result;
 }
 
-/// The calling item sleeps, and cannot run tasks itself: lets the first one that the limit keeps back start in its place.
+/// The calling item sleeps, and cannot run tasks itself: lets the first one that the limit keeps back start in its
+/// place.
 CMWQ_INLINE void start_in_place_of_waiter(group_core& g) noexcept {
     for (;;) {
         group_task* t = nullptr;
@@ -130,8 +131,8 @@ CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) no
     return {};
 }
 
-// The first tasks become active first, but workers are about to take them. So a later one; if the limit keeps it back, the
-// first one; if it keeps that one back, none: the thread sleeps.
+// The first tasks become active first, but workers are about to take them. So a later one; if the limit keeps it back,
+// the first one; if it keeps that one back, none: the thread sleeps.
 CMWQ_INLINE group_task* group_wait::task_for_guest_locked() noexcept {
     constexpr int nr_of_workers = 8;
     if (nr_kept_back_ == 2 || !g_.queue.changes.takes_guests()) {
@@ -169,8 +170,8 @@ CMWQ_INLINE bool group_wait::must_search_locked() const noexcept {
     return g_.owner == self_ ? g_.has_own.load(relaxed) : g_.owner != nullptr;
 }
 
-// Puts all unlisted tasks on the list of the group. Their items stay where they are. A task that is added meanwhile comes
-// to the list, too, because this thread needs them there.
+// Puts all unlisted tasks on the list of the group. Their items stay where they are. A task that is added meanwhile
+// comes to the list, too, because this thread needs them there.
 CMWQ_INLINE void group_wait::search() noexcept {
     const auto list = [this](work_base& w) CMWQ_NO_TSA { list_unlisted_locked(w); };
     // A worker that gets credit only now sees the flag. The tasks that have left the list of the owner are in `moved`.
@@ -219,8 +220,8 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     return true;
 }
 
-// Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give way
-// to other items between two tasks.
+// Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give
+// way to other items between two tasks.
 CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
@@ -235,8 +236,8 @@ CMWQ_INLINE bool group_wait::has_priority_of_workers(const pool_env& env) noexce
     return here.sched == workers.sched && here.nice <= workers.nice;
 }
 
-// The lowest address of the stack of this thread, if a task may run on it: the tasks of a worker have some megabytes. The
-// caller may run on a stack of its own (a fiber).
+// The lowest address of the stack of this thread, if a task may run on it: the tasks of a worker have some megabytes.
+// The caller may run on a stack of its own (a fiber).
 CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
     constexpr std::uintptr_t least = std::uintptr_t{256} * 1024;
     thread_slots& slots = this_thread_slots();
@@ -248,8 +249,8 @@ CMWQ_INLINE std::uintptr_t group_wait::own_stack_end() noexcept {
     return own.lowest;
 }
 
-// This thread has counted itself as an examiner of the task. If the task runs here, that counts it out, so that the memory
-// of the task is freed by the worker. False: the limit keeps the task back.
+// This thread has counted itself as an examiner of the task. If the task runs here, that counts it out, so that the
+// memory of the task is freed by the worker. False: the limit keeps the task back.
 CMWQ_INLINE bool group_wait::run_as_guest(group_task& t) {
     using result = worker_loop::guest_result;
     const result r = pool_of(t).threads->loop().run_as_guest(t, stack_end_);

@@ -15,7 +15,8 @@ class worker;
 /// Counts as `n` unfinished tasks of the group. A worker gets credit from the group, many tasks at once. Each task that
 /// it adds takes one from the credit, and each task that has ended in its thread gives one back. The worker gives the
 /// rest back to the group before it runs anything but a task of the group, and before it waits for the group or sleeps.
-/// So the group has no unfinished task if, and only if, its count is zero, and it exists as long as a worker has credit.
+/// So the group has no unfinished task if, and only if, its count is zero, and it exists as long as a worker has
+/// credit.
 ///
 /// Letters: S used by the worker itself
 struct group_credit {
@@ -27,8 +28,9 @@ struct group_credit {
 
 /// To which list an item of a local list goes.
 enum class moved_to : bool { worker, pool };
-/// Another thread has taken an item off the local list of its worker, or the worker has, and did not start it. The caller
-/// still holds the lock of that list, or the lock of the pool. If the item is an unlisted task, a waiter must learn of it.
+/// Another thread has taken an item off the local list of its worker, or the worker has, and did not start it. The
+/// caller still holds the lock of that list, or the lock of the pool. If the item is an unlisted task, a waiter must
+/// learn of it.
 void note_moved(work_base& w, moved_to where) noexcept;
 
 /// Gives the credit of the calling worker back to its group.

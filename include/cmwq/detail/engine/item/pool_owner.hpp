@@ -19,8 +19,8 @@ public:
     /// producer that has found the inbox empty: that one may be preempted before the call, and the others would wait
     /// for it. No lock is needed; a caller with a lock is one that cannot wait until it has none.
     virtual void notify() noexcept = 0;
-    /// The caller, which holds the lock of the ledger, has put items on the worklist and does not run them: wakes a worker
-    /// if one is needed.
+    /// The caller, which holds the lock of the ledger, has put items on the worklist and does not run them: wakes a
+    /// worker if one is needed.
     virtual void notify_locked(deferred& d) noexcept = 0;
     /// The caller holds the lock of the ledger: the ledger accepts the local items of all workers.
     virtual void recall_local_items_locked() noexcept = 0;

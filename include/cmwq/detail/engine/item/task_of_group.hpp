@@ -13,8 +13,8 @@ inline bool is_task_of(const group_core& g, const work_base& w) noexcept {
     return work_access::is_task(w) && &static_cast<const group_task&>(w).group == &g;
 }
 
-/// Whether the item is a task for which an item of its queue waits. Exact for a caller that holds the lock of the pool in
-/// which the task is, if the waiter has taken that lock since.
+/// Whether the item is a task for which an item of its queue waits. Exact for a caller that holds the lock of the pool
+/// in which the task is, if the waiter has taken that lock since.
 inline bool is_awaited_task(const work_base& w) noexcept {
     return work_access::is_task(w) && static_cast<const group_task&>(w).group.lists_all.load(relaxed);
 }

@@ -13,9 +13,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// What is counted: a block, by what has found it, or a spare that was started in place of the worker.
 enum class block_event : unsigned char { guard, sentinel, monitor, spare };
 
-/// Any thread may call every member. A detector counts without a lock, and the queue of the run may end meanwhile, so the
-/// count stays in the record of the run until the run ends. If that happens first, the count belongs to the next run of the
-/// record. Relaxed: the exchange in `move_to()` takes each count once.
+/// Any thread may call every member. A detector counts without a lock, and the queue of the run may end meanwhile, so
+/// the count stays in the record of the run until the run ends. If that happens first, the count belongs to the next
+/// run of the record. Relaxed: the exchange in `move_to()` takes each count once.
 class block_counts {
 public:
     void count(block_event what) noexcept { counts_[static_cast<unsigned>(what)].fetch_add(1, relaxed); }

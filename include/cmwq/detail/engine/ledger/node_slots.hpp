@@ -34,8 +34,8 @@ public:
     };
     /// Takes a slot for `p`, to which none has been granted.
     [[nodiscard]] taken take(pool_workqueue& p) noexcept CMWQ_EXCLUDES(lock_) {
-        // No comparison and exchange: if the pools of many CPUs take a slot at the same time, most of them would fail, and
-        // each would fetch the cache line again. So the count may be too high for a moment. wait() takes that back.
+        // No comparison and exchange: if the pools of many CPUs take a slot at the same time, most of them would fail,
+        // and each would fetch the cache line again. So the count may be too high for a moment. wait() takes that back.
         const bool may_be_free = nr_waiting_.load(seq_cst) == 0 && nr_.load(seq_cst) < max_.load(seq_cst); // [HINT]
         if (may_be_free && nr_.fetch_add(1, seq_cst) < max_.load(seq_cst)) return {true};                  // [LOCK]
         return wait(p, may_be_free ? 1 : 0);
@@ -47,8 +47,8 @@ public:
         to.nr_.fetch_add(n, seq_cst); // [UNIFORM]
         nr_.fetch_sub(n, seq_cst);    // [UNIFORM] the maximum is 0, so no pwq waits for these
     }
-    /// Whether a pwq that holds a slot, and waits for more, may keep it: no other pwq waits, and no more slots are in use
-    /// than the limit admits. A hint: if it is out of date, the pwq keeps one slot once more.
+    /// Whether a pwq that holds a slot, and waits for more, may keep it: no other pwq waits, and no more slots are in
+    /// use than the limit admits. A hint: if it is out of date, the pwq keeps one slot once more.
     [[nodiscard]] bool has_no_other_waiter() const noexcept {
         return nr_waiting_.load(relaxed) <= 1 && nr_.load(relaxed) <= max_.load(relaxed);
     }
@@ -65,8 +65,8 @@ public:
     void set_mark(unsigned n) noexcept { down_at_.store(n, seq_cst); } // [NODE-4]
     /// Whether no more slots are in use than that. Returns true once. Called after give_back() and after set_mark().
     [[nodiscard]] bool is_down() noexcept {
-        // [NODE-3] One thread counts down, then it reads the mark; pairs [NODE-4], where a thread sets the mark, and then
-        // reads the count. All are seq_cst, so at least one of the two sees the other's write.
+        // [NODE-3] One thread counts down, then it reads the mark; pairs [NODE-4], where a thread sets the mark, and
+        // then reads the count. All are seq_cst, so at least one of the two sees the other's write.
         const unsigned n = down_at_.load(seq_cst);                                     // [NODE-3]
         return n != 0 && nr_.load(seq_cst) <= n && down_at_.exchange(0, seq_cst) != 0; // [NODE-4]
     }

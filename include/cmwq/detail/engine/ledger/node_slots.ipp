@@ -25,8 +25,8 @@ CMWQ_INLINE pool_owner* node_slots::hand_over_locked(pool_workqueue* p) noexcept
 
 // Takes back what take() has counted too much, notes that `p` waits, and gives a free slot to the pwq that has waited
 // longest. Another thread may have given a slot back meanwhile, and have granted it to no one because the count was too
-// high: then only this thread can. For is_down() it need not look: either a slot is taken here, which will be given back,
-// or as many are in use as the limit admits.
+// high: then only this thread can. For is_down() it need not look: either a slot is taken here, which will be given
+// back, or as many are in use as the limit admits.
 CMWQ_INLINE node_slots::taken node_slots::wait(pool_workqueue& p, unsigned nr_too_many) noexcept {
     using state = pool_workqueue::slot_state;
     const scoped_lock g(lock_);

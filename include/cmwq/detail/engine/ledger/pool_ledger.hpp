@@ -21,8 +21,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The items of a pool (inbox, worklist, limits, waiters, colors), and the records under which threads run them.
 ///
-/// Thread safety: any thread may call every member. A member marked CMWQ_EXCLUDES(lock) takes the lock; a member that ends
-/// in `_locked` needs it. Locks of ledgers are never nested. A `deferred` collects the actions that must follow the unlock.
+/// Thread safety: any thread may call every member. A member marked CMWQ_EXCLUDES(lock) takes the lock; a member that
+/// ends in `_locked` needs it. Locks of ledgers are never nested. A `deferred` collects the actions that must follow
+/// the unlock.
 ///
 /// Letters as in run_record.hpp.
 class pool_ledger {
@@ -71,11 +72,11 @@ public:
     /// and keeps its color until `leave_after_waiter()`. False: it is not on a list.
     [[nodiscard]] bool take_for_waiter(work_base& task) noexcept CMWQ_EXCLUDES(lock);
     void leave_after_waiter(pool_workqueue& pwq, unsigned color) noexcept CMWQ_EXCLUDES(lock);
-    /// A waiter that sleeps lets a task of its group run in its place: if the limit keeps the task back, makes it active
-    /// nevertheless. False: the limit did not keep it back.
+    /// A waiter that sleeps lets a task of its group run in its place: if the limit keeps the task back, makes it
+    /// active nevertheless. False: the limit did not keep it back.
     [[nodiscard]] bool start_task_beyond_limit(work_base& task) noexcept CMWQ_EXCLUDES(lock);
-    /// The same for an item for which the item under `waiter`, the record of the calling thread, waits. Does nothing if no
-    /// item on the stack of the thread has a slot of its queue.
+    /// The same for an item for which the item under `waiter`, the record of the calling thread, waits. Does nothing if
+    /// no item on the stack of the thread has a slot of its queue.
     void start_awaited_beyond_limit(work_base& w, const run_record& waiter) noexcept CMWQ_EXCLUDES(lock);
     enum class instance : unsigned char { last_queued, running };
     /// Registers `iw` for the end of that instance. If the result is not_here or in_transit, `iw` is not registered.
@@ -103,10 +104,11 @@ public:
     [[nodiscard]] bool detach(pool_workqueue& pwq, pool_workqueue* successor) noexcept CMWQ_EXCLUDES(lock);
     /// The turn that a pwq of this pool has got, if any, is not in the inbox any more when this returns.
     void receive_turn() noexcept CMWQ_EXCLUDES(lock);
-    /// Whether the pwq is detached and has drained, and its rescuer has left. Then no thread of the pool uses it any more.
+    /// Whether the pwq is detached and has drained, and its rescuer has left. Then no thread of the pool uses it any
+    /// more.
     [[nodiscard]] bool may_be_freed(pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(lock);
-    /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active, except tasks for which an item of the queue
-    /// waits. If it is frozen already, looks for such tasks again.
+    /// Sets whether the pwq is frozen. No item of a frozen pwq becomes active, except tasks for which an item of the
+    /// queue waits. If it is frozen already, looks for such tasks again.
     void set_frozen(pool_workqueue& pwq, bool frozen) noexcept CMWQ_EXCLUDES(lock);
     [[nodiscard]] unsigned nr_active_of(const pool_workqueue& pwq) const noexcept CMWQ_EXCLUDES(lock);
     /// The state of a pwq, for the check for queues that stay at their limit.
@@ -199,17 +201,18 @@ public:
     /// While workers begin or end their runs, a number may be too small for a moment.
     [[nodiscard]] std::uint64_t nr_started() const noexcept { return nr_started_.load(relaxed); }
     [[nodiscard]] std::uint64_t nr_completed() const noexcept { return nr_completed_.load(relaxed); }
-    /// As nr_started(), without the items and tasks that run inside others, which wait for them, and those that guests run:
-    /// while these go on, everything else in the pool may be waiting.
+    /// As nr_started(), without the items and tasks that run inside others, which wait for them, and those that guests
+    /// run: while these go on, everything else in the pool may be waiting.
     [[nodiscard]] std::uint64_t nr_begun() const noexcept {
         return nr_started_.load(relaxed) - nr_inside_.load(relaxed);
     }
     /// Appends the items of the worklist, and then those of the inbox. Both must have room.
     void list_pending_locked(item_groups& to) noexcept CMWQ_REQUIRES(lock);
-    /// The counts of a pwq of this pool, and its items. Those of the inbox, and the local ones of workers, are not among
-    /// these.
+    /// The counts of a pwq of this pool, and its items. Those of the inbox, and the local ones of workers, are not
+    /// among these.
     [[nodiscard]] pwq_stats stats_of_locked(const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
-    /// Copies the state of a pwq of this pool, if the lock is free before `deadline`, steady clock. Throws std::bad_alloc.
+    /// Copies the state of a pwq of this pool, if the lock is free before `deadline`, steady clock. Throws
+    /// std::bad_alloc.
     void report(pool_workqueue& pwq, pwq_report& to, std::int64_t deadline) CMWQ_EXCLUDES(lock);
 
     // --- lists -------------------------------------------------------------------------------------------------------
@@ -232,13 +235,14 @@ public:
     [[nodiscard]] bool admit_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Takes the next item for `self` to run; null: there is none.
     [[nodiscard]] work_base* take_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
-    /// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier instance
-    /// runs it afterwards.
+    /// Removes an item from the worklist. True: the caller runs it. False: the worker that still runs an earlier
+    /// instance runs it afterwards.
     [[nodiscard]] bool unlist_to_run_locked(work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Whether the item is on a list of this pool.
     [[nodiscard]] bool is_listed_locked(const work_base& w) const noexcept CMWQ_REQUIRES(lock);
-    /// If an item for which the item under `self` waits is on a list of this pool and may start: removes it from there, for
-    /// the caller to run it inside that item. Beyond the limit it may start if an item on the stack has a slot of its queue.
+    /// If an item for which the item under `self` waits is on a list of this pool and may start: removes it from there,
+    /// for the caller to run it inside that item. Beyond the limit it may start if an item on the stack has a slot of
+    /// its queue.
     [[nodiscard]] bool take_to_run_inside_locked(const run_record& self, work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// Publishes the length of the worklist for threads without the lock.
     void publish_pending_locked() noexcept CMWQ_REQUIRES(lock) {
@@ -254,7 +258,8 @@ public:
     /// A rescuer is about to take items of one queue, under `self`, by take_of_locked().
     void begin_taking_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     void end_taking_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
-    /// Takes the next item of `pwq` for `self` to run; null: there is none. It passes an item of another queue only once.
+    /// Takes the next item of `pwq` for `self` to run; null: there is none. It passes an item of another queue only
+    /// once.
     [[nodiscard]] work_base* take_of_locked(run_record& self, const pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
 
     // --- runs --------------------------------------------------------------------------------------------------------
@@ -270,13 +275,14 @@ public:
     [[nodiscard]] started_item begin_run_locked(run_record& self, work_base& w) noexcept CMWQ_REQUIRES(lock);
     /// The worker runs a local item as a part of the current run, which keeps its color, its slot and its queue.
     [[nodiscard]] started_item begin_follow_up(run_record& self, work_base& w) const noexcept;
-    /// The item of the current run has ended, and is not a closure: makes the worker a follower. False: the run must end.
+    /// The item of the current run has ended, and is not a closure: makes the worker a follower. False: the run must
+    /// end.
     [[nodiscard]] bool become_follower_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
     /// function was not called.
     [[nodiscard]] static bool call_with_handler(run_record& self, const started_item& r);
-    /// Calls the function above frames of other code, which may have exception handlers. Without a handler of the queue an
-    /// exception ends the program here.
+    /// Calls the function above frames of other code, which may have exception handlers. Without a handler of the queue
+    /// an exception ends the program here.
     static void call_above_other_code(run_record& self, const started_item& r) noexcept;
     /// Ends the run: wakes its waiters, and gives back what the item held of its limit.
     void end_run_locked(run_record& self, deferred& d) noexcept CMWQ_REQUIRES(lock);
@@ -326,8 +332,8 @@ public:
             if (!f(*k)) return;
         }
     }
-    /// Adds a record, which the ledger destroys at its own end, to the list of all records, which readers walk without a
-    /// lock.
+    /// Adds a record, which the ledger destroys at its own end, to the list of all records, which readers walk without
+    /// a lock.
     void add_record_locked(run_record& w) noexcept CMWQ_REQUIRES(lock);
     /// Calls f(run_record&) for each record that was ever added.
     template <class F>
@@ -342,8 +348,8 @@ public:
     /// Enlarges the table of runs.
     void make_room(std::size_t nr_runs) noexcept CMWQ_EXCLUDES(lock);
 
-    /// Locks the pool for the service thread or the manager thread. A worker of low priority may hold the lock and get no
-    /// CPU; these threads do not wait for it, and try again later. False: not locked.
+    /// Locks the pool for the service thread or the manager thread. A worker of low priority may hold the lock and get
+    /// no CPU; these threads do not wait for it, and try again later. False: not locked.
     [[nodiscard]] bool lock_for_service() const noexcept CMWQ_TRY_ACQUIRE(true, lock) CMWQ_NO_TSA {
         if (low_priority_.load(relaxed)) return lock.try_lock();
         lock.lock();

@@ -302,7 +302,8 @@ CMWQ_INLINE void pool_ledger::set_slots(pool_workqueue& pwq, node_slots& slots) 
     deferred d;
     const scoped_lock g(lock);
     pwq.slots->forget(pwq); // from here on none is granted
-    // Uses one that was granted before, and may register the pwq again. No run goes on with local items under the old limit.
+    // Uses one that was granted before, and may register the pwq again. No run goes on with local items under the old
+    // limit.
     gather_locked(d);
     pwq.slots->forget(pwq);
     pwq.slots->move_to(slots, pwq.nr_active);

@@ -104,8 +104,8 @@ CMWQ_INLINE void pool_ledger::end_active_locked(pool_workqueue& pwq, deferred& d
     }
 }
 
-// The slot that an item leaves goes to the next item of the same pwq, if no other pwq waits for one. This spares the lock
-// of the slots, a grant, and a registration for the next slot for each item of a backlog.
+// The slot that an item leaves goes to the next item of the same pwq, if no other pwq waits for one. This spares the
+// lock of the slots, a grant, and a registration for the next slot for each item of a backlog.
 CMWQ_INLINE bool pool_ledger::keep_slot_locked(pool_workqueue& pwq) noexcept {
     if (pwq.inactive.empty() || pwq.plugged || pwq.frozen || pwq.held_back) return false;
     if (!pwq.slots->has_no_other_waiter()) return false;
@@ -211,8 +211,8 @@ CMWQ_INLINE void pool_ledger::leave_locked(pool_workqueue& pwq, unsigned color, 
     pwq.queue->request_reaping();
 }
 
-// If the pwq of an ordered queue is detached and has drained, the next one may begin. That one still exists: it is freed
-// after this one, which needs this lock.
+// If the pwq of an ordered queue is detached and has drained, the next one may begin. That one still exists: it is
+// freed after this one, which needs this lock.
 CMWQ_INLINE void pool_ledger::pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept {
     if (pwq.successor == nullptr || pwq.plugged || !pwq.drained()) return;
     pool_workqueue& next = *std::exchange(pwq.successor, nullptr);
@@ -245,7 +245,7 @@ CMWQ_INLINE bool pool_ledger::unlist_to_run_locked(work_base& w) noexcept {
     return false;
 }
 
-// --- the items of one queue --------------------------------------------------------------------------------------------
+// --- the items of one queue ------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void pool_ledger::begin_taking_locked(run_record& self) noexcept {
     self.cursor = nullptr;
@@ -275,7 +275,7 @@ CMWQ_INLINE work_base* pool_ledger::take_of_locked(run_record& self, const pool_
     return nullptr;
 }
 
-// --- waiters, and the records of runs ----------------------------------------------------------------------------------
+// --- waiters, and the records of runs --------------------------------------------------------------------------------
 
 // Calls f(item_waiter&) for each waiter of the pending instance of `w`, after removing it from the list. The waiter may
 // be destroyed after f.
@@ -347,8 +347,8 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
     self.description[0] = 0;
     self.own_item = &w;
     if (!r.owns_itself) {
-        // [RUN-1] clear_pending() below releases it. [RUN-2] release: a thread that finds this item in the record, instead
-        // of the one before, sees the effects of that run.
+        // [RUN-1] clear_pending() below releases it. [RUN-2] release: a thread that finds this item in the record,
+        // instead of the one before, sees the effects of that run.
         self.current.store(&w, release);
         running_.add(self);
     }

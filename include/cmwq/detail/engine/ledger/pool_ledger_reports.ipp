@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of pool_ledger for dump() and the diagnosis thread: groups of pending items, the state of a pwq, and queues that
-// stay at their limit.
+// Bodies of pool_ledger for dump() and the diagnosis thread: groups of pending items, the state of a pwq, and queues
+// that stay at their limit.
 
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>

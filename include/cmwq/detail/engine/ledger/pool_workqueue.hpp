@@ -34,8 +34,8 @@ struct waiting_tag;
 
 /// The state of one queue in one pool.
 ///
-/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex · N the
-/// lock of `slots` · G the lock of the graph of waits
+/// Letters: A atomic · L the pool's lock · T the lock of that shard · I set before publication · WQ the queue's mutex ·
+/// N the lock of `slots` · G the lock of the graph of waits
 class alignas(cache_line) pool_workqueue final : public list_node<pwq_tag>,
                                                  public list_node<slot_tag>,
                                                  public list_node<grant_tag>,
@@ -66,8 +66,8 @@ public:
     pool_workqueue* successor = nullptr;
     bool frozen = false;    // L: no item becomes active until the thaw
     bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
-    // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it has
-    // drained. Written under L
+    // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it
+    // has drained. Written under L
     atomic<bool> detached{false};
     // A: threads outside may run its tasks: the attributes of the queue set nothing. Written under WQ
     atomic<bool> takes_guests{false};
@@ -92,8 +92,8 @@ public:
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
     std::uint64_t searched_to = 0;                   // G: and the youngest generation of colors that it covered
 
-    /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has released
-    /// its locks.
+    /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has
+    /// released its locks.
     pool_owner& granted() noexcept; // in pool_ledger.ipp
 
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }

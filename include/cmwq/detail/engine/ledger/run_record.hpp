@@ -55,16 +55,16 @@ struct item_waiter {
     item_waiter* next = nullptr;
 };
 
-/// A thread runs items under it, one after the other. It lives as long as its pool, so that lock-free readers may follow
-/// any pointer to it.
+/// A thread runs items under it, one after the other. It lives as long as its pool, so that lock-free readers may
+/// follow any pointer to it.
 ///
-/// Letters: I set before publication · L pool lock · S used by the thread itself · K written by the thread under L, read
-/// by the thread or under L · A atomic, with its own protocol · G the lock of the graph of waits
+/// Letters: I set before publication · L pool lock · S used by the thread itself · K written by the thread under L,
+/// read by the thread or under L · A atomic, with its own protocol · G the lock of the graph of waits
 class run_record : public list_node<busy_tag>, public list_node<follower_tag>, public list_node<waiting_tag> {
 public:
     /// The thread that runs items under the record: a worker of the pool, a rescuer, a worker that runs an item inside
-    /// another one, which waits for it, a thread of the program that runs a task of the group for which it waits, or the
-    /// thread that drains a bottom-half pool.
+    /// another one, which waits for it, a thread of the program that runs a task of the group for which it waits, or
+    /// the thread that drains a bottom-half pool.
     enum class record_of : unsigned char { worker, rescuer, nested, guest, bottom_half };
 
     /// Of items that run inside others: the next one in `thread`.
@@ -120,7 +120,7 @@ public:
     std::uint32_t random;              // S: for the marks
     std::uint64_t measured_cpu = 0; // S: CPU time of its items, an estimate; `was_measured` says whether there is any
 
-    // --- written for each run: these members begin a cache line --------------------------------------------------------
+    // --- written for each run: these members begin a cache line ------------------------------------------------------
 
     // A: of a follower: a thread depends on the end of its item. [FOL-1]
     alignas(cache_line) atomic<bool> end_needs_lock{false};
@@ -137,8 +137,8 @@ public:
     // its function its address may already belong to another item.
     atomic<work_base*> current{nullptr};
     atomic<std::uint64_t> nr_runs{0}; // A: the number of the current run; written by the thread
-    // A: items beside the first one that have started, or ended, in the current run: those that have followed, and tasks
-    // that a wait has run; and the former alone. Written by the thread
+    // A: items beside the first one that have started, or ended, in the current run: those that have followed, and
+    // tasks that a wait has run; and the former alone. Written by the thread
     atomic<std::uint32_t> nr_more_started{0}, nr_more_ended{0}, nr_follow_ups{0};
     work_base* own_item = nullptr; // S: the item of its run; null if the item no longer exists, or the thread runs none
     pool_workqueue* current_pwq = nullptr; // K

@@ -45,8 +45,8 @@ private:
     std::int64_t excluded_cpu_ = 0;
 };
 
-/// While it lives, the item that the calling thread runs waits inside the library, and the thread may run other items: their
-/// CPU time is theirs.
+/// While it lives, the item that the calling thread runs waits inside the library, and the thread may run other items:
+/// their CPU time is theirs.
 class timer_pause {
 public:
     /// `self`: has a timer.

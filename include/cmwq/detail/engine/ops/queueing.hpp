@@ -16,8 +16,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 [[nodiscard]] bool accepts(const queue_core& q, bool at_once, int cpu) noexcept;
 /// Pushes a bottom half whose PENDING the caller owns: raises it in this thread, if it can.
 void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
-/// Of a queue with local lists: an item that one of its items queues goes to the list of the worker. False: it has to go
-/// to a pool.
+/// Of a queue with local lists: an item that one of its items queues goes to the list of the worker. False: it has to
+/// go to a pool.
 [[nodiscard]] bool push_local(queue_core& q, work_base& w, int cpu) noexcept;
 /// Pushes an item whose PENDING the caller owns, and notifies its pool.
 inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
@@ -33,7 +33,8 @@ inline void push_now(queue_core& q, work_base& w, int cpu) noexcept {
 void push_or_arm(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept;
 
 /// Claims the item, and calls `go()` if the claim succeeds. All checks that could refuse the item come before: a caller
-/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it, once.
+/// that loses to this claim relies on the run. A closure needs no claim: only the thread that has made it queues it,
+/// once.
 template <class F>
 queue_status claim_and(work_base& w, F&& go) noexcept {
     if (work_access::is_self_owned(w)) {

@@ -29,8 +29,8 @@ CMWQ_INLINE int cpu_of_caller(const queue_core& q) noexcept {
     return static_cast<int>(self != nullptr ? self->pool.number() : current_cpu());
 }
 
-// Raises the bottom half in this thread, unless another CPU is named, or another copy of the library made the queue: the
-// item would not know that it runs.
+// Raises the bottom half in this thread, unless another CPU is named, or another copy of the library made the queue:
+// the item would not know that it runs.
 CMWQ_INLINE void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept {
     const int here = cpu_of_caller(q);
     const bool elsewhere = cpu != any_cpu && cpu != here;

@@ -15,8 +15,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Reports that the destructor of an item takes away its pending instance. That is often a mistake, because the item does
-/// not run any more, but not always, so it is an event and no error. The argument `how` of `grab_pending()`.
+/// Reports that the destructor of an item takes away its pending instance. That is often a mistake, because the item
+/// does not run any more, but not always, so it is an event and no error. The argument `how` of `grab_pending()`.
 inline bool take_from_destroyed(work_base& w, const directory::lookup& at, bool armed, const auto& take) {
     event_reporter& events = at.runtime->core.env().events;
     if (!events.has_audience(event::kind::destroyed_while_queued)) return take();

@@ -12,8 +12,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// All pwqs of a queue, the oldest one first; replaced ones that have not drained are among them. Any thread may call every
-/// member. A member that ends in `_locked` needs the lock.
+/// All pwqs of a queue, the oldest one first; replaced ones that have not drained are among them. Any thread may call
+/// every member. A member that ends in `_locked` needs the lock.
 class pwq_list {
 public:
     pwq_list() noexcept = default;
@@ -67,8 +67,8 @@ public:
     // --- freezing ----------------------------------------------------------------------------------------------------
 
     void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock);
-    /// An item of a queue with one pool for each CPU waits for a group from now on: its tasks run also in a freeze, which
-    /// waits for that item.
+    /// An item of a queue with one pool for each CPU waits for a group from now on: its tasks run also in a freeze,
+    /// which waits for that item.
     void start_awaited_tasks() noexcept CMWQ_EXCLUDES(lock);
     [[nodiscard]] bool is_frozen_locked() const noexcept CMWQ_REQUIRES(lock) { return frozen_; }
 

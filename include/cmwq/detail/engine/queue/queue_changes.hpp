@@ -49,10 +49,12 @@ public:
     chosen_pools chosen;
 };
 
-/// While producers use the former map of a queue, a change of the queue waits for them, or leaves its end to a later call.
+/// While producers use the former map of a queue, a change of the queue waits for them, or leaves its end to a later
+/// call.
 enum class if_busy : unsigned char { wait, leave };
 
-/// Makes the pwqs of a queue, exchanges them, and frees them. Any thread may call every member that does not say otherwise.
+/// Makes the pwqs of a queue, exchanges them, and frees them. Any thread may call every member that does not say
+/// otherwise.
 ///
 /// Letters: I set before publication · WQ the lock of the pwqs · A atomic
 class queue_changes {
@@ -68,8 +70,8 @@ public:
     /// the queue the same. Throws std::bad_alloc, and changes nothing then.
     [[nodiscard]] queue_plan plan(const attrs& wanted, chosen_pools&& chosen);
     /// Publishes the map of a plan, and waits for the producers that may use the old one. Items queued after the return
-    /// go to the new pools. With `leave` it does not wait: the last change must be finished, and reap() or the next change
-    /// finishes this one.
+    /// go to the new pools. With `leave` it does not wait: the last change must be finished, and reap() or the next
+    /// change finishes this one.
     void carry_out(queue_plan&& p, if_busy then = if_busy::wait) noexcept;
     /// Finishes a change that could not wait for a producer. False: it still cannot.
     [[nodiscard]] bool finish() noexcept;

@@ -49,8 +49,8 @@ public:
     /// The diagnosis thread calls this. Returns whether any item waits for the limit. If so, and if no item has ended
     /// since the last call, and if all active items run, adds these runs to `runs`. Throws std::bad_alloc.
     [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
-    /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`: the
-    /// time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
+    /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`:
+    /// the time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
     void note_progress() noexcept { stuck_for_ = 0; }
     [[nodiscard]] bool note_standstill(std::int64_t passed, std::int64_t limit) noexcept {
         stuck_for_ += passed;

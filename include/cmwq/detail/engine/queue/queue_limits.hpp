@@ -13,7 +13,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The limit of a queue: for each of its pools, or, if the queue is attrs_keyed, for the whole machine, shared by its nodes.
+/// The limit of a queue: for each of its pools, or, if the queue is attrs_keyed, for the whole machine, shared by its
+/// nodes.
 ///
 /// Any thread may call every member. Letters: WQ the lock of the pwqs · A atomic
 class queue_limits {

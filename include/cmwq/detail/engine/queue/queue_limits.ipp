@@ -76,9 +76,9 @@ CMWQ_INLINE bool queue_limits::fits_shares_locked() const noexcept {
     return true;
 }
 
-// If the limit is divided, the nodes' pools start items without sharing a cache line. It is not divided if a node would get
-// less than min_active, and could do little while the others are idle; nor while more items are active on a node than its
-// share: if the other nodes had theirs, too many would be active on the machine.
+// If the limit is divided, the nodes' pools start items without sharing a cache line. It is not divided if a node would
+// get less than min_active, and could do little while the others are idle; nor while more items are active on a node
+// than its share: if the other nodes had theirs, too many would be active on the machine.
 CMWQ_INLINE void queue_limits::share_out_locked(const pwq_list& pwqs) noexcept {
     // From here until the new maxima are set no item starts, but for one that a wait starts beyond the limit.
     slots_of_machine_.set_max(0);

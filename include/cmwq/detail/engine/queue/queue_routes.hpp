@@ -53,8 +53,8 @@ public:
     /// As `push()`, for an attrs_keyed queue. `node`: the NUMA node whose CPUs are preferred, or no_node.
     [[nodiscard]] pushed push_keyed(work_base& w, int cpu, unsigned node = no_node) noexcept;
 
-    /// The armed timers of this queue in a shard of `timers`. Belongs to the lock of that shard. They are on a cache line
-    /// that the queue has for each CPU anyway: there may be many queues and many CPUs.
+    /// The armed timers of this queue in a shard of `timers`. Belongs to the lock of that shard. They are on a cache
+    /// line that the queue has for each CPU anyway: there may be many queues and many CPUs.
     [[nodiscard]] timer_ring& armed_in(unsigned shard) noexcept {
         return queue_.keyed() ? readers->at(shard).armed : map()->of_cpu[shard]->armed; // per_cpu: a constant map
     }

@@ -45,8 +45,8 @@ CMWQ_INLINE pushed queue_routes::push_keyed(work_base& w, int cpu, unsigned node
     }
     if (pwq == nullptr) return result;
     result.pool = &push_to(*pwq, w);
-    // The worker that runs an item of an ordered queue looks for this one afterwards. Another worker could only put it on
-    // a list. The grace period keeps the pwq.
+    // The worker that runs an item of an ordered queue looks for this one afterwards. Another worker could only put it
+    // on a list. The grace period keeps the pwq.
     if (queue_.how.fifo && pwq->runs_one.load(seq_cst)) { // [NEXT-1]
         queue_.note_backlog();
         result.pool = nullptr;

@@ -38,7 +38,8 @@ public:
     void forget_thread() noexcept { thread_.forget(); }
 
     /// Asks workers that have been idle for too long to end. Returns when to check again, runtime clock; 0: not at all.
-    /// If the program has its own clock, the thread that advances the clock calls this, and the manager thread does not.
+    /// If the program has its own clock, the thread that advances the clock calls this, and the manager thread does
+    /// not.
     std::int64_t cull_all(std::int64_t now) noexcept;
 
 private:

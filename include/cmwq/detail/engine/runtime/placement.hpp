@@ -37,8 +37,8 @@ public:
         return lock_;
     }
 
-    /// The pools that serve a queue with these attributes; each CPU of the runtime is served by one. The configuration lock
-    /// is held. Throws std::invalid_argument or std::bad_alloc.
+    /// The pools that serve a queue with these attributes; each CPU of the runtime is served by one. The configuration
+    /// lock is held. Throws std::invalid_argument or std::bad_alloc.
     [[nodiscard]] chosen_pools choose_pools(const queue_face& q, const attrs& a, without_cpus what) const CMWQ_NO_TSA;
     /// Prepares a change of the queue to these attributes. The configuration lock is held. Throws std::invalid_argument
     /// or std::bad_alloc, and changes nothing then.
@@ -62,8 +62,8 @@ public:
 
     /// Checks which CPUs are present, and adapts pools and queues if they have changed. Throws std::bad_alloc.
     void check_cpus() CMWQ_EXCLUDES(lock_);
-    /// For the manager thread: the same, and if `and_helpers`, binds the helpers to the unbound CPUs, which may have changed.
-    /// False: another thread holds the lock.
+    /// For the manager thread: the same, and if `and_helpers`, binds the helpers to the unbound CPUs, which may have
+    /// changed. False: another thread holds the lock.
     [[nodiscard]] bool try_check_cpus(bool and_helpers) CMWQ_EXCLUDES(lock_);
     /// The threads of the runtime that run no items use only the CPUs that unbound items may use.
     enum class helper : unsigned char { service, manager, diagnosis };

@@ -31,7 +31,8 @@ struct runtime_report;
 /// Letters: I set by the constructor · A atomic
 class runtime_core final : public made_by, private clock_listener {
 public:
-    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its three threads cannot be created.
+    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its three threads cannot be
+    /// created.
     explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
     /// Ends and joins all threads. All queues must be gone.
     ~runtime_core();

@@ -68,8 +68,8 @@ CMWQ_INLINE void deadlock_check::read_locked(registered_wait& r) {
     });
 }
 
-// A wait for a group depends on the runs of its tasks, as far as these are in waits, and on the limits behind which tasks
-// are pending that the waiter does not take itself. All waits for a group share what is read of the group.
+// A wait for a group depends on the runs of its tasks, as far as these are in waits, and on the limits behind which
+// tasks are pending that the waiter does not take itself. All waits for a group share what is read of the group.
 CMWQ_INLINE void deadlock_check::read_group_of_locked(const registered_wait& r) {
     {
         if (!r.group_->lock.try_lock()) return; // a thread adds a task, for which the waiter may be woken
@@ -108,7 +108,8 @@ CMWQ_INLINE void deadlock_check::read_tasks_locked(group_core& g, std::size_t in
         list_moved_locked(g);
         std::size_t left = most;
         for (group_task* t = g.not_started.front(); t != nullptr && left != 0; t = g.not_started.next(*t), --left) {
-            // The task is on the list, so its item is pending, or the run that has begun waits for the lock of the group.
+            // The task is on the list, so its item is pending, or the run that has begun waits for the lock of the
+            // group.
             item_pool& pool = g.queue.env.pools.pool(work_access::pool_id(work_access::location_of(*t)));
             const pool_workqueue* const pwq = pool.ledger.inactive_on(*t);
             ++nr_steps_;
@@ -281,8 +282,8 @@ CMWQ_INLINE void deadlock_check::report_locked(std::vector<std::vector<wait_repo
     }
 }
 
-// A wait is checked again whenever it has lasted twice as long, because not only a new wait can make it stuck, but also a
-// lowered limit, for instance.
+// A wait is checked again whenever it has lasted twice as long, because not only a new wait can make it stuck, but also
+// a lowered limit, for instance.
 CMWQ_INLINE std::int64_t deadlock_check::next_locked() const noexcept {
     std::int64_t next = 0;
     for (const registered_wait* r : waits_) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// diagnosis_thread: delivers the events of a runtime, and detects items that wait for each other for ever and queues that
-// stand still at their limit. This may take long, so it has a thread of its own: nothing else in the runtime waits for it.
+// diagnosis_thread: delivers the events of a runtime, and detects items that wait for each other for ever and queues
+// that stand still at their limit. This may take long, so it has a thread of its own: nothing else in the runtime waits
+// for it.
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>

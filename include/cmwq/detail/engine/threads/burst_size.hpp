@@ -11,8 +11,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Items that run may wait for those behind them, in a way that no detector can see: they look again and again. So as long
-/// as none of them ends, twice as many others start each time, up to a limit. Otherwise one does. For one thread.
+/// Items that run may wait for those behind them, in a way that no detector can see: they look again and again. So as
+/// long as none of them ends, twice as many others start each time, up to a limit. Otherwise one does. For one thread.
 class burst_size {
 public:
     static constexpr unsigned most = 16;

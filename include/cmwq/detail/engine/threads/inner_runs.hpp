@@ -8,8 +8,8 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Whether a wait of this thread may run items and tasks. Those that it runs already, one inside the other, must leave
-/// enough of its stack: together they use half of what the outermost wait has found, and 512 KiB at most. And the thread
-/// must hold no bottom halves back, for whose effect an item may wait.
+/// enough of its stack: together they use half of what the outermost wait has found, and 512 KiB at most. And the
+/// thread must hold no bottom halves back, for whose effect an item may wait.
 [[nodiscard]] bool may_run_in_wait(run_record& self) noexcept;
 
 /// The calling thread, which is a worker of an elastic pool and runs an item under `self`, is about to wait for `w`. If

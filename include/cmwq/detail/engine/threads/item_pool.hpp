@@ -71,8 +71,8 @@ public:
     /// The attributes of its threads. The pool must have a user.
     [[nodiscard]] const pool_spec& spec() const noexcept { return threads->spec(); }
     /// Sets the attributes of the pool's threads, and, if it replaces blocked workers, the indices of the CPUs whose
-    /// sentinels watch it. Called before the first use, and again when the registry reuses the record of a pool that has
-    /// ended. Throws std::bad_alloc; nothing has changed then.
+    /// sentinels watch it. Called before the first use, and again when the registry reuses the record of a pool that
+    /// has ended. Throws std::bad_alloc; nothing has changed then.
     void configure(pool_spec spec, const cpuset& watching) CMWQ_EXCLUDES(ledger.lock);
     /// The CPU of a bound pool came or went.
     void associate(bool with_its_cpu) noexcept CMWQ_EXCLUDES(ledger.lock);
@@ -88,8 +88,8 @@ public:
     monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(ledger.lock);
     /// Whether the pool has started no item for `limit` nanoseconds although items are pending. `passed`: as above.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
-    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the CPUs
-    /// of the pool. Throws std::bad_alloc.
+    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the
+    /// CPUs of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
 
     pool_ledger ledger;

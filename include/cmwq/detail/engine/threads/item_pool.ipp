@@ -107,8 +107,8 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
     }
 }
 
-// Without a monitor, wakes a worker if items are pending: their producer may have been preempted between its push and its
-// notification.
+// Without a monitor, wakes a worker if items are pending: their producer may have been preempted between its push and
+// its notification.
 CMWQ_INLINE monitor_findings item_pool::look_after(std::int64_t passed) noexcept {
     if (monitor_ != nullptr) return monitor_->look_after(passed);
     if (!pending()) return {};
@@ -174,7 +174,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     return text;
 }
 
-// --- blocking regions --------------------------------------------------------------------------------------------------
+// --- blocking regions ------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (is_bottom_half()) refuse_to_block(*current_pwq->queue);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// load: concurrency management. It counts the running workers of a pool, and replaces blocked ones, so that as many run as
-// the pool has CPUs. Bound and elastic pools have one.
+// load: concurrency management. It counts the running workers of a pool, and replaces blocked ones, so that as many run
+// as the pool has CPUs. Bound and elastic pools have one.
 #pragma once
 
 #include <cmwq/detail/ds/arming.hpp>
@@ -32,9 +32,9 @@ enum class finding : unsigned char {
 
 /// How many workers of a pool run, and how many should.
 ///
-/// Thread safety: any thread may call every member that does not name the pool lock or `self`, the worker of the calling
-/// thread. The sentinels and the monitor read it without a lock, also after the registry has given its pool to other
-/// queues: a late reader may read the values of that use, which is harmless. Letters as in worker.hpp.
+/// Thread safety: any thread may call every member that does not name the pool lock or `self`, the worker of the
+/// calling thread. The sentinels and the monitor read it without a lock, also after the registry has given its pool to
+/// other queues: a late reader may read the values of that use, which is harmless. Letters as in worker.hpp.
 class load {
 public:
     static constexpr bool replaces_blocked = true;
@@ -46,8 +46,8 @@ public:
 
     // --- where it counts ---------------------------------------------------------------------------------------------
 
-    /// The CPUs whose sentinels watch the pool, by index. `near`: those of its pod, or all if the pod has none. `far`: the
-    /// others, which can only lend their CPU.
+    /// The CPUs whose sentinels watch the pool, by index. `near`: those of its pod, or all if the pod has none. `far`:
+    /// the others, which can only lend their CPU.
     struct watching_cpus {
         cpuset near, far;
     };
@@ -126,7 +126,8 @@ public:
     void let_overdue_start_locked(unsigned n) noexcept { nr_overdue_may_start_ = n; }
     [[nodiscard]] bool is_overdue_locked() const noexcept { return nr_overdue_may_start_ != 0; }
 
-    /// Items are pending: wakes an idle worker or requests one, or leaves the items to running workers and the detectors.
+    /// Items are pending: wakes an idle worker or requests one, or leaves the items to running workers and the
+    /// detectors.
     void wake_a_worker() noexcept;
 
     // --- detectors ---------------------------------------------------------------------------------------------------

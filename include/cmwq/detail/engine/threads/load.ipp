@@ -157,7 +157,7 @@ CMWQ_INLINE bool load::lend_cpu() noexcept {
     return true;
 }
 
-// --- blocking regions, and waits inside the library --------------------------------------------------------------------
+// --- blocking regions, and waits inside the library ------------------------------------------------------------------
 
 CMWQ_INLINE void load::block_begins(worker& w) noexcept {
     if (!uncount(w)) return;

@@ -18,7 +18,8 @@ struct monitor_findings {
     bool computing = false; ///< a run may become a CPU hog
 };
 
-/// Looks for blocked workers, for items that keep their CPU, and for overdue items, and learns the limit of active workers.
+/// Looks for blocked workers, for items that keep their CPU, and for overdue items, and learns the limit of active
+/// workers.
 ///
 /// Thread safety: the service thread calls it. Letters as in worker.hpp; S is the service thread.
 class load_monitor {

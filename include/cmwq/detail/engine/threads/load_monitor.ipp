@@ -48,8 +48,8 @@ CMWQ_INLINE void load_monitor::expire_may_block(std::int64_t threshold) noexcept
 
 // Reports runs that use the CPU for too long without waiting. The monitor must see a run in at least two checks before
 // it counts the run's CPU time; if the run waits for something, the count starts again. The check does not depend on
-// pending items, as long as the monitor is awake. It stays awake while a run that may become a hog computes, or waits for
-// the CPU.
+// pending items, as long as the monitor is awake. It stays awake while a run that may become a hog computes, or waits
+// for the CPU.
 CMWQ_INLINE bool load_monitor::look_for_hogs(std::int64_t threshold) noexcept {
     if (threshold == 0 || !load_.is_associated()) return false;
     bool computing = false;

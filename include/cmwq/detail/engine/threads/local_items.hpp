@@ -36,8 +36,8 @@ public:
         const scoped_lock g(lock_);
         push_locked(w);
     }
-    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner has
-    /// seen the flag. False: nothing has changed.
+    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner
+    /// has seen the flag. False: nothing has changed.
     [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         if (stop.load(relaxed)) return false; // the lock carries the order
@@ -45,8 +45,8 @@ public:
         return true;
     }
     enum class wanted : unsigned char { any, closure };
-    /// Takes the newest item, if it belongs to `of`, is wanted, and may follow in the current run: no recall has come since
-    /// its begin. Null otherwise. `nr_recalls`: of the pool.
+    /// Takes the newest item, if it belongs to `of`, is wanted, and may follow in the current run: no recall has come
+    /// since its begin. Null otherwise. `nr_recalls`: of the pool.
     [[nodiscard]] work_base* take_newest_of(const pool_workqueue& of, wanted which,
                                             const atomic<std::uint64_t>& nr_recalls) noexcept CMWQ_EXCLUDES(lock_) {
         if (size_.load(relaxed) == 0) return nullptr; // the owner has written it, or items were taken away
@@ -117,8 +117,8 @@ public:
         const scoped_lock g(lock_); // also if the list is empty: the owner may be in push_unless()
         for (work_base* w = list_.front(); w != nullptr; w = list_.next(*w)) f(*w);
     }
-    /// The owner begins a run. `admitted`: items of the list may follow in it, until the next recall. `nr_recalls`: how many
-    /// the pool has had.
+    /// The owner begins a run. `admitted`: items of the list may follow in it, until the next recall. `nr_recalls`: how
+    /// many the pool has had.
     void begin_run(bool admitted, std::uint64_t nr_recalls) noexcept {
         const std::uint64_t since = admitted ? nr_recalls : never;
         if (continues_since_.load(relaxed) != since) continues_since_.store(since, relaxed);

@@ -12,12 +12,12 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Locks the pool after a run. Waiting for the lock must not count as blocking in an item: otherwise the pool would keep
-/// many workers for the only reason that they contend for the lock.
+/// Locks the pool after a run. Waiting for the lock must not count as blocking in an item: otherwise the pool would
+/// keep many workers for the only reason that they contend for the lock.
 void lock_after_run(pool_ledger& ledger, worker& self) noexcept CMWQ_ACQUIRE(ledger.lock);
 
-/// Knows which workers have local items, and takes items from all of them. `ledger` is that of the pool. A worker has local
-/// items only while it is among `workers`.
+/// Knows which workers have local items, and takes items from all of them. `ledger` is that of the pool. A worker has
+/// local items only while it is among `workers`.
 ///
 /// Thread safety: any thread may call the members that name no `self`. `self` is the record of the calling thread.
 /// Letters: I set by the constructor · A atomic · L the lock of the pool
@@ -40,11 +40,11 @@ public:
         if (nr_announced_.load(seq_cst) != 0 && !w.local.empty()) leave();
     }
 
-    /// Puts an idle item on the list of `self`, which runs an item of its pwq. The caller owns PENDING, and must notify the
-    /// pool as soon as it holds no lock.
+    /// Puts an idle item on the list of `self`, which runs an item of its pwq. The caller owns PENDING, and must notify
+    /// the pool as soon as it holds no lock.
     void push(const pool_ledger& ledger, worker& self, work_base& w) noexcept;
-    /// As push(), unless `stop` is set. A thread that sets it, and then looks at all local items, finds the item, or `self`
-    /// has seen the flag. False: nothing has changed.
+    /// As push(), unless `stop` is set. A thread that sets it, and then looks at all local items, finds the item, or
+    /// `self` has seen the flag. False: nothing has changed.
     [[nodiscard]] bool push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
                                    work_base& w) noexcept;
     /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.
@@ -59,8 +59,8 @@ public:
     void end_work_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
     /// Takes the next item for `self` to run: from its list, the worklist, or the list of another worker.
     [[nodiscard]] work_base* take_locked(pool_ledger& ledger, worker& self) noexcept CMWQ_REQUIRES(ledger.lock);
-    /// Takes one of the newest local items of `self`, of which `f` is true, with a color and a slot. Null: there is none,
-    /// or the limit keeps it back.
+    /// Takes one of the newest local items of `self`, of which `f` is true, with a color and a slot. Null: there is
+    /// none, or the limit keeps it back.
     template <class F>
     [[nodiscard]] static work_base* take_if_locked(pool_ledger& ledger, worker& self, F&& f) noexcept
         CMWQ_REQUIRES(ledger.lock) {

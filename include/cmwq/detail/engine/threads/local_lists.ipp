@@ -25,8 +25,8 @@ CMWQ_INLINE bool local_lists::is_idle(const pool_ledger& ledger, const work_base
     const std::uint64_t last = work_access::pool_id(work_access::location_of(w));
     if (last == 0) return true;
     if (last != ledger.id()) return false;
-    // The records of rescuers and of nested runs are not in the array. [RUN-2] acquire: if the last nested run has ended,
-    // this thread sees its effects.
+    // The records of rescuers and of nested runs are not in the array. [RUN-2] acquire: if the last nested run has
+    // ended, this thread sees its effects.
     if (spares_.is_rescuable() || ledger.nr_nested() != 0) return !ledger.may_run(w);
     int n = 0;
     bool idle = true;
@@ -62,8 +62,8 @@ CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
     if (!self.counted.load(seq_cst) && !self.is_guest()) leave();
 }
 
-// A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for other
-// workers to run out of local items of their own: the next worker that takes an item recalls them.
+// A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for
+// other workers to run out of local items of their own: the next worker that takes an item recalls them.
 CMWQ_INLINE void local_lists::leave() noexcept {
     if (!has_left_items_.load(relaxed)) has_left_items_.store(true, release); // [LOC-3]
 }
@@ -78,9 +78,9 @@ CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
     accept_all_locked(ledger, recalled);
 }
 
-// No detector notices that a guest is blocked. If it has started nothing since a worker took an item the last time, its items
-// do not wait for it any longer. A guest that goes on keeps them: if all of them went to the pool, workers would have to
-// take them one by one, and would let no local item follow in a run meanwhile.
+// No detector notices that a guest is blocked. If it has started nothing since a worker took an item the last time, its
+// items do not wait for it any longer. A guest that goes on keeps them: if all of them went to the pool, workers would
+// have to take them one by one, and would let no local item follow in a run meanwhile.
 CMWQ_INLINE void local_lists::recall_of_guests_locked(pool_ledger& ledger) noexcept {
     item_list recalled;
     for (worker* w = guests_.front(); w != nullptr; w = guests_.next(*w)) {
@@ -123,9 +123,9 @@ CMWQ_INLINE void local_lists::accept_all_locked(pool_ledger& ledger, item_list& 
     ledger.publish_pending_locked();
 }
 
-// No item that is posted later may follow in a current run, also if nothing has been posted in that run yet. So the recall
-// is counted. A pool in which no worker has local items need not look at its workers, of which hundreds may be blocked.
-// [LOC-4] The recall is counted, then this thread reads whether a worker has announced local items.
+// No item that is posted later may follow in a current run, also if nothing has been posted in that run yet. So the
+// recall is counted. A pool in which no worker has local items need not look at its workers, of which hundreds may be
+// blocked. [LOC-4] The recall is counted, then this thread reads whether a worker has announced local items.
 CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
     nr_recalls_.store(nr_recalls_.load(relaxed) + 1, seq_cst); // [LOC-4]
     if (nr_announced_.load(seq_cst) == 0) return;              // [LOC-4]
@@ -138,7 +138,8 @@ CMWQ_INLINE void local_lists::recall_locked(pool_ledger& ledger) noexcept {
 }
 
 // A local item follows only if nothing else of the pool waits for a worker, so the items of other queues start as soon
-// as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in turn.
+// as without local lists. After a number of items the worker takes the lock, and gives its slot to the next one in
+// turn.
 CMWQ_INLINE work_base* local_lists::find_follow_up(pool_ledger& ledger, worker& self) noexcept {
     constexpr unsigned longest_run = 64;
     if (self.nr_follow_ups.load(relaxed) >= longest_run || self.local.empty()) return nullptr;

@@ -11,11 +11,11 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class rescuer_requests;
 
-/// The pool lacks workers after a failed attempt to create one, or after give_up_worker() took its last idle one, until an
-/// attempt succeeds; and also while a worker is requested or being created if some of its pwqs have a rescuer. If items are
-/// pending meanwhile, and still are after 10 ms, the service thread calls the rescuers of the queues that have items on the
-/// worklist. Nothing on that path allocates: the record under which a rescuer runs items in a pool is created together with
-/// the pwq.
+/// The pool lacks workers after a failed attempt to create one, or after give_up_worker() took its last idle one, until
+/// an attempt succeeds; and also while a worker is requested or being created if some of its pwqs have a rescuer. If
+/// items are pending meanwhile, and still are after 10 ms, the service thread calls the rescuers of the queues that
+/// have items on the worklist. Nothing on that path allocates: the record under which a rescuer runs items in a pool is
+/// created together with the pwq.
 ///
 /// Thread safety: as pool_ledger. Letters as in worker.hpp.
 class rescue_calls {
@@ -27,8 +27,8 @@ public:
     rescue_calls(const rescue_calls&) = delete;
     rescue_calls& operator=(const rescue_calls&) = delete;
 
-    /// The queue of `pwq` has a rescuer: makes the record under which it runs items in this pool. Called before an item is
-    /// queued there. Throws std::bad_alloc.
+    /// The queue of `pwq` has a rescuer: makes the record under which it runs items in this pool. Called before an item
+    /// is queued there. Throws std::bad_alloc.
     void make_rescuable(pool_workqueue& pwq);
     /// The rescuer or the pwq is about to be destroyed: takes the record back.
     void end_rescuable(pool_workqueue& pwq) noexcept;

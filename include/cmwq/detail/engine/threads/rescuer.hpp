@@ -23,8 +23,8 @@ public:
     rescuer(const rescuer&) = delete;
     rescuer& operator=(const rescuer&) = delete;
 
-    /// The queue has drained and is about to be destroyed: the thread serves the remaining calls, which normally find no
-    /// item, and ends. Joins it.
+    /// The queue has drained and is about to be destroyed: the thread serves the remaining calls, which normally find
+    /// no item, and ends. Joins it.
     void stop() noexcept;
     /// The number of the thread, 0 before it has begun.
     [[nodiscard]] long tid() const noexcept { return tid_.load(relaxed); }

@@ -13,8 +13,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The pwqs that have called a rescuer, and the CPUs on which it waits. Any thread may call every member that does not say
-/// otherwise, also under a pool lock.
+/// The pwqs that have called a rescuer, and the CPUs on which it waits. Any thread may call every member that does not
+/// say otherwise, also under a pool lock.
 ///
 /// Letters: M lock_, taken inside pool locks · A atomic
 class rescuer_requests {

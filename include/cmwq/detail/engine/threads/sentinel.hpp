@@ -21,8 +21,8 @@ class load;
 ///
 /// Its thread exists from the first time when items are pending behind a running worker: as long as that does not
 /// happen, there is none. It is in the idle class while it watches. When nothing has been pending for a while, the
-/// service thread takes it out of that class, where that is allowed: a thread of the idle class cannot end before it gets
-/// a CPU, and neither can its process.
+/// service thread takes it out of that class, where that is allowed: a thread of the idle class cannot end before it
+/// gets a CPU, and neither can its process.
 ///
 /// Letters: I set before publication · A atomic · S the sentinel itself · PL the registry's lock
 class sentinel {

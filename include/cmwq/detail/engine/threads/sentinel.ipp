@@ -136,8 +136,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
         for (watched* w = watched_.load(acquire); w != nullptr; w = w->next) { // [WATCH-1]
             load* pool = w->pool.load(acquire);                                // [WATCH-1]
             if (pool == nullptr) continue;
-            // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the one
-            // before. Otherwise a chain of n items would need n checks.
+            // When every item of a chain has blocked and none has ended, each check starts twice as many spares as the
+            // one before. Otherwise a chain of n items would need n checks.
             const std::uint64_t completed = pool->nr_completed();
             if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
             const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);

@@ -49,8 +49,8 @@ public:
     [[nodiscard]] bool is_requested() const noexcept { return wanted_.load(relaxed); }
     /// No request before that time; steady clock, 0: no attempt to create a worker has failed.
     void retry_at(std::int64_t when) noexcept { retry_at_.store(when, relaxed); }
-    /// Whether some pwqs of the pool have a rescuer: requests then also wake the monitor, which calls the rescuers if no
-    /// worker comes for long.
+    /// Whether some pwqs of the pool have a rescuer: requests then also wake the monitor, which calls the rescuers if
+    /// no worker comes for long.
     void set_rescuable(bool yes) noexcept { rescuable_.store(yes, relaxed); }
     [[nodiscard]] bool is_rescuable() const noexcept { return rescuable_.load(relaxed); }
 

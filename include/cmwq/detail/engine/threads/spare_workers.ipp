@@ -13,8 +13,8 @@ CMWQ_INLINE void spare_workers::request() noexcept {
         return;
     }
     // [ASK-1] seq_cst: this thread has made items pending, then it reads the flag; pairs with take_request(), after
-    // which the manager thread checks what is pending. The manager thread is woken in either case: the thread that has set
-    // the flag may be preempted before it wakes it.
+    // which the manager thread checks what is pending. The manager thread is woken in either case: the thread that has
+    // set the flag may be preempted before it wakes it.
     if (!wanted_.load(seq_cst)) wanted_.store(true, seq_cst);
     env_.requests.wake_manager();
     if (is_rescuable()) env_.requests.arm_monitor();

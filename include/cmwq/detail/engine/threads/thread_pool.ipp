@@ -61,8 +61,9 @@ void thread_pool<Load, Local>::serve(worker& self) {
             workers_.enter_idle_locked(self);
             continue; // [IDLE-2]: the inbox and nr_running_ are read after next_idle_ was published
         }
-        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if no
-        // item runs, and a worker is being made, its maker takes an item next; the monitor looks whether that takes long.
+        // Items are pending behind workers that are counted as running, and perhaps only this thread knows it. But if
+        // no item runs, and a worker is being made, its maker takes an item next; the monitor looks whether that takes
+        // long.
         const bool behind = anything_waits_locked(),
                    making = workers_.is_creating_locked() && ledger.nr_busy_locked() == 0;
         ledger.lock.unlock();
@@ -171,9 +172,9 @@ inline bool runs_in_guest(const work_base& w, const group_core& group) noexcept 
     return is_task_of(group, w) && work_access::pwq(w)->takes_guests.load(relaxed);
 }
 
-// Items that are no tasks of the group would delay the end of the wait. Its own tasks first: if it left them to the pool,
-// the workers would have to take them one by one, and would let no local item follow in a run meanwhile. Now and then one
-// of the worklist, for which its own ones may wait, and no worker may be free to take it.
+// Items that are no tasks of the group would delay the end of the wait. Its own tasks first: if it left them to the
+// pool, the workers would have to take them one by one, and would let no local item follow in a run meanwhile. Now and
+// then one of the worklist, for which its own ones may wait, and no worker may be free to take it.
 template <class Load, class Local>
 work_base* thread_pool<Load, Local>::next_for_guest_locked(worker& self, const group_core& group,
                                                            deferred& d) noexcept {

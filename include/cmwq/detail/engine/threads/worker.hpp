@@ -21,8 +21,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 struct idle_tag;
 class worker_loop;
 
-/// The record of a worker, of a rescuer in a pool, of a guest, or of the thread that drains a bottom-half pool. When its
-/// thread has ended it serves another thread.
+/// The record of a worker, of a rescuer in a pool, of a guest, or of the thread that drains a bottom-half pool. When
+/// its thread has ended it serves another thread.
 ///
 /// Letters as in run_record.hpp; P the lock of the object itself.
 class worker final : public blocking_observer, public list_node<idle_tag>, public run_record {
@@ -39,7 +39,7 @@ public:
     /// Adds to `excluded_time`.
     void exclude(std::int64_t ns) noexcept { excluded_time.store(excluded_time.load(relaxed) + ns, relaxed); }
 
-    // --- written for each run; behind the members of run_record that are ----------------------------------------------
+    // --- written for each run; behind the members of run_record that are ---------------------------------------------
 
     parker sleep; // A
     // A: the worker is counted in the pool's nr_running_. Only the worker sets it; the thread that finds the worker
@@ -56,13 +56,14 @@ public:
     std::size_t busy_index = 0;    // L: index in busy_workers
     std::int64_t idle_since = 0;   // L: runtime clock
     std::int64_t idle_began = 0;   // L: steady clock; 0: not idle, or the pool does not measure it
-    // A: nanoseconds that it has been idle, or has waited for the pool's lock or inside the library; written by the worker
+    // A: nanoseconds that it has been idle, or has waited for the pool's lock or inside the library; written by the
+    // worker
     atomic<std::int64_t> excluded_time{0};
     idle_poll poll;         // S
     closure_cache closures; // S: free blocks for closures
     local_items local;      // P, A: of an elastic pool: items queued from inside its runs
 
-    // --- the others ------------------------------------------------------------------------------------------------------
+    // --- the others --------------------------------------------------------------------------------------------------
 
     const unsigned id;                 // I: numbers the workers of a pool
     worker_loop* const loop = nullptr; // I: what its own thread does; null: it has none
@@ -92,8 +93,8 @@ public:
 inline run_record::run_record(item_pool& p, worker& thread) noexcept
     : run_record(p, &thread, record_of::nested, thread.random) {}
 
-/// The run of the worker whose thread calls this, under a bottom half perhaps; null: the caller is another thread, which may
-/// be a guest.
+/// The run of the worker whose thread calls this, under a bottom half perhaps; null: the caller is another thread,
+/// which may be a guest.
 inline const run_record* run_of_own_worker() noexcept {
     const run_record* run = this_thread_slots().current_run;
     while (run != nullptr && run->is_bottom_half()) run = run->interrupted;

@@ -11,10 +11,12 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Sets up the threads of a pool, lets them sleep, and keeps them on its CPUs.
 ///
-/// Thread safety: the calling thread is that of `self`, where the name does not end in `_locked`. Letters as in worker.hpp.
+/// Thread safety: the calling thread is that of `self`, where the name does not end in `_locked`. Letters as in
+/// worker.hpp.
 class worker_places {
 public:
-    /// `l`: of the pool; null: it does not replace blocked workers. `locals`: likewise; null: its workers have no lists.
+    /// `l`: of the pool; null: it does not replace blocked workers. `locals`: likewise; null: its workers have no
+    /// lists.
     worker_places(pool_serves what, pool_ledger& ledger, const worker_threads& threads, const load* l,
                   const local_lists* locals) noexcept
         : ledger_(ledger), threads_(threads), load_(l), locals_(locals), of_one_cpu_(what == pool_serves::one_cpu),

@@ -82,9 +82,9 @@ CMWQ_INLINE bool worker_places::return_to_pod(worker& self) noexcept {
     return true;
 }
 
-// Binds the thread again. The kernel moves the threads of a CPU that goes away, and does not move them back; before Linux
-// 6.2 it also forgets their masks when a cpuset changes. While the monitor sleeps, only the workers can notice such
-// changes. While CPUs are missing, each check reads the clock.
+// Binds the thread again. The kernel moves the threads of a CPU that goes away, and does not move them back; before
+// Linux 6.2 it also forgets their masks when a cpuset changes. While the monitor sleeps, only the workers can notice
+// such changes. While CPUs are missing, each check reads the clock.
 CMWQ_INLINE void worker_places::rebind(worker& self) noexcept {
     const unsigned binding = ledger_.env.cpus.binding();
     const bool outside = !spec_.cpus.contains(current_cpu()), some_missing = (binding & 1) != 0;

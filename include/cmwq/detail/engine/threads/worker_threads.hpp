@@ -47,8 +47,9 @@ public:
 
     static constexpr unsigned most_guests = 8; ///< threads of the program that may run tasks in the pool at once
 
-    /// Sets the attributes of the threads. Called before the first use, and again when the registry reuses the record of a
-    /// pool that has ended. `spec` is exchanged for the former attributes, which the caller frees without the lock.
+    /// Sets the attributes of the threads. Called before the first use, and again when the registry reuses the record
+    /// of a pool that has ended. `spec` is exchanged for the former attributes, which the caller frees without the
+    /// lock.
     void configure_locked(pool_ledger& ledger, pool_spec& spec) noexcept CMWQ_REQUIRES(ledger.lock);
     /// The attributes of the threads. The pool must have a user.
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
@@ -62,7 +63,7 @@ public:
     /// For the monitor: wakes an idle worker, or requests one. False: none is idle.
     bool wake() noexcept { return spares_.wake(); }
 
-    // --- the manager thread --------------------------------------------------------------------------------------------
+    // --- the manager thread ------------------------------------------------------------------------------------------
 
     /// Whether a worker has been requested since the last call.
     [[nodiscard]] bool take_request() noexcept { return spares_.take_request(); }
@@ -80,8 +81,8 @@ public:
     /// The manager thread has joined the thread of `w`: the record can serve another thread. False: the pool is locked;
     /// call again later.
     [[nodiscard]] bool thread_is_gone(worker& w) noexcept;
-    /// Asks all workers to end. The pool has no queue any more, for good or until the next configuration, which requires
-    /// that `have_ended()` returns true.
+    /// Asks all workers to end. The pool has no queue any more, for good or until the next configuration, which
+    /// requires that `have_ended()` returns true.
     void end() noexcept;
     /// Whether all threads have been joined after `end()`.
     [[nodiscard]] bool have_ended() const noexcept;

@@ -305,8 +305,8 @@ CMWQ_INLINE bool worker_threads::has_surplus_locked() const noexcept {
     return too_many_workers({.active = ledger_.nr_busy(), .idle = static_cast<int>(spares_.size_locked())});
 }
 
-// The thread that creates a worker for this pool may take long. The manager thread, which should create it, may take long
-// with a worker of another pool.
+// The thread that creates a worker for this pool may take long. The manager thread, which should create it, may take
+// long with a worker of another pool.
 CMWQ_INLINE std::int64_t worker_threads::short_since_locked(std::int64_t now) noexcept {
     if (const std::int64_t since = creating_since_.load(relaxed); short_since_ == 0)
         short_since_ = since != 0 ? since : now;

@@ -47,17 +47,17 @@ public:
     /// timer of the queue is armed. `shard`: where to begin, at first 0; the queue must be closed.
     [[nodiscard]] work_base* take_one(queue_core& q, unsigned& shard) noexcept;
 
-    /// Queues items whose timers are due, in the order of their deadlines, but not more than some hundred of a shard: so a
-    /// shard with a million of them delays those of others for a moment only. True: there may be more. One caller at a
-    /// time; others wait.
+    /// Queues items whose timers are due, in the order of their deadlines, but not more than some hundred of a shard:
+    /// so a shard with a million of them delays those of others for a moment only. True: there may be more. One caller
+    /// at a time; others wait.
     bool expire(std::int64_t now) noexcept CMWQ_EXCLUDES(expiring_);
     /// The service thread calls these two, unless the program has a clock of its own. Without them, each timer that is
     /// the first of its shard wakes the thread.
     ///
     /// It is awake: arm() need not wake it.
     void woke_up() noexcept { sleeps_until_.store(awake, relaxed); } // SLEEP-2 decides
-    /// It is about to sleep: returns when it has to call expire(), or `never`. From here on arm() wakes it for an earlier
-    /// timer.
+    /// It is about to sleep: returns when it has to call expire(), or `never`. From here on arm() wakes it for an
+    /// earlier timer.
     [[nodiscard]] std::int64_t plan_sleep() noexcept;
 
 private:
@@ -73,8 +73,8 @@ private:
         std::int64_t due = never; // when to visit the shard next
         int nr = 0;               // how many timers have expired or moved in this call
     };
-    // Values of sleeps_until_: the service thread does not sleep; it sleeps, and no timer is armed; the program has a clock
-    // of its own, and the thread does not sleep until timers are due.
+    // Values of sleeps_until_: the service thread does not sleep; it sleeps, and no timer is armed; the program has a
+    // clock of its own, and the thread does not sleep until timers are due.
     static constexpr std::int64_t awake = INT64_MIN, for_ever = INT64_MAX - 1, not_used = INT64_MAX;
 
     const std::uint64_t first_id_;                // I

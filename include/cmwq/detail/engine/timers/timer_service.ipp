@@ -40,7 +40,8 @@ CMWQ_INLINE bool timer_service::arm(queue_core& q, delayed_work_base& w, int cpu
             if (due < first) s.next_visit.store(due, seq_cst);
             const std::int64_t until = sleeps_until_.load(seq_cst); // [SLEEP-1]
             // A timer that is not the first of its shard checks as well: the thread that has armed the first one may be
-            // stopped before it wakes the service thread. With a clock of the program that thread does not wait for timers.
+            // stopped before it wakes the service thread. With a clock of the program that thread does not wait for
+            // timers.
             return due < first ? due < until : first < until && until != not_used;
         }
     }
@@ -106,8 +107,9 @@ CMWQ_INLINE work_base* timer_service::take_one(queue_core& q, unsigned& shard) n
 // --- expiry ----------------------------------------------------------------------------------------------------------
 
 // Queues timers of one shard that are due at `until`, which is not after `now`; if there are none, lets its wheel turn.
-// Either is limited, so that no other thread waits long for the lock; adds their number to `nr`. Returns when the next timer may be due. The wheel
-// may have to turn before: `next_visit` says so, and the service thread comes back for it, with the time of then.
+// Either is limited, so that no other thread waits long for the lock; adds their number to `nr`. Returns when the next
+// timer may be due. The wheel may have to turn before: `next_visit` says so, and the service thread comes back for it,
+// with the time of then.
 CMWQ_INLINE std::int64_t timer_service::expire_some(timer_shard& s, std::int64_t now, std::int64_t until,
                                                     int& nr) noexcept {
     push_batch batch;
@@ -156,8 +158,9 @@ CMWQ_INLINE std::int64_t timer_service::first_visit() const noexcept {
 }
 
 CMWQ_INLINE std::int64_t timer_service::plan_sleep() noexcept {
-    // [SLEEP-2] The service thread stores how long it sleeps, then reads the visits; pairs [SLEEP-1]. All are seq_cst: it
-    // sees the visit for an armed timer, or the thread that has armed it sees that the service thread sleeps for too long.
+    // [SLEEP-2] The service thread stores how long it sleeps, then reads the visits; pairs [SLEEP-1]. All are seq_cst:
+    // it sees the visit for an armed timer, or the thread that has armed it sees that the service thread sleeps for too
+    // long.
     for (std::int64_t until = first_visit();;) {
         sleeps_until_.store(std::min(until, for_ever), seq_cst); // [SLEEP-2]
         const std::int64_t again = first_visit();

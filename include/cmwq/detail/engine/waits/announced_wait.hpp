@@ -9,8 +9,8 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// While the object lives, the worker of the calling thread waits inside the library: the pool starts the next item at
-/// once, and does not count the worker as one that will soon be back. Does nothing if the thread runs no item, or need not
-/// wait.
+/// once, and does not count the worker as one that will soon be back. Does nothing if the thread runs no item, or need
+/// not wait.
 class announced_wait {
 public:
     explicit announced_wait(bool must_wait = true) noexcept {

@@ -10,9 +10,9 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// A task that a thread runs, on its stack. The list of a worker names the innermost one first; that of another thread names
-/// the tasks that it drops. While the thread is in a registered wait, the list of the group names all tasks of that group
-/// that the thread runs: none of them ends before.
+/// A task that a thread runs, on its stack. The list of a worker names the innermost one first; that of another thread
+/// names the tasks that it drops. While the thread is in a registered wait, the list of the group names all tasks of
+/// that group that the thread runs: none of them ends before.
 ///
 /// Letters: I set before publication · G the lock of the graph of waits
 struct running_task {

@@ -33,8 +33,8 @@ struct wait_call {
 };
 
 /// One wait of an item for an item, for the items of a queue, or for the tasks of a group. Lives on the stack of the
-/// waiting thread. Made after the waiter has been registered in the pools of everything that it waits for, and before the
-/// thread sleeps. Only that thread makes and destroys it.
+/// waiting thread. Made after the waiter has been registered in the pools of everything that it waits for, and before
+/// the thread sleeps. Only that thread makes and destroys it.
 ///
 /// Letters: I set before the wait is registered · G the lock of the graph
 class registered_wait : public list_node<wait_tag> {
@@ -96,8 +96,8 @@ public:
         new (&waits_) intrusive_list<registered_wait, wait_tag>;
     }
 
-    /// For dump(): appends the waits of the items of this runtime to `to`, the oldest first. False: the graph was locked
-    /// until `deadline`, steady clock. Throws std::bad_alloc.
+    /// For dump(): appends the waits of the items of this runtime to `to`, the oldest first. False: the graph was
+    /// locked until `deadline`, steady clock. Throws std::bad_alloc.
     [[nodiscard]] static bool waits_of(const pool_env& env, std::vector<wait_report>& to, std::int64_t deadline);
 
 private:
@@ -115,8 +115,8 @@ private:
     static void request_check_locked(const registered_wait& r) noexcept;
     [[nodiscard]] static wait_report report_of_locked(const registered_wait& r);
     [[nodiscard]] std::vector<wait_report> report_cycle_locked(registered_wait& last) const CMWQ_REQUIRES(lock_);
-    // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush or a group,
-    // skips the runs for which this search has called `f` before.
+    // Calls f(worker&) for each run that must end before the wait can end, and that waits itself. For a flush or a
+    // group, skips the runs for which this search has called `f` before.
     template <class F>
     static void for_each_waiting_run_locked(registered_wait& r, std::uint64_t search, F&& f) noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// wait_report: the description of a wait, and the messages about waits that never end. The functions throw std::bad_alloc,
-// and are called without a lock of the library: see describe_function().
+// wait_report: the description of a wait, and the messages about waits that never end. The functions throw
+// std::bad_alloc, and are called without a lock of the library: see describe_function().
 #pragma once
 
 #include <cmwq/detail/engine/item/item_name.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// node_slots alone: pwqs take slots, wait for them, and get them in turn. (tests/model/slots.test.cpp searches the races.)
+// node_slots alone: pwqs take slots, wait for them, and get them in turn. (tests/model/slots.test.cpp searches the
+// races.)
 #include "bare_pool.hpp"
 #include "catch.hpp"
 

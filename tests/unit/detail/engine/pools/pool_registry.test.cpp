@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// pool_registry alone: who shares a pool, and what becomes of its record when nobody uses it. No pool has a thread here.
+// pool_registry alone: who shares a pool, and what becomes of its record when nobody uses it. No pool has a thread
+// here.
 #include "bare_pool.hpp"
 #include "catch.hpp"
 

@@ -268,7 +268,7 @@ TEST_CASE("local lists: which item is idle") {
     work_access::set_location(never, 0);
 }
 
-// --- items that follow in a run ----------------------------------------------------------------------------------------
+// --- items that follow in a run --------------------------------------------------------------------------------------
 
 TEST_CASE("local lists: a local item follows in the run, with its color and its slot") {
     lists_machine m(1);
