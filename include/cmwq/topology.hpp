@@ -66,7 +66,7 @@ public:
         std::vector<detail::cpu_location> locations;
         for (const unsigned c : cpus) locations.push_back({c, c, 0, 0});
         if (locations.empty()) throw std::invalid_argument("cmwq: a topology without CPUs");
-        return topology(std::move(locations), default_cache_shard_size, false);
+        return topology(std::move(locations), default_cache_shard_size, kind::real);
     }
 
     /// Returns this machine with those of its CPUs that are in `allowed`. The remaining CPUs of a cache form a cache,
@@ -80,13 +80,13 @@ public:
             throw std::invalid_argument("cmwq: of the CPUs " + cpus().to_string() + " none is in '" +
                                         allowed.to_string() + "'");
         }
-        return topology(std::move(locations), machine_->shard_size, machine_->simulated);
+        return topology(std::move(locations), machine_->shard_size, machine_->of_kind);
     }
 
     /// Returns this machine with cache shards of about that many cores. Errors: std::invalid_argument for 0.
     [[nodiscard]] topology with_cache_shard_size(unsigned cores) const {
         if (cores == 0) throw std::invalid_argument("cmwq: cache_shard_size is 0, it must be 1 or more");
-        return topology(machine_->locations, cores, machine_->simulated);
+        return topology(machine_->locations, cores, machine_->of_kind);
     }
     /// Returns the approximate number of cores in a cache shard.
     [[nodiscard]] unsigned cache_shard_size() const noexcept { return machine_->shard_size; }
@@ -95,7 +95,7 @@ public:
     [[nodiscard]] const cpuset& cpus() const noexcept { return machine_->cpus; }
 
     /// Whether `synthetic()` or `from_xml()` made it, so that the CPUs are not those of this machine.
-    [[nodiscard]] bool simulated() const noexcept { return machine_->simulated; }
+    [[nodiscard]] bool simulated() const noexcept { return machine_->of_kind == kind::simulated; }
 
     /// Returns the number of NUMA nodes that have CPUs here. Nodes have the numbers of the operating system, which may
     /// have gaps. Nodes that only have memory do not count.
@@ -131,6 +131,7 @@ public:
     }
 
 private:
+    enum class kind : bool { real, simulated };
     struct scope_pods {
         std::vector<pod> pods;
         std::vector<unsigned> pod_of; // by CPU number; meaningless where there is no such CPU
@@ -138,16 +139,16 @@ private:
     struct machine {
         std::vector<detail::cpu_location> locations; // ascending, each CPU once
         unsigned shard_size;
-        bool simulated;
+        kind of_kind;
         cpuset cpus;
         std::array<scope_pods, std::size(affinity_scopes)> scopes;
     };
 
-    topology(std::vector<detail::cpu_location> locations, unsigned shard_size, bool simulated)
-        : machine_(make(std::move(locations), shard_size, simulated)) {}
+    topology(std::vector<detail::cpu_location> locations, unsigned shard_size, kind k)
+        : machine_(make(std::move(locations), shard_size, k)) {}
 
     static std::shared_ptr<const machine> make(std::vector<detail::cpu_location> locations, unsigned shard_size,
-                                               bool simulated) {
+                                               kind k) {
         auto m = std::make_shared<machine>();
         std::ranges::sort(locations, {}, &detail::cpu_location::cpu);
         locations.erase(std::ranges::unique(locations, {}, &detail::cpu_location::cpu).begin(), locations.end());
@@ -157,7 +158,7 @@ private:
         }
         m->locations = std::move(locations);
         m->shard_size = shard_size;
-        m->simulated = simulated;
+        m->of_kind = k;
         return m;
     }
 

@@ -838,7 +838,7 @@ TEST_CASE("bh: an unannotated blocking item is reported once in builds with asse
     cmwq::workqueue<cmwq::bh> q{rt, "quick"};
     std::counting_semaphore<> ask{0}, answer{0};
     cmwq::detail::thread_probe me;
-    me.open_own(true);
+    me.open_own(cmwq::detail::state_files::kept);
     std::thread t([&] {
         for (int i = 0; i < 2; ++i) {
             ask.acquire();

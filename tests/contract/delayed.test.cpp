@@ -313,7 +313,8 @@ POLICY_TEST_CASE("delayed: many timers near and far away fire at their times and
 }
 
 // The timers of a CPU expire in the order of their deadlines. Those of different CPUs do so as well, but one that is
-// due does not wait until a flood of earlier ones of another CPU has been served. proves: progress-18
+// due does not wait until a flood of earlier ones of another CPU has been served.
+// proves: progress-18
 TEST_CASE("delayed: a flood of timers on one CPU does not keep back a timer of another CPU") {
     const cmwq::topology machine = cmwq::topology::synthetic("core:2 pu:1");
     cmwq::testing::manual_clock clock;

@@ -129,7 +129,7 @@ POLICY_TEST_CASE("rescue: a queue may be destroyed before its rescuer has answer
         CHECK(eventually([&] { return rt.dump().find("nice=  6") == std::string::npos; }));
     }
     cmwq::detail::thread_probe me;
-    me.open_own(true);
+    me.open_own(cmwq::detail::state_files::kept);
     std::thread lets_go([&] {
         int asleep = 0; // the destructor waits for the rescuer
         static_cast<void>(eventually([&] { return (asleep = me.blocked() ? asleep + 1 : 0) == 20; }));

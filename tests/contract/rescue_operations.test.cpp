@@ -95,7 +95,7 @@ POLICY_TEST_CASE("rescue: a wait for the item on the rescuer ends with its run",
     std::atomic<std::size_t> started{0};
     for (std::size_t i = 0; i < std::size(waits); ++i) {
         waiting.emplace_back([&, i] {
-            probes[i].open_own(true);
+            probes[i].open_own(cmwq::detail::state_files::kept);
             ++started;
             waits[i]();
         });

@@ -1,6 +1,5 @@
-// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast" would wait in ~work[(][)] for item 0x[0-9a-f]+
-// [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for queue "other" A thread runs a bottom half in the
-// middle of another item. Neither of them can end while the bottom half waits.
+// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast" would wait in ~work[(][)] for item 0x[0-9a-f]+ [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for queue "other"
+// A thread runs a bottom half in the middle of another item. Neither of them can end while the bottom half waits.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

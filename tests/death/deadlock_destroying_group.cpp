@@ -1,6 +1,5 @@
-// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~task_group[(][)] for a task
-// group on queue "q", a task of which runs in .* of queue "q", which waits in flush[(][)] for item 0x[0-9a-f]+ .*,
-// called by ~task_group[(][)] An item destroys a group, and a task of that group waits for the item.
+// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~task_group[(][)] for a task group on queue "q", a task of which runs in .* of queue "q", which waits in flush[(][)] for item 0x[0-9a-f]+ .*, called by ~task_group[(][)]
+// An item destroys a group, and a task of that group waits for the item.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

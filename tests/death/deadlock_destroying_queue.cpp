@@ -1,6 +1,5 @@
-// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~workqueue[(][)] for queue
-// "doomed", whose item 0x[0-9a-f]+ .* waits in flush[(][)] for item 0x[0-9a-f]+ An item destroys a queue, and an item
-// of that queue waits for the item that destroys it.
+// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~workqueue[(][)] for queue "doomed", whose item 0x[0-9a-f]+ .* waits in flush[(][)] for item 0x[0-9a-f]+
+// An item destroys a queue, and an item of that queue waits for the item that destroys it.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

@@ -1,6 +1,5 @@
-// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~work[(][)] for item 0x[0-9a-f]+
-// [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for item 0x[0-9a-f]+ The destructor of an item cannot
-// throw: it prints the deadlock and waits forever.
+// expect: cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "other" would wait in ~work[(][)] for item 0x[0-9a-f]+ [(][^)]+[)], which runs on queue "q" and waits in flush[(][)] for item 0x[0-9a-f]+
+// The destructor of an item cannot throw: it prints the deadlock and waits forever.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

@@ -1,6 +1,5 @@
-// expect: what.*cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "(left|right)" would wait in flush[(][)] for
-// queue "(left|right)", whose item 0x[0-9a-f]+ [(][^)]+[)] waits in flush[(][)] for queue "(left|right)" Two items
-// flush each other's queues. The second flush throws.
+// expect: what.*cmwq: deadlock: item 0x[0-9a-f]+ [(][^)]+[)] of queue "(left|right)" would wait in flush[(][)] for queue "(left|right)", whose item 0x[0-9a-f]+ [(][^)]+[)] waits in flush[(][)] for queue "(left|right)"
+// Two items flush each other's queues. The second flush throws.
 #include "case.hpp"
 
 #include <cmwq/workqueue.hpp>

@@ -1,5 +1,5 @@
-// expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] is destroyed while it is queued on queue "jobs" [(]pool [0-9]+[)]: it does
-// not run The library reports this in builds with assertions only, and only to a listener.
+// expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] is destroyed while it is queued on queue "jobs" [(]pool [0-9]+[)]: it does not run
+// The library reports this in builds with assertions only, and only to a listener.
 #define CMWQ_ASSERTIONS
 #include "case.hpp"
 

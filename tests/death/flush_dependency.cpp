@@ -1,6 +1,5 @@
-// expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "reclaim", which has a rescuer, waits in flush[(][)] for queue
-// "plain", which has none: if no thread can be made, both stand still The library reports this; without the listener
-// here the program would go on.
+// expect: cmwq: item 0x[0-9a-f]+ [(][^)]+[)] of queue "reclaim", which has a rescuer, waits in flush[(][)] for queue "plain", which has none: if no thread can be made, both stand still
+// The library reports this; without the listener here the program would go on.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

@@ -1,5 +1,5 @@
-// expect: cmwq: item 0x[0-9a-f]+ .* of queue "q" would wait for itself in task_group::wait[(][)]: .*, called by
-// ~task_group[(][)] The callable of a task has the last reference to the owner of the group.
+// expect: cmwq: item 0x[0-9a-f]+ .* of queue "q" would wait for itself in task_group::wait[(][)]: .*, called by ~task_group[(][)]
+// The callable of a task has the last reference to the owner of the group.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

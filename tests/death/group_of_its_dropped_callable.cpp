@@ -1,5 +1,5 @@
-// expect: cmwq: a thread that drops a task of the group would wait for itself in task_group::wait[(][)]: .*, called by
-// ~task_group[(][)] The callable of a task has the last reference to the group, and shutdown() drops the task.
+// expect: cmwq: a thread that drops a task of the group would wait for itself in task_group::wait[(][)]: .*, called by ~task_group[(][)]
+// The callable of a task has the last reference to the group, and shutdown() drops the task.
 #include "case.hpp"
 
 #include <cmwq/cmwq.hpp>

@@ -1,5 +1,4 @@
-// expect: what.*cmwq: flush[(][)] of queue "slow" in item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast", a bottom half, which
-// must not wait
+// expect: what.*cmwq: flush[(][)] of queue "slow" in item 0x[0-9a-f]+ [(][^)]+[)] of queue "fast", a bottom half, which must not wait
 #include "case.hpp"
 
 #include <cmwq/workqueue.hpp>

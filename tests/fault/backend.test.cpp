@@ -127,7 +127,7 @@ TEST_CASE("fault backend: a thread that sleeps until a time wakes up when the cl
     const std::int64_t deadline = steady_now() + hour;
     cmwq::detail::thread_probe probe;
     std::thread sleeper([&] {
-        probe.open_own(false);
+        probe.open_own(cmwq::detail::state_files::reopened);
         late = p.park_until(deadline);
     });
     CHECK(cmwq_test::eventually([&] { return probe.blocked(); }));

@@ -527,7 +527,7 @@ TEST_CASE("model: threads can be started and joined and refused and have attribu
                 a.sched = detail::sched_class::idle;
                 model::require(detail::apply_to_this_thread(a).sched == 1, "refused");
                 detail::this_thread_slots().current_run = reinterpret_cast<detail::run_record*>(arg);
-                mine.probe.open_own(true);
+                mine.probe.open_own(cmwq::detail::state_files::kept);
                 mine.open.store(true, release);
                 mine.sleeper.park();
                 mine.n = 1;

@@ -145,7 +145,7 @@ TEST_CASE("simulation: an idle thread that wakes another thread loses the CPU to
             j.note("spare ends");
         });
         auto a = model::spawn(on(0), [&] {
-            worker.open_own(true);
+            worker.open_own(cmwq::detail::state_files::kept);
             sentinel.unpark();
             model::burn(3 * ms);
             j.note("worker blocks");
@@ -165,7 +165,7 @@ TEST_CASE("simulation: the time of waiting for a CPU is counted") {
         detail::thread_probe p;
         model::spawn(on(0), [] { model::burn(7 * ms); });
         model::spawn(on(0), [&] {
-            p.open_own(true);
+            p.open_own(cmwq::detail::state_files::kept);
             model::burn(2 * ms);
             detail::thread_times t{};
             model::require(p.times(t) && t.cpu == 2 * ms && t.wait == 7 * ms, "accounts");

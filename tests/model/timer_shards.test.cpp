@@ -69,7 +69,8 @@ TEST_CASE("timer shards: a timer that is armed while another one fires is not la
 }
 
 // A thread is stopped while it arms the first timer of the runtime, and the service thread sleeps for ever. (A thread
-// that is stopped in its critical section delays those that use the same shard.) proves: progress-7
+// that is stopped in its critical section delays those that use the same shard.)
+// proves: progress-7
 TEST_CASE("timer shards: a timer does not wait for a thread that is stopped while it arms an earlier one") {
     model::options o = search_on(2, "stopped-arming", 2);
     o.stalls = 1;

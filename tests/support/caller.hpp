@@ -17,7 +17,7 @@ public:
     template <class F>
     explicit caller(F f)
         : thread_([this, f = std::move(f)] {
-              probe_.open_own(true);
+              probe_.open_own(cmwq::detail::state_files::kept);
               ready_ = true;
               f();
               done_ = true;

@@ -18,6 +18,9 @@ enum class sched_class : unsigned char {
     fifo,   ///< SCHED_FIFO at its lowest priority
 };
 
+/// Whether a thread keeps the files open from which other threads read its state: two descriptors, and half the time.
+enum class state_files : bool { reopened, kept };
+
 /// The default class and nice value of a thread: those of the process.
 struct own_priority {
     sched_class sched = sched_class::normal; ///< never a real-time class

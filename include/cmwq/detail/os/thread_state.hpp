@@ -35,13 +35,12 @@ public:
 
     static constexpr int nr_descriptors = 2; ///< the number of descriptors of a thread that keeps them open
 
-    /// The thread itself calls this first. `keep_open`: keep descriptors open, which makes reads twice as fast. Returns
-    /// whether it does, until `close_own()`.
-    bool open_own(bool keep_open) noexcept {
+    /// The thread itself calls this first. Returns whether it keeps the files open until `close_own()`.
+    bool open_own(state_files files) noexcept {
         const long tid = ::syscall(SYS_gettid);
         tid_.store(tid, release); // [ALONE]
         // Not none: a reader still uses the descriptors of the previous thread of this record, and will close them.
-        if (!keep_open || use_.load(acquire) != use::none) return false; // [KEEP-2]
+        if (files != state_files::kept || use_.load(acquire) != use::none) return false; // [KEEP-2]
         stat_ = open_file(tid, "stat");
         schedstat_ = open_file(tid, "schedstat");
         if (stat_ < 0 || schedstat_ < 0) {

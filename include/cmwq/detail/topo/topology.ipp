@@ -49,7 +49,7 @@ CMWQ_API topology topology::system(const cpuset& cpus) {
     // CPUs that are offline or gone get a core and a cache of their own, with unique numbers.
     const unsigned lowest = std::ranges::min(locations, {}, &detail::cpu_location::node).node;
     for (const unsigned c : unknown) locations.push_back({c, cpuset::capacity + c, cpuset::capacity + c, lowest});
-    return topology(std::move(locations), default_cache_shard_size, false);
+    return topology(std::move(locations), default_cache_shard_size, kind::real);
 }
 
 CMWQ_API topology topology::synthetic(std::string_view description) {
@@ -67,7 +67,7 @@ CMWQ_API topology topology::synthetic(std::string_view description) {
     }
     std::vector<detail::cpu_location> locations = detail::locations_of(m.get());
     if (!detail::fit_into_a_cpuset(locations)) refuse("numbers CPUs beyond 65535");
-    return topology(std::move(locations), default_cache_shard_size, true);
+    return topology(std::move(locations), default_cache_shard_size, kind::simulated);
 }
 
 CMWQ_API topology topology::from_xml(const std::string& path) {
@@ -86,7 +86,7 @@ CMWQ_API topology topology::from_xml(const std::string& path) {
     }
     if (!detail::fit_into_a_cpuset(locations))
         throw std::invalid_argument("cmwq: '" + path + "' is no recorded topology");
-    return topology(std::move(locations), default_cache_shard_size, true);
+    return topology(std::move(locations), default_cache_shard_size, kind::simulated);
 }
 
 }} // namespace cmwq::CMWQ_NS

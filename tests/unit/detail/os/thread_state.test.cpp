@@ -20,6 +20,7 @@
 #include <vector>
 
 using cmwq::detail::parker;
+using cmwq::detail::state_files;
 using cmwq::detail::thread_times;
 using cmwq::detail::os::thread_state;
 using cmwq_test::eventually;
@@ -27,10 +28,10 @@ using cmwq_test::eventually;
 namespace {
 
 struct spinner {
-    explicit spinner(thread_state& s, bool keep_open, const char* name = "spinner")
-        : thread([this, &s, keep_open, name] {
+    explicit spinner(thread_state& s, state_files files, const char* name = "spinner")
+        : thread([this, &s, files, name] {
               ::pthread_setname_np(::pthread_self(), name);
-              s.open_own(keep_open);
+              s.open_own(files);
               ready = true;
               while (!stop) {}
           }) {
@@ -54,13 +55,13 @@ TEST_CASE("thread_state: a record without a thread is not blocked") {
 }
 
 TEST_CASE("thread_state: a parked thread is blocked and a thread that has ended is not") {
-    for (const bool keep_open : {true, false}) {
-        CAPTURE(keep_open);
+    for (const state_files files : {state_files::kept, state_files::reopened}) {
+        CAPTURE(static_cast<bool>(files));
         thread_state s;
         parker p;
         std::atomic<bool> ready{false};
         std::thread t([&] {
-            s.open_own(keep_open);
+            s.open_own(files);
             ready = true;
             p.park();
         });
@@ -72,10 +73,10 @@ TEST_CASE("thread_state: a parked thread is blocked and a thread that has ended 
 }
 
 TEST_CASE("thread_state: a spinning thread is not blocked whether it is on a CPU or waits for one") {
-    for (const bool keep_open : {true, false}) {
-        CAPTURE(keep_open);
+    for (const state_files files : {state_files::kept, state_files::reopened}) {
+        CAPTURE(static_cast<bool>(files));
         thread_state s;
-        const spinner it(s, keep_open);
+        const spinner it(s, files);
         int blocked = 0;
         for (int i = 0; i < 2000; ++i) blocked += s.blocked() ? 1 : 0;
         CHECK(blocked == 0);
@@ -84,7 +85,7 @@ TEST_CASE("thread_state: a spinning thread is not blocked whether it is on a CPU
 
 TEST_CASE("thread_state: the name of a thread does not matter") {
     thread_state s;
-    const spinner it(s, true, "x) S (y) S 1");
+    const spinner it(s, state_files::kept, "x) S (y) S 1");
     int blocked = 0;
     for (int i = 0; i < 100; ++i) blocked += s.blocked() ? 1 : 0;
     CHECK(blocked == 0);
@@ -92,12 +93,12 @@ TEST_CASE("thread_state: the name of a thread does not matter") {
 
 TEST_CASE("thread_state: a record serves one thread after the other") {
     thread_state s;
-    std::thread([&] { s.open_own(true); }).join();
+    std::thread([&] { s.open_own(state_files::kept); }).join();
     CHECK_FALSE(s.blocked());
     parker p;
     std::atomic<bool> ready{false};
     std::thread second([&] {
-        s.open_own(true);
+        s.open_own(state_files::kept);
         ready = true;
         p.park();
     });
@@ -129,7 +130,7 @@ TEST_CASE("thread_state: a thread closes its descriptors even during reads and t
     int kept = 0;
     for (int i = 0; i < 300; ++i) {
         std::thread([&] {
-            if (s.open_own(true)) ++kept;
+            if (s.open_own(state_files::kept)) ++kept;
             CHECK_FALSE(s.blocked()); // it reads its own state; never that of an earlier thread, parked or ended
             s.close_own();
         }).join();
@@ -139,17 +140,17 @@ TEST_CASE("thread_state: a thread closes its descriptors even during reads and t
     for (std::thread& t : readers) t.join();
     CHECK(kept > 0);
     CHECK(nr_descriptors() == before);
-    std::thread([&] { CHECK(s.open_own(true)); }).join();
+    std::thread([&] { CHECK(s.open_own(state_files::kept)); }).join();
     CHECK(nr_descriptors() == before + thread_state::nr_descriptors);
     s.close_own();
     CHECK(nr_descriptors() == before);
 }
 
 TEST_CASE("thread_state: times grow with the CPU time of the thread") {
-    const bool keep_open = GENERATE(true, false);
-    CAPTURE(keep_open);
+    const state_files files = GENERATE(state_files::kept, state_files::reopened);
+    CAPTURE(static_cast<bool>(files));
     thread_state s;
-    const spinner it(s, keep_open);
+    const spinner it(s, files);
     thread_times first{};
     if (!s.times(first)) {
         WARN("this kernel has no scheduler statistics");
@@ -164,7 +165,7 @@ TEST_CASE("thread_state: times grow with the CPU time of the thread") {
 
 TEST_CASE("thread_state: nr_waits is also known to a user who is in hundreds of groups") {
     thread_state mine;
-    mine.open_own(false);
+    mine.open_own(state_files::reopened);
     CHECK(mine.nr_waits() >= 0);
     if (::geteuid() != 0) return; // only root can join groups
     const cmwq_test::outcome o = cmwq_test::in_child([] {
@@ -172,7 +173,7 @@ TEST_CASE("thread_state: nr_waits is also known to a user who is in hundreds of 
         for (gid_t i = 0; i < 400; ++i) groups.push_back(1'000'000 + i); // the file has more than 4 KiB
         if (::setgroups(groups.size(), groups.data()) != 0) return 1;
         thread_state s;
-        s.open_own(false);
+        s.open_own(state_files::reopened);
         const long before = s.nr_waits();
         if (before < 0) return 2;
         return eventually([&] { return s.nr_waits() > before; }) ? 0 : 3; // it waits between two looks

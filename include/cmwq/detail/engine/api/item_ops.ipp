@@ -22,17 +22,17 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 // --- queueing --------------------------------------------------------------------------------------------------------
 
 CMWQ_API queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept {
-    if (!accepts(q, true, cpu)) return queue_status::rejected;
+    if (!accepts(q, cpu)) return queue_status::rejected;
     return claim_and(w, [&] { push_now(q, w, cpu); });
 }
 
 CMWQ_API queue_status queue_work_on_node(queue_core& q, work_base& w, unsigned node) noexcept {
-    if (!accepts(q, true, any_cpu) || !q.env.cpus.has_node(node)) return queue_status::rejected;
+    if (!accepts(q, any_cpu) || !q.env.cpus.has_node(node)) return queue_status::rejected;
     return claim_and(w, [&] { q.routes.push_keyed(w, any_cpu, node).notify(); });
 }
 
 CMWQ_API queue_status queue_work_after(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
-    if (!accepts(q, ns == 0, cpu)) return queue_status::rejected;
+    if (!accepts(q, cpu, ns)) return queue_status::rejected;
     return claim_and(w, [&] { push_or_arm(q, w, ns, cpu); });
 }
 
@@ -52,7 +52,7 @@ CMWQ_INLINE run_record* runner_here(const work_base& w) noexcept {
 }
 
 CMWQ_API queue_status modify_work(queue_core& q, delayed_work_base& w, std::int64_t ns, int cpu) noexcept {
-    if (!accepts(q, ns == 0, cpu)) return queue_status::rejected;
+    if (!accepts(q, cpu, ns)) return queue_status::rejected;
     queue_status status = queue_status::queued;
     for (;;) {
         const claim_result c = work_access::claim(w);

@@ -42,11 +42,11 @@ public:
     void push(void* block) noexcept {
         top_ = new (block) link{top_};
         ++size_;
-        set_accessible(block, false);
+        forbid_access(block);
     }
     /// The stack is not empty.
     [[nodiscard]] void* pop() noexcept {
-        set_accessible(top_, true);
+        allow_access(top_);
         --size_;
         return std::exchange(top_, top_->next);
     }
@@ -65,13 +65,17 @@ private:
     };
     // AddressSanitizer reports the use of a closure whose memory is in a stack. It must see the links, because it
     // searches for leaks by following pointers.
-    static void set_accessible([[maybe_unused]] void* block, [[maybe_unused]] bool accessible) noexcept {
 #ifdef CMWQ_ADDRESS_SANITIZER
-        void* const behind_link = static_cast<link*>(block) + 1;
-        if (accessible) __asan_unpoison_memory_region(behind_link, closure_block - sizeof(link));
-        else __asan_poison_memory_region(behind_link, closure_block - sizeof(link));
-#endif
+    static void forbid_access(void* block) noexcept {
+        __asan_poison_memory_region(static_cast<link*>(block) + 1, closure_block - sizeof(link));
     }
+    static void allow_access(void* block) noexcept {
+        __asan_unpoison_memory_region(static_cast<link*>(block) + 1, closure_block - sizeof(link));
+    }
+#else
+    static void forbid_access(void* /*block*/) noexcept {}
+    static void allow_access(void* /*block*/) noexcept {}
+#endif
     link* top_ = nullptr;
     unsigned size_ = 0;
 };

@@ -119,7 +119,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     if (pwq.queue != &g.queue || !g.queue.how.local_lists) return false;
     if (self->of_thread->is_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
-    if (!accepts(g.queue, true, any_cpu)) return false;
+    if (!accepts(g.queue, any_cpu)) return false;
     if (own) {
         count_own(g, 1);
         if (!g.has_own.load(relaxed)) g.has_own.store(true, relaxed);

@@ -18,11 +18,13 @@ inline void check_found(const directory::lookup& at, std::uint64_t pool_id, cons
     if (at.runtime == nullptr && !directory::get().has_issued(pool_id)) refuse_item_of_other_copy(w);
 }
 
+/// Where a pending instance was found.
+enum class found_in : bool { pool, timers };
+
 /// Takes a pending instance away from its timer, its worklist or its inactive list. True: the caller owns PENDING.
 /// False: no instance was pending. Waits only while another thread is between its claim and its push.
 ///
-/// `how(look, armed, take)` calls `take()` and returns its result: whether the instance was found, among the timers of
-/// the runtime (`armed`) or in one of its pools.
+/// `how(look, where, take)` calls `take()` and returns its result: whether the instance was still there.
 template <class How>
 bool grab_pending(work_base& w, How&& how) noexcept {
     for (backoff b;; b.pause()) {
@@ -37,7 +39,7 @@ bool grab_pending(work_base& w, How&& how) noexcept {
                 const auto take = [&] {
                     return at.runtime->core.timers().disarm(static_cast<delayed_work_base&>(w), id);
                 };
-                if (at.runtime != nullptr && how(at, true, take)) return true;
+                if (at.runtime != nullptr && how(at, found_in::timers, take)) return true;
             }
         }
         if (!work_access::pending(w)) return false;
@@ -49,13 +51,13 @@ bool grab_pending(work_base& w, How&& how) noexcept {
             }
             check_found(at, id, w);
             const auto take = [&] { return at.runtime->pool(id).ledger.steal(w); };
-            if (at.runtime != nullptr && how(at, false, take)) return true;
+            if (at.runtime != nullptr && how(at, found_in::pool, take)) return true;
         }
     }
 }
 
 inline bool grab_pending(work_base& w) noexcept {
-    return grab_pending(w, [](const directory::lookup&, bool, const auto& take) { return take(); });
+    return grab_pending(w, [](const directory::lookup&, found_in, const auto& take) { return take(); });
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

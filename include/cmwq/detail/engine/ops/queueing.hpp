@@ -12,8 +12,8 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whether the caller may queue an item for that CPU. `at_once`: without delay.
-[[nodiscard]] bool accepts(const queue_core& q, bool at_once, int cpu) noexcept;
+/// Whether the caller may queue an item for that CPU, after `ns` nanoseconds.
+[[nodiscard]] bool accepts(const queue_core& q, int cpu, std::int64_t ns = 0) noexcept;
 /// Pushes a bottom half whose PENDING the caller owns: raises it in this thread, if it can.
 void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 /// Of a queue with local lists: an item that one of its items queues goes to the list of the worker. False: it has to

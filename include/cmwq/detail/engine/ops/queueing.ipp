@@ -13,13 +13,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-// Whether the caller may queue. On a draining queue only its own items may, and only without delay.
-CMWQ_INLINE bool admits(const queue_core& q, bool at_once) noexcept {
-    return q.gate.is_open() || (at_once && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
-}
-
-CMWQ_INLINE bool accepts(const queue_core& q, bool at_once, int cpu) noexcept {
-    return admits(q, at_once) && q.env.cpus.has_cpu(cpu);
+// On a draining queue only its own items may queue, and only without delay.
+CMWQ_INLINE bool accepts(const queue_core& q, int cpu, std::int64_t ns) noexcept {
+    const bool admitted = q.gate.is_open() || (ns == 0 && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
+    return admitted && q.env.cpus.has_cpu(cpu);
 }
 
 // The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread

@@ -17,13 +17,14 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Reports that the destructor of an item takes away its pending instance. That is often a mistake, because the item
 /// does not run any more, but not always, so it is an event and no error. The argument `how` of `grab_pending()`.
-inline bool take_from_destroyed(work_base& w, const directory::lookup& at, bool armed, const auto& take) {
+inline bool take_from_destroyed(work_base& w, const directory::lookup& at, found_in where, const auto& take) {
     event_reporter& events = at.runtime->core.env().events;
     if (!events.has_audience(event::kind::destroyed_while_queued)) return take();
     bool taken = false;
     at.runtime->queues.with_all_kept([&] { // so that the name of the queue can be copied
         taken = take();
         if (!taken) return;
+        const bool armed = where == found_in::timers;
         const pool_workqueue* const pwq = armed ? nullptr : work_access::pwq(w);
         const queue_core& q = armed ? *work_access::timer(w).queue : pwq->queue->core;
         const char* const form = armed ? "armed, for CPU " : q.keyed() ? "pool " : "CPU ";

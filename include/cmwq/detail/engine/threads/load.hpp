@@ -82,6 +82,10 @@ public:
     [[nodiscard]] bool wants_more_running() const noexcept {
         return !is_associated() || nr_running_.load(seq_cst) < width(); // [IDLE-2]
     }
+    /// Whether items wait that a worker could start.
+    [[nodiscard]] bool anything_waits_locked(const pool_ledger& ledger) const noexcept CMWQ_REQUIRES(ledger.lock) {
+        return ledger.anything_listed_locked() || has_local_items();
+    }
     // Inline, so that its callers compute only what they use: a worker calls it for each item.
     [[nodiscard, gnu::always_inline]] pool_snapshot snapshot_locked(const pool_ledger& ledger,
                                                                     bool creating) const noexcept
@@ -137,10 +141,14 @@ public:
     void arm_far_sentinels() const noexcept;
     /// [ARM-3] A sentinel that was armed for this pool is about to sleep.
     void disarmed() noexcept { armed_.disarm(); }
+    struct blocked_check {
+        detector who;
+        bool insist = false; ///< wake a spare even if one of many blocked workers is likely to return soon
+        int spares = 1;      ///< how many may start; each one wakes the next
+    };
     /// Uncounts blocked workers, and wakes a spare if too few workers run. Lock-free: an idle-class thread that holds a
-    /// lock may not run again for a second. `insist`: wakes a spare even if one of many blocked workers is likely to
-    /// return soon. `spares`: how many may start; each one wakes the next.
-    finding check_for_blocked(detector who, bool insist, int spares = 1) noexcept;
+    /// lock may not run again for a second.
+    finding check_for_blocked(blocked_check c) noexcept;
     /// A CPU outside the pod has been idle for a moment: starts one more worker. False: as many workers run as the
     /// pool's threads may use CPUs.
     bool lend_cpu() noexcept;

@@ -126,7 +126,7 @@ CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
     }
 }
 
-CMWQ_INLINE finding load::check_for_blocked(detector who, bool insist, int spares) noexcept {
+CMWQ_INLINE finding load::check_for_blocked(blocked_check c) noexcept {
     if (!pending()) return finding::nothing_pending;
     worker* blocked = nullptr; // of those found now
     if (is_associated()) {
@@ -138,15 +138,15 @@ CMWQ_INLINE finding load::check_for_blocked(detector who, bool insist, int spare
             // `finishing` is relaxed; it comes after the probe.
             if (!w.probe.blocked() || w.finishing.load(relaxed)) return ++running < most;
             if (!uncount(w)) return true;
-            note_blocked(w, who);
+            note_blocked(w, c.who);
             blocked = &w;
             return true;
         });
         // [UNIFORM] Enough workers run, or a worker has just started.
         if (running >= most || nr_running_.load(seq_cst) >= most) return finding::running;
-        if (!insist && !spare_is_urgent(nr_active(), most)) return finding::all_blocked;
+        if (!c.insist && !spare_is_urgent(nr_active(), most)) return finding::all_blocked;
     }
-    if (!start_spares(spares)) return finding::no_spare;
+    if (!start_spares(c.spares)) return finding::no_spare;
     if (blocked != nullptr) blocked->count_block(block_event::spare);
     return finding::replaced;
 }

@@ -24,7 +24,7 @@ CMWQ_INLINE monitor_findings load_monitor::look_after(std::int64_t passed) noexc
     expire_may_block(options.may_block_threshold.count());
     found.computing = look_for_hogs(options.cpu_hog_threshold.count());
     look_for_overdue(passed, options.overdue_after.count());
-    switch (load_.check_for_blocked(detector::monitor, stalled_since_last_time())) {
+    switch (load_.check_for_blocked({.who = detector::monitor, .insist = stalled_since_last_time()})) {
     case finding::nothing_pending: break;
     case finding::running: load_.arm_far_sentinels(); [[fallthrough]];
     case finding::all_blocked: found.pending = true; break;
@@ -98,7 +98,7 @@ CMWQ_INLINE void load_monitor::look_for_overdue(std::int64_t passed, std::int64_
     deferred d;
     const scoped_lock g(ledger_.lock, adopt_lock);
     ledger_.drain_locked(d); // perhaps the limit keeps back all items of the inbox
-    if (load_.snapshot_locked(ledger_, false).pending != 0 && !load_.is_overdue_locked()) {
+    if (load_.anything_waits_locked(ledger_) && !load_.is_overdue_locked()) {
         load_.let_overdue_start_locked(overdue_burst_.next(load_.nr_completed()));
         ++nr_overdue_;
     }

@@ -72,7 +72,7 @@ CMWQ_INLINE bool rescue_calls::needs_rescue_locked(const pool_ledger& ledger) co
 CMWQ_INLINE void rescue_calls::rescue(pool_workqueue& pwq, rescuer_requests& by) {
     constexpr int batch = 16; // items in one pool, while other pools wait for the rescuer
     worker& self = *pwq.rescue_record;
-    self.probe.open_own(false);
+    self.probe.open_own(state_files::reopened);
     self.stack_end = 0;                            // the record may have served another thread
     self.binding = ledger_.env.cpus.binding() + 1; // not current: the thread binds itself before its first item
     self.rebind_at = 0;

@@ -141,7 +141,8 @@ CMWQ_INLINE void sentinel::guard_cpu() noexcept {
             const std::uint64_t completed = pool->nr_completed();
             if (std::exchange(w->completed, completed) != completed) w->nr_replaced = 0;
             const int doublings = std::clamp(w->nr_replaced - chain, 0, most_doublings);
-            const finding f = pool->check_for_blocked(detector::sentinel, w->insist, 1 << doublings);
+            const finding f =
+                pool->check_for_blocked({.who = detector::sentinel, .insist = w->insist, .spares = 1 << doublings});
             if (f == finding::replaced && doublings < most_doublings) ++w->nr_replaced;
             pending |= f != finding::nothing_pending;
             no_spare |= f == finding::no_spare;

@@ -39,7 +39,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
     const thread_refusals refused = places_.set_up_thread(self);
     self.stack_end = 0; // the record may have served another thread
     const bool may_keep = spec().managed && ledger.env.threads.take_descriptors(thread_probe::nr_descriptors);
-    const bool keeps = self.probe.open_own(may_keep);
+    const bool keeps = self.probe.open_own(may_keep ? state_files::kept : state_files::reopened);
     if (may_keep && !keeps) ledger.env.threads.give_back_descriptors(thread_probe::nr_descriptors);
     this_thread_slots() = {.observer = &self, .current_run = &self};
 
@@ -210,7 +210,7 @@ worker_loop::guest_result thread_pool<Load, Local>::run_as_guest(group_task& tas
     thread_slots& slots = this_thread_slots();
     blocking_observer* const observer = std::exchange(slots.observer, self);
     run_record* const current = std::exchange(slots.current_run, self);
-    self->probe.open_own(false);
+    self->probe.open_own(state_files::reopened);
     self->stack_end = stack_end;
     begin_work_locked(*self);
     self->examines_task = true;

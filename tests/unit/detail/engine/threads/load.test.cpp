@@ -171,12 +171,12 @@ TEST_CASE("load: a worker in a wait of the library is no reason to expect that i
 
 TEST_CASE("load: what a detector finds") {
     load_machine m;
-    CHECK(m.l.check_for_blocked(detector::monitor, false) == finding::nothing_pending);
+    CHECK(m.l.check_for_blocked({.who = detector::monitor}) == finding::nothing_pending);
     m.make_pending();
     std::binary_semaphore go{0};
     std::atomic<bool> ready{false};
     std::thread sleeper{[&] { // as the thread of worker `a`, whose item blocks unannounced
-        m.a.probe.open_own(true);
+        m.a.probe.open_own(state_files::kept);
         ready = true;
         go.acquire();
         m.a.probe.close_own();
@@ -184,14 +184,14 @@ TEST_CASE("load: what a detector finds") {
     REQUIRE(eventually([&] { return ready && m.a.probe.blocked(); }));
     m.l.count(m.a);
     m.a.finishing.store(true, relaxed);
-    CHECK(m.l.check_for_blocked(detector::monitor, false) == finding::running); // it waits for the pool's lock
+    CHECK(m.l.check_for_blocked({.who = detector::monitor}) == finding::running); // it waits for the pool's lock
     m.a.finishing.store(false, relaxed);
-    CHECK(m.l.check_for_blocked(detector::monitor, false) == finding::no_spare);
+    CHECK(m.l.check_for_blocked({.who = detector::monitor}) == finding::no_spare);
     CHECK(m.spares.take_request());
     CHECK(m.l.nr_running() == 0);
     CHECK(m.l.numbers().by_monitor == 1);
     m.add_spare();
-    CHECK(m.l.check_for_blocked(detector::sentinel, false) == finding::replaced);
+    CHECK(m.l.check_for_blocked({.who = detector::sentinel}) == finding::replaced);
     CHECK(m.l.numbers().by_sentinel == 0); // it was not counted any more
     CHECK(m.l.numbers().spare_wakeups == 1);
     cmwq::queue_stats s;
@@ -199,7 +199,7 @@ TEST_CASE("load: what a detector finds") {
     CHECK(s.blocks_by_monitor == 1);
     CHECK(s.spare_wakeups == 0); // it was found blocked before there was a spare
     m.l.count(m.a);
-    CHECK(m.l.check_for_blocked(detector::sentinel, false) == finding::replaced);
+    CHECK(m.l.check_for_blocked({.who = detector::sentinel}) == finding::replaced);
     m.a.move_counts_to(s);
     CHECK(s.blocks_by_sentinel == 1);
     CHECK(s.spare_wakeups == 1);

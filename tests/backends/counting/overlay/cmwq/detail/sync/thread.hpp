@@ -54,9 +54,9 @@ public:
 
     static constexpr int nr_descriptors = 2;
 
-    bool open_own(bool keep_open) noexcept {
+    bool open_own(state_files files) noexcept {
         own_ = counting::self();
-        return keep_open;
+        return files == state_files::kept;
     }
     void close_own() noexcept {} // the state of an ended thread can still be read
     void forget_own() noexcept {}

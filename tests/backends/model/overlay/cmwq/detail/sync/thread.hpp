@@ -76,11 +76,11 @@ public:
 
     static constexpr int nr_descriptors = 2;
 
-    bool open_own(bool keep_open) noexcept {
+    bool open_own(state_files files) noexcept {
         model::world* w = model::world::current();
         if (w == nullptr || !w->around().probe_works) return false;
         own_ = &w->self();
-        return keep_open;
+        return files == state_files::kept;
     }
     void close_own() noexcept {} // the state of an ended thread can still be read
     void forget_own() noexcept {}
