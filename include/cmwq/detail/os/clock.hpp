@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The system's monotonic clock, in nanoseconds.
+// The clocks of the system, in nanoseconds.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
@@ -10,18 +10,26 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
+/// False: there is no such clock; `out` is unchanged.
+inline bool read_clock(clockid_t clock, std::int64_t& out) noexcept {
+    timespec ts{};
+    if (::clock_gettime(clock, &ts) != 0) return false;
+    out = std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+    return true;
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t monotonic_now() noexcept {
-    timespec ts{};
-    ::clock_gettime(CLOCK_MONOTONIC, &ts);
-    return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+    std::int64_t now = 0;
+    read_clock(CLOCK_MONOTONIC, now);
+    return now;
 }
 
 /// The CPU time of the calling thread, in nanoseconds.
 inline std::int64_t thread_cpu_now() noexcept {
-    timespec ts{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+    std::int64_t now = 0;
+    read_clock(CLOCK_THREAD_CPUTIME_ID, now);
+    return now;
 }
 
 /// Sleeps for less than a second. A signal ends the sleep early.

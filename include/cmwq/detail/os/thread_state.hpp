@@ -6,6 +6,7 @@
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/os/clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <initializer_list>
 #include <sys/resource.h>
@@ -102,12 +102,8 @@ public:
     [[nodiscard]] bool cpu_time(std::int64_t& out) const noexcept {
         const long tid = tid_.load(acquire); // [ALONE]
         if (tid == 0) return false;
-        timespec ts{};
-        const auto clock =
-            static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6u); // see clock_getcpuclockid(3)
-        if (::clock_gettime(clock, &ts) != 0) return false;
-        out = std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
-        return true;
+        // The clock of another thread: see clock_getcpuclockid(3).
+        return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6u), out);
     }
 
     /// How often the thread has given up its CPU to wait; -1: unknown. Takes some 20 microseconds.

@@ -15,7 +15,7 @@ inline std::int64_t steady_now() noexcept {
     return w != nullptr ? w->now() : model::start_of_time;
 }
 
-/// What the logical thread has burned.
+/// The CPU time that the logical thread has burned.
 inline std::int64_t thread_cpu_now() noexcept {
     model::world* w = model::world::current();
     return w != nullptr ? w->self().cpu_time : 0;
