@@ -45,10 +45,16 @@ std::atomic<bool> clock_tells{false};
 
 namespace {
 
+/// Whether the calling thread is a worker of a shared pool. The service thread reads the clock, too, and without a lock.
+bool is_shared_worker() {
+    char name[16] = {};
+    return ::prctl(PR_GET_NAME, name) == 0 && std::string_view(name).starts_with("cmwq/u");
+}
+
 class told_clock final : public cmwq::clock_source {
 public:
     [[nodiscard]] std::int64_t now() const noexcept override {
-        if (clock_tells.exchange(false)) reads_the_clock_under_a_lock();
+        if (clock_tells && is_shared_worker() && clock_tells.exchange(false)) reads_the_clock_under_a_lock();
         timespec t{};
         ::clock_gettime(CLOCK_MONOTONIC, &t);
         return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
