@@ -351,8 +351,8 @@ TEMPLATE_LIST_TEST_CASE("memory: items and timers run while all allocations fail
                 default: r.one_in(2) ? q.flush() : q.drain(); break;
                 }
             }
-            const std::uint64_t before = items[0].ran;
             items[0].cancelled += items[0].work.cancel_sync();
+            const std::uint64_t before = items[0].ran; // it does not run any more
             items[0].queued += q.queue_after(1ms, items[0].work) == queue_status::queued;
             fired = eventually([&] { return !items[0].work.pending(); });
             q.drain();

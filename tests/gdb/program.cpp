@@ -45,7 +45,8 @@ std::atomic<bool> clock_tells{false};
 
 namespace {
 
-/// Whether the calling thread is a worker of a shared pool. The service thread reads the clock, too, and without a lock.
+/// Whether the calling thread is a worker of a shared pool. The service thread reads the clock, too, and without a
+/// lock.
 bool is_shared_worker() {
     char name[16] = {};
     return ::prctl(PR_GET_NAME, name) == 0 && std::string_view(name).starts_with("cmwq/u");

@@ -3,7 +3,7 @@
 // Reads a machine by hwloc. The only header that includes hwloc.h.
 #pragma once
 
-#include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/topo/hwloc_call.hpp>
 #include <cmwq/detail/topo/pods.hpp>
 #include <cmwq/topology.hpp>
@@ -34,9 +34,21 @@ struct hwloc_deleter {
 };
 using hwloc_machine = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, hwloc_deleter>;
 
+/// hwloc loads its plugins with the first machine of a process, and unloads them with the last one. This keeps one for
+/// ever: in a child of fork(), dlclose() may wait for a thread of the parent that does not exist there. (That thread
+/// was looking up a symbol, and has marked that in its memory. glibc gives the memory to a new thread, with the mark.)
+inline void keep_plugins_loaded(const hwloc_call& /*inside*/) noexcept {
+    static constinit atomic<hwloc_topology_t> kept{nullptr};
+    if (kept.load(relaxed) != nullptr) return; // relaxed, as below: nothing reads the machine
+    hwloc_topology_t none = nullptr, fresh = nullptr;
+    if (hwloc_topology_init(&fresh) != 0) return;
+    if (!kept.compare_exchange_strong(none, fresh, relaxed, relaxed)) hwloc_topology_destroy(fresh);
+}
+
 /// Returns a machine that is not loaded yet, configured to contain only the objects that `locations_of()` needs. Null,
 /// with errno, if hwloc cannot make one. The `hwloc_call` must live as long as the machine.
-inline hwloc_machine new_hwloc_machine(const hwloc_call& /*inside*/) {
+inline hwloc_machine new_hwloc_machine(const hwloc_call& inside) {
+    keep_plugins_loaded(inside);
     hwloc_topology_t t = nullptr;
     if (hwloc_topology_init(&t) != 0) return nullptr;
     hwloc_machine m(t);
