@@ -9,9 +9,10 @@
 // own wait, or that it gives back without a wake-up; a waiter that does not search, searches only for tasks of the
 // owner or only for those of other workers, passes over an empty list without its lock, or watches without an end; a
 // task that is listed and stays unlisted; a task that leaves the local list by a theft, a recall or a refusal, or comes
-// to the group, unnoticed by a wait or by its start; a cancelled task that runs, or is not counted. Those of
-// task_group.test.cpp found two more: a push that reads the flag without the lock of the list, and an owner that
-// searches only its own list. They do not find that ends take no lock while a waiter watches.
+// to the group, unnoticed by a wait or by its start; a worker that announces its local items after it has listed them;
+// a cancelled task that runs, or is not counted. Those of task_group.test.cpp found two more: a push that reads the
+// flag without the lock of the list, and an owner that searches only its own list. They do not find that ends take no
+// lock while a waiter watches.
 #include "catch.hpp"
 #include "model/threads.hpp"
 
@@ -171,6 +172,23 @@ TEST_CASE("task_group: the item that has made the group and another thread wait"
 // The first task blocks until the others have run. It holds the second slot of the limit, so only the item that waits
 // can run them. That item has not made the group.
 TEST_CASE("task_group: a waiter finds tasks on the list of a worker that blocks") {
+    CHECK(model::explore(search_on(2, "adds-one-and-blocks", 2), [] {
+        elastic_machine m({.max_active = 2});
+        counted_runs x, y;
+        model::semaphore ran{0}, done{0};
+        task_group g{m.q};
+        g.run([&] {
+            g.run([&] { y(), ran.release(); });
+            ran.acquire();
+            x();
+        });
+        m.q.post([&] {
+            model::require(g.wait() && x.runs() == 1 && y.runs() == 1, "each has run once");
+            done.release();
+        });
+        done.acquire();
+        m.q.flush();
+    }));
     CHECK(model::explore(search_on(2, "adds-and-blocks", 4), [] {
         elastic_machine m({.max_active = 2});
         three_tasks tasks;

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::uint64_t sum_of(atomic<std::uint32_t> run_record::* counter) const noexcept;
     /// `w` is not counted as running any more: its items must not wait for it.
     void uncounted(const worker& w) noexcept {
-        // [LOC-2] The worker is not counted, then this thread reads whether its list is filled; pairs announce().
+        // [LOC-2] The worker is not counted, then this thread reads whether its list is filled; pairs note_filled().
         if (nr_announced_.load(seq_cst) != 0 && !w.local.empty()) leave();
     }
 
@@ -87,6 +87,7 @@ public:
 private:
     [[nodiscard]] bool find() const noexcept;
     void announce(worker& self) noexcept;
+    void note_filled(const worker& self) noexcept;
     void take_back_announcement(worker& self) noexcept;
     void leave() noexcept;
     [[nodiscard]] work_base* find_follow_up(pool_ledger& ledger, worker& self) noexcept CMWQ_EXCLUDES(ledger.lock);

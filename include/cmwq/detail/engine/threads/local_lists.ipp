@@ -39,24 +39,31 @@ CMWQ_INLINE bool local_lists::is_idle(const pool_ledger& ledger, const work_base
 
 CMWQ_INLINE void local_lists::push(const pool_ledger& ledger, worker& self, work_base& w) noexcept {
     work_access::set_location(w, ledger.id() << location::id_shift | location::local);
-    self.local.push(w);
     announce(self);
+    self.local.push(w);
+    note_filled(self);
 }
 
 CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
                                           work_base& w) noexcept {
     work_access::set_location(w, ledger.id() << location::id_shift | location::local);
+    announce(self);
     if (!self.local.push_unless(stop, w)) {
         work_access::set_location(w, 0);
-        return false;
+        return false; // the announcement is taken back at the end of the run
     }
-    announce(self);
+    note_filled(self);
     return true;
 }
 
-// `self`, the calling thread, has local items.
+// `self`, the calling thread, is about to have local items. The announcement comes before the first of them: a thread
+// that finds an item on the list may recall it, and a recall looks at the lists only if there is an announcement.
 CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
     if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1], [LOC-4]
+}
+
+// `self`, the calling thread, has got local items.
+CMWQ_INLINE void local_lists::note_filled(const worker& self) noexcept {
     // [LOC-2] The list has been filled, then this thread reads whether it is counted; pairs uncounted().
     // Guests are never counted: recall_of_guests_locked() sees to their items.
     if (!self.counted.load(seq_cst) && !self.is_guest()) leave();
@@ -212,6 +219,7 @@ CMWQ_INLINE bool local_lists::take_from_others_locked(pool_ledger& ledger, worke
         if (&w == &self || w.local.empty()) return true;
         announce(self);
         w.local.give_oldest(self.local, most);
+        note_filled(self);
         found = !self.local.empty();
         if (found) ledger.put_last_locked(w); // the next time it is the turn of others
         return !found;                        // otherwise its owner has been faster
