@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/env/directory.hpp>
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ops/grab.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 
 #include <string>
