@@ -118,11 +118,12 @@ public:
 
     /// Returns the counters of the queue, and how many items it has now. They are read pool by pool, so they are not a
     /// snapshot of one moment. Takes the lock of each pool of the queue: a bound queue has one for each CPU.
-    [[nodiscard]] queue_stats stats() const noexcept { return detail::stats_of_queue(*core_); }
+    /// The caller includes <cmwq/stats.hpp>, or <cmwq/cmwq.hpp>.
+    [[nodiscard]] queue_stats stats() const noexcept;
     /// Returns the number of items that have not started: `stats().pending`.
-    [[nodiscard]] std::size_t pending() const noexcept { return static_cast<std::size_t>(stats().pending); }
+    [[nodiscard]] std::size_t pending() const noexcept;
     /// Returns the number of items that have a slot of the limit `max_active`: `stats().active`.
-    [[nodiscard]] std::size_t active() const noexcept { return static_cast<std::size_t>(stats().active); }
+    [[nodiscard]] std::size_t active() const noexcept;
 
 protected:
     /// Makes a queue on `rt`; null: on the process-wide runtime.

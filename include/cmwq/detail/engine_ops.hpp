@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
-#include <cmwq/stats.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -97,7 +96,6 @@ unsigned queue_min_active(const queue_core& q) noexcept;
 void apply_to_queue(queue_core& q, const attrs& wanted);
 void copy_attrs_of_queue(const queue_core& q, attrs& to);
 std::string_view queue_name(const queue_core& q) noexcept;
-queue_stats stats_of_queue(const queue_core& q) noexcept;
 
 // Items.
 queue_status queue_work(queue_core& q, work_base& w, int cpu) noexcept;

@@ -10,14 +10,19 @@
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>
+#include <cmwq/stats.hpp>
+#include <cmwq/workqueue.hpp>
 
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
 
-namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+namespace cmwq { inline namespace CMWQ_NS {
+
+namespace detail {
 
 // --- queues ----------------------------------------------------------------------------------------------------------
 
@@ -210,10 +215,13 @@ CMWQ_API std::string_view queue_name(const queue_core& q) noexcept {
     return q.name;
 }
 
-CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
-    check_copy(q, a_queue);
+} // namespace detail
+
+CMWQ_API queue_stats workqueue_base::stats() const noexcept {
+    const detail::queue_core& q = *core_;
+    detail::check_copy(q, detail::a_queue);
     if (q.gate.is_dead()) return {}; // threads that do not exist here may hold locks
-    const pwq_stats n = q.pwqs.stats();
+    const detail::pwq_stats n = q.pwqs.stats();
     queue_stats s;
     static_cast<queue_counters&>(s) = n;
     s.running = n.started - n.completed;
@@ -224,4 +232,8 @@ CMWQ_API queue_stats stats_of_queue(const queue_core& q) noexcept {
     return s;
 }
 
-}}} // namespace cmwq::CMWQ_NS::detail
+CMWQ_API std::size_t workqueue_base::pending() const noexcept { return static_cast<std::size_t>(stats().pending); }
+
+CMWQ_API std::size_t workqueue_base::active() const noexcept { return static_cast<std::size_t>(stats().active); }
+
+}} // namespace cmwq::CMWQ_NS
