@@ -172,7 +172,7 @@ TEST_CASE("task_group: the item that has made the group and another thread wait"
 // The first task blocks until the others have run. It holds the second slot of the limit, so only the item that waits
 // can run them. That item has not made the group.
 TEST_CASE("task_group: a waiter finds tasks on the list of a worker that blocks") {
-    CHECK(model::explore(search_on(2, "adds-one-and-blocks", 2), [] {
+    CHECK(model::explore(search_on(2, "adds-one-and-blocks", 12, 1), [] {
         elastic_machine m({.max_active = 2});
         counted_runs x, y;
         model::semaphore ran{0}, done{0};
