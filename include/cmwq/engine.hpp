@@ -41,9 +41,11 @@
 #include <cmwq/detail/engine/queue/queue_routes.ipp>
 #include <cmwq/detail/engine/report/dump_json.ipp>
 #include <cmwq/detail/engine/report/dump_text.ipp>
+#include <cmwq/detail/engine/report/metrics.ipp>
 #include <cmwq/detail/engine/report/runtime_report.ipp>
 #include <cmwq/detail/engine/runtime/freezer.ipp>
 #include <cmwq/detail/engine/runtime/manager_thread.ipp>
+#include <cmwq/detail/engine/runtime/periodic_reports.ipp>
 #include <cmwq/detail/engine/runtime/placement.ipp>
 #include <cmwq/detail/engine/runtime/runtime_core.ipp>
 #include <cmwq/detail/engine/runtime/service_thread.ipp>

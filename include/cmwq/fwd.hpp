@@ -43,6 +43,7 @@ class system_workqueue;
 enum class queue_status : unsigned char;
 class duration_histogram;
 struct queue_counters;
+struct pool_growth;
 struct queue_stats;
 struct cancel_pending_t;
 

@@ -39,8 +39,9 @@ enum class made_for : bool;
 /// Thread safety: all members may be called from any thread.
 class runtime {
 public:
-    /// Makes a runtime and its three threads. Errors: std::invalid_argument for impossible options, std::system_error
-    /// if the system refuses a thread, std::bad_alloc.
+    /// Makes a runtime and its three threads, and a fourth one if the options want metrics or lines of `schedtrace`.
+    /// Errors: std::invalid_argument for impossible options, std::system_error if the system refuses a thread,
+    /// std::bad_alloc.
     explicit runtime(runtime_options options = {});
     /// Ends and joins all threads. The program must destroy the queues of the runtime before, and the calls that queue
     /// on them must have returned. If a queue still exists, the program terminates, with the name of the queue on
@@ -135,6 +136,12 @@ public:
     /// most if other threads hold locks of the library and do not release them; the state under these locks is missing
     /// then. It does not wait for a dlopen() in progress. Errors: std::bad_alloc.
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
+
+    /// Returns the numbers of `stats()` of its queues and of its pools in the text form of OpenMetrics 1.0, which
+    /// Prometheus and others read; docs/guide/metrics.md lists the series. Queues of the same name and policy are one
+    /// series, the sum. Any thread. Blocks: for 0.1 s at most if other threads hold locks of the library and do not
+    /// release them; the series that need these are missing then. Errors: std::bad_alloc.
+    [[nodiscard]] std::string metrics() const;
 
 private:
     friend struct detail::runtime_access;

@@ -116,6 +116,9 @@ protected:
 
 /// The options of a runtime. Its constructor reads them once. A negative time makes it throw std::invalid_argument.
 struct runtime_options {
+    /// The name of the runtime in metrics. Empty: a number, which counts the runtimes of the process from 0.
+    std::string name = {};
+
     /// The CPUs that get pools. Empty: the CPUs that the constructing thread may use (on a worker thread: those that
     /// its runtime may use). CPUs that it may not use make the constructor throw std::invalid_argument.
     cpuset cpus = {};
@@ -178,6 +181,18 @@ struct runtime_options {
     /// `event::kind::stalled`. After a third of it the runtime reports a queue at its limit if all of its active items
     /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
+
+    /// The file to which the runtime writes `runtime::metrics()`, at once and then after each `metrics_interval`;
+    /// empty: none. A relative path begins in the folder in which the runtime is made. A reader never sees a part of
+    /// it: the runtime writes another file in the same folder, and renames it. A failure is printed to the standard
+    /// error.
+    std::string metrics = {};
+
+    /// The time between two writes of the file. Zero makes the constructor throw std::invalid_argument.
+    std::chrono::nanoseconds metrics_interval = std::chrono::seconds{10};
+
+    /// The time between two lines about the state of the runtime on the standard error. Zero: none.
+    std::chrono::nanoseconds schedtrace = {};
 
     /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block without announcing it. Without
     /// it the monitor notices them, in milliseconds instead of microseconds.

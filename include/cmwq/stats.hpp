@@ -77,13 +77,17 @@ private:
     static constexpr std::int64_t first_bound = 1 << first_octave;
 };
 
-/// What has happened in one queue since it was made. All but `cpu_ns` are exact.
+/// What has happened in one queue since it was made. All but the times are exact.
 struct queue_counters {
     std::uint64_t started = 0;   ///< items whose function was entered
     std::uint64_t completed = 0; ///< items whose function has returned, or has thrown
+    std::uint64_t cancelled = 0; ///< items that were taken back before they started, also by shutdown()
     /// CPU time of the items that have ended, in nanoseconds, without that of the items which they ran while they
     /// waited. An estimate: items of 50 µs and more are measured, of shorter ones a part.
     std::uint64_t cpu_ns = 0;
+    /// How long items have waited for a slot of the limit, or for a thaw, in nanoseconds: the time for which there were
+    /// any, which is added up over the pools of the queue. Exact to some milliseconds for each of these times.
+    std::uint64_t saturated_ns = 0;
     // A block is counted for the item that the worker ran; if that one waited, and the worker ran others meanwhile, for
     // the first one.
     std::uint64_t blocks_by_guard = 0;    ///< times a blocking_region in an item left a CPU idle with work pending
@@ -110,6 +114,20 @@ struct queue_stats : queue_counters {
     /// How long the items have run, from the start of the function to its end, blocked or not. An estimate, as
     /// `cpu_ns`: of short items one stands for many.
     duration_histogram run_times;
+    /// How long they have waited, from the moment when they were queued, or when their delay was over, until their
+    /// function was called; cancelled ones are not among them. An estimate, to a microsecond. Of a wait of more than 73
+    /// minutes, multiples of 73 minutes are missing.
+    duration_histogram wait_times;
+};
+
+/// How many workers pools have made, by the reason for which each was needed.
+struct pool_growth {
+    std::uint64_t first = 0;     ///< no other worker of the pool had an item: it gets one, and one to spare
+    std::uint64_t parallel = 0;  ///< items waited, and the pool has more CPUs than it had workers with an item
+    std::uint64_t blocked = 0;   ///< of the workers with an item, fewer ran than the pool has CPUs
+    std::uint64_t learned = 0;   ///< its items block so often that more workers keep its CPUs busy
+    std::uint64_t overdue = 0;   ///< an item had waited for too long behind the running ones
+    std::uint64_t unmanaged = 0; ///< the pool does not replace blocked workers: each active item gets one
 };
 
 /// Counters of a runtime since it was made.
@@ -127,6 +145,7 @@ struct runtime_stats {
     std::uint64_t overdue = 0;            ///< times a worker was started beside others for items that waited too long
     std::uint64_t events_lost = 0;        ///< events that were not delivered: earlier ones kept `on_event` too long
     std::uint64_t items_rescued = 0;      ///< items that rescuers have run, because no worker could be made
+    pool_growth workers_made = {};        ///< over all pools, by reason; also of workers that have ended
 };
 
 namespace detail {
@@ -136,7 +155,9 @@ template <class F>
 constexpr void for_each_counter_of_queue(F&& f) {
     f("started", &queue_counters::started);
     f("completed", &queue_counters::completed);
+    f("cancelled", &queue_counters::cancelled);
     f("cpu_ns", &queue_counters::cpu_ns);
+    f("saturated_ns", &queue_counters::saturated_ns);
     f("blocks_by_guard", &queue_counters::blocks_by_guard);
     f("blocks_by_sentinel", &queue_counters::blocks_by_sentinel);
     f("blocks_by_monitor", &queue_counters::blocks_by_monitor);
@@ -148,6 +169,20 @@ constexpr void for_each_counter_of_queue(F&& f) {
 }
 constexpr void add(queue_counters& to, const queue_counters& more) noexcept {
     for_each_counter_of_queue([&](const char*, std::uint64_t queue_counters::* member) { to.*member += more.*member; });
+}
+
+/// Calls `f(name, member)` for each reason.
+template <class F>
+constexpr void for_each_reason(F&& f) {
+    f("first", &pool_growth::first);
+    f("parallel", &pool_growth::parallel);
+    f("blocked", &pool_growth::blocked);
+    f("learned", &pool_growth::learned);
+    f("overdue", &pool_growth::overdue);
+    f("unmanaged", &pool_growth::unmanaged);
+}
+constexpr void add(pool_growth& to, const pool_growth& more) noexcept {
+    for_each_reason([&](const char*, std::uint64_t pool_growth::* member) { to.*member += more.*member; });
 }
 
 } // namespace detail

@@ -129,6 +129,7 @@ private:
     static constexpr std::uint32_t depth_mask = 0xffffu << 8;
 
     detail::atomic<std::uint32_t> state_{0};
+    std::uint32_t queued_at_ = 0;               // written and read as pwq_: wait_stamp.hpp
     detail::atomic<std::uint64_t> location_{0}; // where it is or was last: work_access::location
     function run_;
     detail::pool_workqueue* pwq_ = nullptr; // I while pending: the target, written by the owner of PENDING

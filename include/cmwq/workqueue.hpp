@@ -141,6 +141,7 @@ private:
     template <class Policy>
     static detail::queue_settings settings(const options<Policy>& o, workqueue_base* front) noexcept {
         detail::queue_settings s{.name = o.name.empty() ? std::string_view{Policy::name} : o.name,
+                                 .policy = Policy::name,
                                  .how = detail::execution_of<Policy>(),
                                  .max_active = Policy::default_max_active,
                                  .on_exception = o.on_exception.peek(),

@@ -248,6 +248,7 @@ TEST_CASE("bound: an item that the limit keeps back is not overdue") {
     limited.post_on(0, [] {});
     CHECK(eventually([&] { return nr_overdue(1) >= 3; }));
     CHECK(nr_overdue(0) == 0);
+    CHECK(eventually([&] { return rt.stats().workers_made.overdue >= 1; }));
     stop = true;
     limited.flush();
     others.flush();

@@ -101,6 +101,7 @@ std::vector<member<P>> members() {
         {"runtime::wait_frozen", [](h& a) { a.rt->wait_frozen(); }},
         {"runtime::wait_frozen_for", [](h& a) { a.rt->wait_frozen_for(1h); }},
         {"runtime::thaw", [](h& a) { a.rt->thaw(); }},
+        {"runtime::metrics", [](h& a) { static_cast<void>(a.rt->metrics()); }},
         {"runtime::stats", [](h& a) { static_cast<void>(a.rt->stats()); }},
         {"runtime::dump",
          [](h& a) {

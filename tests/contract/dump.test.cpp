@@ -5,6 +5,7 @@
 #include "core_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "held_elsewhere.hpp"
 #include "text.hpp"
 
 #include <cmwq/cmwq.hpp>
@@ -183,36 +184,6 @@ TEST_CASE("dump: the text contains each running item, its thread's activity, and
     CHECK(cmwq_test::eventually([&] { return !has(dump_of(rt), "inactive"); }));
 }
 
-namespace {
-
-/// Another thread holds a lock during the lifetime of this object.
-class held_elsewhere {
-public:
-    /// `with_lock(f)` calls f under the lock.
-    template <class F>
-    explicit held_elsewhere(F with_lock)
-        : thread_([this, with_lock] {
-              with_lock([this] {
-                  locked_.release();
-                  unlock_.acquire();
-              });
-          }) {
-        locked_.acquire();
-    }
-    ~held_elsewhere() {
-        unlock_.release();
-        thread_.join();
-    }
-    held_elsewhere(const held_elsewhere&) = delete;
-    held_elsewhere& operator=(const held_elsewhere&) = delete;
-
-private:
-    std::binary_semaphore locked_{0}, unlock_{0};
-    std::thread thread_;
-};
-
-} // namespace
-
 TEST_CASE("dump: while another thread holds a lock of the library, the report says so and shows the rest") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> q{rt, "q"};
@@ -231,7 +202,7 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
         return has(text, "waits in futex") && !has(text, locked);
     }));
     SECTION("of a pool") {
-        const held_elsewhere held{[&](auto f) {
+        const cmwq_test::held_elsewhere held{[&](auto f) {
             const cmwq::detail::scoped_lock g(cmwq_test::shared_pools_of(rt).at(0).ledger.lock);
             f();
         }};
@@ -241,7 +212,7 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
         CHECK(has(text, "waits in futex"));
     }
     SECTION("of the settings") {
-        const held_elsewhere held{[&](auto f) {
+        const cmwq_test::held_elsewhere held{[&](auto f) {
             const cmwq::detail::scoped_lock g(cmwq_test::core_of(rt).placing().lock());
             f();
         }};
@@ -254,7 +225,7 @@ TEST_CASE("dump: while another thread holds a lock of the library, the report sa
         CHECK(has(text, "waits in futex"));
     }
     SECTION("of the list of queues") {
-        const held_elsewhere held{[&](auto f) { cmwq_test::core_of(rt).queues().with_all_kept(f); }};
+        const cmwq_test::held_elsewhere held{[&](auto f) { cmwq_test::core_of(rt).queues().with_all_kept(f); }};
         const std::string text = rt.dump(form);
         CHECK(has(text, locked));
         CHECK(has(text, "waits in futex"));

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 
 namespace model = cmwq::detail::model;
 using cmwq::duration_histogram;
@@ -65,6 +66,109 @@ TEMPLATE_TEST_CASE("queue times: CPU time is what an item burns, and run time al
     });
 }
 
+// The items of one CPU start one after the other, so the n-th one waits for n others.
+TEMPLATE_TEST_CASE("queue times: items wait from queue() until they are called", "", cmwq::bound, cmwq::elastic,
+                   cmwq::unbound, cmwq::ordered) {
+    simulate_queue<TestType>([](auto& q) {
+        if constexpr (!std::is_same_v<TestType, cmwq::ordered>) q.set_max_active(1);
+        constexpr int n = 10;
+        for (int i = 0; i < n; ++i) q.post([] { model::burn(ms); });
+        q.flush();
+        const duration_histogram waits = q.stats().wait_times;
+        model::require(waits.total() == n, "the number of waits");
+        const std::int64_t all = waits.sum.count(), expected = n * (n - 1) / 2 * ms;
+        model::require(all >= expected - n * 2'000 && all < expected + n * ms / 10, "the sum of the waits");
+        model::require(waits.quantile(0.99) > nanoseconds{8 * ms}, "the longest wait");
+    });
+}
+
+TEST_CASE("queue times: a delayed item waits from the end of its delay") {
+    simulate_queue<cmwq::bound>([](auto& q) {
+        cmwq::delayed_work item{[] {}};
+        q.queue_after(std::chrono::seconds(1), item);
+        item.flush();
+        const duration_histogram waits = q.stats().wait_times;
+        model::require(waits.total() == 1, "the number of waits");
+        model::require(waits.sum < std::chrono::milliseconds(10), "not the delay");
+    });
+}
+
+TEST_CASE("queue times: an item that is cancelled and queued again waits from the second time") {
+    simulate_queue<cmwq::bound>([](auto& q) {
+        q.set_max_active(1);
+        cmwq::work first{[] { model::burn(20 * ms); }}, second{[] {}};
+        q.queue(first);
+        q.queue(second);
+        model::sleep(10 * ms);
+        model::require(second.cancel(), "it is pending");
+        q.queue(second);
+        q.flush();
+        const duration_histogram waits = q.stats().wait_times;
+        model::require(waits.total() == 2, "the number of waits");
+        model::require(waits.sum < nanoseconds{11 * ms}, "their sum");
+    });
+}
+
+TEMPLATE_TEST_CASE("queue times: tasks wait, too, also those that the waiting item runs", "", cmwq::bound,
+                   cmwq::elastic, cmwq::unbound) {
+    simulate_queue<TestType>([](auto& q) {
+        cmwq::work outer{[&q] {
+            cmwq::task_group g{q};
+            for (int i = 0; i < 4; ++i) g.run([] { model::burn(3 * ms); });
+            g.wait();
+        }};
+        q.queue(outer);
+        q.flush();
+        const duration_histogram waits = q.stats().wait_times;
+        model::require(waits.total() == 5, "the number of waits");
+        // An unbound pool has a worker for each task.
+        const bool one_by_one = !std::is_same_v<TestType, cmwq::unbound>;
+        model::require(!one_by_one || waits.sum >= nanoseconds{6 * ms}, "some have waited for others");
+    });
+}
+
+TEMPLATE_TEST_CASE("queue times: a queue is saturated as long as an item waits for a slot", "", cmwq::bound,
+                   cmwq::elastic, cmwq::unbound, cmwq::ordered) {
+    simulate_queue<TestType>([](auto& q) {
+        if constexpr (!std::is_same_v<TestType, cmwq::ordered>) q.set_max_active(1);
+        cmwq::work first{[&] {
+            model::burn(4 * ms);
+            model::require(q.stats().saturated_ns == 4 * ms, "until now");
+            model::burn(6 * ms);
+        }};
+        cmwq::work second{[] { model::burn(3 * ms); }}, third{[] { model::burn(ms); }};
+        q.queue(first);
+        q.queue(second);
+        q.flush();
+        model::require(q.stats().saturated_ns == 10 * ms, "not any more");
+        q.queue(second);
+        q.queue(third);
+        model::sleep(2 * ms);
+        model::require(third.cancel(), "it is pending");
+        q.flush();
+        model::require(q.stats().saturated_ns == 12 * ms, "until it was cancelled");
+    });
+}
+
+TEST_CASE("queue times: a queue that is frozen is saturated until the thaw") {
+    model::simulation s;
+    s.name = "frozen";
+    s.around.cpus = 2;
+    const auto r = model::simulate(s, [] {
+        cmwq::runtime rt{{.machine = cmwq::topology::flat(cmwq::cpuset::range(0, 2))}};
+        cmwq::workqueue<cmwq::bound> q{rt, {.name = "q", .freezable = true}};
+        rt.freeze();
+        q.post([] {});
+        model::sleep(5 * ms);
+        rt.thaw();
+        q.flush();
+        const std::uint64_t time = q.stats().saturated_ns;
+        model::require(time >= 5 * ms && time < 6 * ms, "from the push to the thaw");
+    });
+    INFO(r.message);
+    CHECK(r);
+}
+
 TEST_CASE("queue times: bottom halves are measured, too") {
     simulate_queue<cmwq::bh>([](auto& q) {
         cmwq::work item{[] { model::burn(2 * ms); }};
@@ -72,6 +176,7 @@ TEST_CASE("queue times: bottom halves are measured, too") {
         q.flush();
         require_runs(q.stats(), 1, 2 * ms);
         model::require(q.stats().cpu_ns == 2 * ms, "its CPU time");
+        model::require(q.stats().wait_times.total() == 1, "its wait");
     });
 }
 
@@ -124,6 +229,8 @@ TEMPLATE_TEST_CASE("queue times: short items are estimated", "", cmwq::bound, cm
         q.flush();
         const queue_stats s = q.stats();
         model::require(s.completed == n, "all have run");
+        const auto waits = static_cast<std::int64_t>(s.wait_times.total());
+        model::require(waits > n * 3 / 4 && waits <= n, "how many have waited");
         const auto runs = static_cast<std::int64_t>(s.run_times.total());
         model::require(runs > n * 3 / 4 && runs < n * 5 / 4, "how many there were");
         model::require(s.run_times.sum == nanoseconds{runs * each}, "all of them are alike");

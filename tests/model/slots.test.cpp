@@ -134,7 +134,7 @@ private:
     using state = pwq::slot_state;
 
     static cmwq::detail::queue_settings settings() {
-        return {.name = "q", .how = cmwq::detail::execution_of<cmwq::unbound>(), .max_active = 1};
+        return {.name = "q", .policy = "q", .how = cmwq::detail::execution_of<cmwq::unbound>(), .max_active = 1};
     }
     void use() {
         used_ = used_ + 1;

@@ -144,6 +144,7 @@ public:
 private:
     static cmwq::detail::queue_settings settings() {
         return {.name = Policy::name,
+                .policy = Policy::name,
                 .how = cmwq::detail::execution_of<Policy>(),
                 .max_active = Policy::default_max_active};
     }

@@ -65,6 +65,7 @@ struct execution {
 /// A workqueue's options after its policy has been resolved.
 struct queue_settings {
     std::string_view name;
+    std::string_view policy; ///< its name
     execution how;
     unsigned max_active;
     unsigned min_active = 0;           ///< attrs_keyed; 0: the default

@@ -24,6 +24,8 @@ struct stack_bounds {
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     run_record* current_run = nullptr;     ///< the record under which this thread runs items; null: none
+    std::int32_t to_mark = 0;              ///< of the items that this thread queues: queue_times.hpp
+    std::uint32_t random = 0;              ///< for the marks
     running_task* dropped = nullptr;       ///< the task of a group that it drops now, without a run; null: none
     stack_bounds stack = {};               ///< of a thread that has looked whether it may be a guest
 

@@ -25,6 +25,13 @@ inline std::int64_t monotonic_now() noexcept {
     return now;
 }
 
+/// The same as of the last tick of the kernel: a few milliseconds old, and cheap to read.
+inline std::int64_t monotonic_coarse_now() noexcept {
+    std::int64_t now = 0;
+    read_clock(CLOCK_MONOTONIC_COARSE, now);
+    return now;
+}
+
 /// The CPU time of the calling thread, in nanoseconds.
 inline std::int64_t thread_cpu_now() noexcept {
     std::int64_t now = 0;

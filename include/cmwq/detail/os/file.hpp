@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads whole files, such as those in /proc and /sys, whose size is not known before they have been read.
+// Reads and writes whole files. The size of those in /proc and /sys is not known before they have been read.
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
 
 #include <cerrno>
+#include <climits>
 #include <cstddef>
+#include <cstdio>
 #include <fcntl.h>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
@@ -29,6 +32,38 @@ inline int read_file(const char* path, std::string& text) {
         if (n > 0) text.append(block, static_cast<std::size_t>(n));
         else if (errno != EINTR) return errno;
     }
+}
+
+/// Returns 0, or the errno with which writing failed.
+inline int write_all(int fd, std::string_view text) noexcept {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n >= 0) text.remove_prefix(static_cast<std::size_t>(n));
+        else if (errno != EINTR) return errno;
+    }
+    return 0;
+}
+
+/// Writes a file that its readers never see in part: under another name in the same folder, and then it takes the place
+/// of `path`. Returns 0, or the errno of the step that failed; the former file is then still there. Throws
+/// std::bad_alloc.
+inline int replace_file(const std::string& path, std::string_view text) {
+    const std::string fresh = path + '.' + std::to_string(::getpid()) + ".tmp";
+    ::unlink(fresh.c_str()); // of a process that had this number, and was killed
+    const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) return errno;
+    int error = write_all(fd, text);
+    if (::close(fd) != 0 && error == 0) error = errno;
+    if (error == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) ::unlink(fresh.c_str());
+    return error;
+}
+
+/// The path from the root, if the working folder is known. Throws std::bad_alloc.
+inline std::string absolute_path(const std::string& path) {
+    char folder[PATH_MAX];
+    if (path.starts_with('/') || ::getcwd(folder, sizeof folder) == nullptr) return path;
+    return std::string(folder) + '/' + path;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::os

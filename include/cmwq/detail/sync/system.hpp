@@ -7,6 +7,7 @@
 #include <cmwq/detail/os/cpu.hpp>
 #include <cmwq/detail/os/cpu_list.hpp>
 #include <cmwq/detail/os/environment.hpp>
+#include <cmwq/detail/os/file.hpp>
 #include <cmwq/detail/os/fork.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
 #include <cmwq/detail/os/no_cancellation.hpp>
@@ -18,6 +19,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+using os::absolute_path;
 using os::at_fork;
 using os::bounds_of_stack;
 using os::cpu_quota;
@@ -31,6 +33,7 @@ using os::main_thread_id;
 using os::no_cancellation;
 using os::priority_of_process;
 using os::priority_of_this_thread;
+using os::replace_file;
 using os::return_to_program;
 using os::share_of_descriptors;
 using os::signal_mask;

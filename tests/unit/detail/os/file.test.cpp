@@ -7,9 +7,14 @@
 #include "temporary_folder.hpp"
 
 #include <cerrno>
+#include <cstddef>
+#include <filesystem>
 #include <string>
+#include <unistd.h>
 
+using cmwq::detail::os::absolute_path;
 using cmwq::detail::os::read_file;
+using cmwq::detail::os::replace_file;
 
 TEST_CASE("file: read_file() reads the whole text of a file of any size") {
     const cmwq_test::temporary_folder folder;
@@ -31,4 +36,37 @@ TEST_CASE("file: read_file() returns the error of a failed read") {
     CHECK(read_file(folder.path("nothing").c_str(), text) == ENOENT);
     CHECK(text.empty());
     CHECK(read_file(folder.path("").c_str(), text) == EISDIR);
+}
+
+TEST_CASE("file: replace_file() writes a whole file, and leaves no other behind") {
+    const cmwq_test::temporary_folder folder;
+    const std::string path = folder.path("file");
+    std::string text;
+    for (const std::size_t size : {5u, 0u, 1'000'000u}) {
+        const std::string content(size, 'x');
+        REQUIRE(replace_file(path, content) == 0);
+        REQUIRE(read_file(path.c_str(), text) == 0);
+        CHECK(text == content);
+    }
+    folder.write("file." + std::to_string(::getpid()) + ".tmp", "left by a process that was killed");
+    REQUIRE(replace_file(path, "new") == 0);
+    REQUIRE(read_file(path.c_str(), text) == 0);
+    CHECK(text == "new");
+    for (const auto& f : std::filesystem::directory_iterator(folder.path(""))) CHECK(f.path() == path);
+}
+
+TEST_CASE("file: replace_file() returns the error, and leaves everything as it was") {
+    const cmwq_test::temporary_folder folder;
+    CHECK(replace_file(folder.path("nothing/file"), "text") == ENOENT);
+    folder.write("full/file", "");
+    CHECK(replace_file(folder.path("full"), "text") == EISDIR); // the name of a folder
+    std::size_t n = 0;
+    for (const auto& f : std::filesystem::directory_iterator(folder.path("")))
+        n += f.path() == folder.path("full") ? 1 : 2;
+    CHECK(n == 1);
+}
+
+TEST_CASE("file: absolute_path() begins in the working folder") {
+    CHECK(absolute_path("/a/b") == "/a/b");
+    CHECK(absolute_path("b") == (std::filesystem::current_path() / "b").string());
 }

@@ -229,6 +229,7 @@ CMWQ_API queue_stats workqueue_base::stats() const noexcept {
     s.active = n.active;
     s.inactive = n.inactive;
     s.run_times = q.times.runs.get();
+    s.wait_times = q.times.waits.get();
     return s;
 }
 

@@ -3,6 +3,7 @@
 // The bodies of cmwq::runtime and freeze_guard.
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
 #include <cmwq/detail/engine/runtime/forks.hpp>
@@ -25,8 +26,12 @@ namespace cmwq { inline namespace CMWQ_NS {
 CMWQ_INLINE runtime::runtime(runtime_options options) : runtime(std::move(options), detail::made_for::caller) {}
 
 CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
-    detail::hook_forks();
-    core_ = std::make_unique<detail::runtime_core>(std::move(options), whom);
+    using namespace detail;
+    constexpr report_texts texts{
+        .metrics = [](const runtime_core& rt) { return to_open_metrics(numbers_of(rt)); },
+        .line = [](const runtime_core& rt, long long ms) { return to_line(numbers_of(rt), ms); }};
+    hook_forks();
+    core_ = std::make_unique<runtime_core>(std::move(options), whom, texts);
 }
 
 CMWQ_INLINE runtime::~runtime() {
@@ -143,6 +148,12 @@ CMWQ_INLINE std::string runtime::dump(dump_format form) const {
     detail::check_copy(*core_, detail::a_runtime);
     if (core_->is_dead()) return {}; // threads that do not exist here may hold locks
     return form == dump_format::json ? detail::to_json(core_->report()) : detail::to_text(core_->report());
+}
+
+CMWQ_INLINE std::string runtime::metrics() const {
+    detail::check_copy(*core_, detail::a_runtime);
+    if (core_->is_dead()) return "# EOF\n"; // threads that do not exist here may hold locks
+    return detail::to_open_metrics(detail::numbers_of(*core_));
 }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }

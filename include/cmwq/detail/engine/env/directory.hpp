@@ -60,6 +60,10 @@ public:
     std::uint64_t reserve_ids() noexcept {
         return (first_number() + nr_runtimes_made_.fetch_add(1, acq_rel)) * pool_finder::nr_pool_ids; // [ID-1]
     }
+    /// The number of the runtime with this first id, from 0.
+    [[nodiscard]] std::uint64_t number_of(std::uint64_t first_id) const noexcept {
+        return first_id / pool_finder::nr_pool_ids - first_number();
+    }
     /// Whether the id is, or was, that of a pool of this copy.
     [[nodiscard]] bool has_issued(std::uint64_t pool_id) const noexcept {
         // [ID-1] A read-modify-write on both sides. If a thread has read an id and finds no runtime for it, the

@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/groups/group_tasks.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/engine/ops/queueing.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
@@ -126,7 +127,7 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     } else {
         take_from_credit(thread, g);
     }
-    work_access::set_pwq(t, &pwq);
+    assign(t, pwq);
     t.where = own ? place::owner_list : place::local_list;
     item_pool& pool = self->pool;
     if (!pool.locals->push_unless(g.lists_all, pool.ledger, thread, t)) {

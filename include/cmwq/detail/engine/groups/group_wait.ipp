@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/run_timer.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/threads/inner_runs.hpp>
@@ -225,6 +226,7 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
 CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
+    end_wait(*self_, t);
     call_measured(*self_, [&] { perform_task(self_, t, cancelled); });
     self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
     --self_->nr_nested;

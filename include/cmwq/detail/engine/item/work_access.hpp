@@ -91,6 +91,8 @@ struct work_access {
 
     static pool_workqueue* pwq(const work_base& w) noexcept { return w.pwq_; }
     static void set_pwq(work_base& w, pool_workqueue* p) noexcept { w.pwq_ = p; }
+    static std::uint32_t queued_at(const work_base& w) noexcept { return w.queued_at_; }
+    static void set_queued_at(work_base& w, std::uint32_t stamp) noexcept { w.queued_at_ = stamp; }
     static function run(const work_base& w) noexcept { return w.run_; }
 
     /// Called in a forked child for an item that was pending in the parent: resets its links and its location, because

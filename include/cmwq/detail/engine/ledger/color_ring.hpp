@@ -140,11 +140,12 @@ private:
         open_next();
     }
 
+    // The first four are used for each item: they share a cache line with the members of the pwq before them.
+    unsigned open_ = 0;
+    unsigned oldest_ = 0;
     std::uint64_t nr_entered_ = 0;
     std::uint64_t nr_left_ = 0;
     std::uint64_t count_[nr_colors] = {};
-    unsigned open_ = 0;
-    unsigned oldest_ = 0;
     queue closed_;
     queue overflow_;
     std::uint64_t generation_ = nr_colors; // of the open color

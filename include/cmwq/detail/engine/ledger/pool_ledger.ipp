@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -74,7 +75,7 @@ CMWQ_INLINE bool pool_ledger::push_behind_own_run(work_base& w, const queue_face
     const scoped_lock g(lock);
     const run_record* runner = running_.find(w);
     if (runner == nullptr || runner->current_pwq->queue != &q) return false;
-    work_access::set_pwq(w, runner->current_pwq); // the run keeps this pwq alive
+    assign(w, *runner->current_pwq); // which the run keeps alive
     work_access::set_location(w, id_ << location::id_shift | location::may_be_running);
     drain_locked(d); // items that were pushed before `w` are accepted before it
     accept_locked(w);
@@ -99,7 +100,7 @@ CMWQ_INLINE void pool_ledger::unlist_locked(work_base& w, deferred& d) noexcept 
     pool_workqueue& pwq = *work_access::pwq(w);
     switch (p & location::list_mask) {
     case location::on_worklist: leave_worklist_locked(w); break;
-    case location::on_inactive: pwq.inactive.remove(w); break;
+    case location::on_inactive: pwq.remove_inactive(w); break;
     default: running_.run_before(w).scheduled.remove(w); break;
     }
     if ((p & location::has_waiters) != 0) item_waiter::all_happened(take_waiters_locked(w), d);
@@ -173,6 +174,7 @@ CMWQ_INLINE bool pool_ledger::steal(work_base& w) noexcept {
         pool_workqueue& pwq = *work_access::pwq(w);
         unlist_locked(w, d);
         work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
+        ++pwq.counts.cancelled;
         leave_locked(pwq, location::color_of(p), d);
     }
     owner.notify_locked(d);
@@ -186,10 +188,13 @@ CMWQ_INLINE void pool_ledger::hold_back(pool_workqueue& pwq) noexcept {
     gather_locked(d);
     if (pwq.slots != nullptr) pwq.slots->forget(pwq);
     item_list later;
-    while (work_base* w = pwq.inactive.pop_front()) later.push_back(*w);
+    while (work_base* w = pwq.inactive.front()) {
+        pwq.remove_inactive(*w);
+        later.push_back(*w);
+    }
     const auto hold = [&](work_base& w) CMWQ_REQUIRES(lock) {
         work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_inactive));
-        pwq.inactive.push_back(w);
+        pwq.add_inactive(w);
         end_active_locked(pwq, d);
     };
     for (work_base* w = worklist_.front(); w != nullptr && pwq.nr_waiting != 0;) {
@@ -209,7 +214,7 @@ CMWQ_INLINE void pool_ledger::hold_back(pool_workqueue& pwq) noexcept {
         }
         return true;
     });
-    while (work_base* w = later.pop_front()) pwq.inactive.push_back(*w);
+    while (work_base* w = later.pop_front()) pwq.add_inactive(*w);
     publish_pending_locked();
     owner.notify_locked(d);
 }
@@ -228,11 +233,13 @@ CMWQ_INLINE work_base* pool_ledger::take_held_back(pool_workqueue& pwq) noexcept
     deferred d;
     const scoped_lock g(lock);
     gather_locked(d);
-    work_base* const w = pwq.inactive.pop_front();
+    work_base* const w = pwq.inactive.front();
     if (w != nullptr) {
+        pwq.remove_inactive(*w);
         const std::uint64_t p = work_access::location_of(*w);
         if ((p & location::has_waiters) != 0) item_waiter::all_happened(take_waiters_locked(*w), d);
         work_access::set_location(*w, id_of_runner_locked(*w, pwq) << location::id_shift);
+        ++pwq.counts.cancelled;
         leave_locked(pwq, location::color_of(p), d);
     }
     owner.notify_locked(d);
@@ -368,6 +375,7 @@ CMWQ_INLINE pwq_stats pool_ledger::stats_of_locked(const pool_workqueue& pwq) no
     });
     s.completed = std::min(s.completed, s.started);
     s.inactive = pwq.inactive.size();
+    s.saturated_ns = pwq.at_limit.time(!pwq.inactive.empty());
     s.active = pwq.nr_active;
     s.pending = s.inactive + s.active - nr_runs; // each run has a slot
     return s;

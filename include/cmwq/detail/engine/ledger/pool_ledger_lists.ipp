@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/ledger/run_timer.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 
 #include <exception>
 #include <utility>
@@ -143,7 +144,7 @@ CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
         work_access::set_location(w, p);
         return true;
     }
-    pwq.inactive.push_back(w);
+    pwq.add_inactive(w);
     pwq.queue->note_backlog();
     work_access::set_location(w, p | location::on_inactive);
     return false;
@@ -164,7 +165,7 @@ CMWQ_INLINE void pool_ledger::leave_worklist_locked(work_base& w) noexcept {
 
 // Makes an inactive item active. The caller has taken a slot for it.
 CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
-    pwq.inactive.remove(w);
+    pwq.remove_inactive(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
 }
@@ -358,6 +359,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_run_locked(run_record& 
     }
     if (pwq.slots != nullptr && pwq.queue->how.fifo) pwq.runs_one.store(true, relaxed); // [NEXT-1]: publishes nothing
     ++pwq.counts.started;
+    end_wait_locked(pwq, w);
     nr_started_.store(nr_started_.load(relaxed) + 1, relaxed);
     if (self.is_nested() || self.is_guest()) nr_inside_.store(nr_inside_.load(relaxed) + 1, relaxed);
     work_access::set_location(w, id_ << location::id_shift);
@@ -372,6 +374,7 @@ CMWQ_INLINE pool_ledger::started_item pool_ledger::begin_follow_up(run_record& s
     self.function.store(r.function, relaxed);
     self.nr_runs.store(self.nr_runs.load(relaxed) + 1, relaxed);
     self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
+    end_wait(self, w);
     if (!r.owns_itself) self.current.store(&w, release); // [RUN-1], [RUN-2] as in begin_run_locked()
     work_access::set_location(w, id_ << location::id_shift);
     if (!r.owns_itself) work_access::clear_pending(w); // [PEND-2]
@@ -419,7 +422,7 @@ CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noex
     self.nr_follow_ups.store(0, relaxed);
     pwq.counts.started += more;
     pwq.counts.completed += more + 1;
-    self.move_counts_to(pwq.counts);
+    self.move_counts_to(pwq);
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
     if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
     nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);

@@ -89,9 +89,10 @@ struct run_report {
 struct worker_counts {
     std::size_t idle = 0, workers = 0;
     bool short_of_threads = false; ///< a worker is needed and could not be created
+    pool_growth made = {};         ///< by reason, also those that have ended, and those of earlier uses of the pool
     int running = -1;              ///< the workers that count as running; -1: the pool does not count them
     int limit = -1;                ///< the learned limit of active workers; -1: the pool has none
-    thread_refusals refused;
+    thread_refusals refused = {};
 };
 
 /// The state of one queue in a pool.

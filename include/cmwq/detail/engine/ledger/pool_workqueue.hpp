@@ -8,6 +8,7 @@
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/color_ring.hpp>
 #include <cmwq/detail/engine/ledger/queue_times.hpp>
+#include <cmwq/detail/engine/ledger/saturation.hpp>
 #include <cmwq/stats.hpp>
 
 #include <cstdint>
@@ -49,31 +50,32 @@ public:
     pool_workqueue(const pool_workqueue&) = delete;
     pool_workqueue& operator=(const pool_workqueue&) = delete;
 
-    // Read by producers, and written only rarely.
+    // Read for each item, and written only rarely. They share a cache line.
     queue_face* const queue;   // I
     item_pool* const pool;     // I
     pool_ledger* const ledger; // I: that of the pool
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too
     node_slots* slots;
-    std::uint64_t serial = 0;           // WQ: numbers the pwqs of a queue in the order of their creation
-    worker* rescue_record = nullptr;    // L: if the queue has a rescuer: the record under which it runs items here
-    rescue_calls* rescued_in = nullptr; // I: of the pool, if the queue has a rescuer; otherwise null
-    unsigned max_active = 0;            // L: limit of items on the worklist or running, if the pwq shares no slots
-    bool plugged = false;  // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
-    bool has_turn = false; // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
-    // L: of a detached pwq of an ordered queue: the next one, which is plugged; null: none, or it has been told
-    pool_workqueue* successor = nullptr;
-    bool frozen = false;    // L: no item becomes active until the thaw
-    bool held_back = false; // L: shutdown() takes the inactive items: no item becomes active
+    statistic<sampling_step> sampling{measure_all}; // which of its items are measured
+    unsigned max_active = 0; // L: limit of items on the worklist or running, if the pwq shares no slots
+    bool plugged = false;    // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
+    bool has_turn = false;   // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
+    bool frozen = false;     // L: no item becomes active until the thaw
+    bool held_back = false;  // L: shutdown() takes the inactive items: no item becomes active
     // A: no item is queued here any more, except local items that its runs are just adding; the pwq is freed when it
     // has drained. Written under L
     atomic<bool> detached{false};
     // A: threads outside may run its tasks: the attributes of the queue set nothing. Written under WQ
     atomic<bool> takes_guests{false};
-    statistic<sampling_step> sampling{measure_all}; // which of its items are measured
     bool mayday = false; // L: the rescuer has been called and has not left yet: the pwq must not be freed
-    timer_ring armed;    // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
+
+    std::uint64_t serial = 0;           // WQ: numbers the pwqs of a queue in the order of their creation
+    worker* rescue_record = nullptr;    // L: if the queue has a rescuer: the record under which it runs items here
+    rescue_calls* rescued_in = nullptr; // I: of the pool, if the queue has a rescuer; otherwise null
+    // L: of a detached pwq of an ordered queue: the next one, which is plugged; null: none, or it has been told
+    pool_workqueue* successor = nullptr;
+    timer_ring armed; // T: if the queue has a pwq for each CPU: its armed timers in the shard of this CPU
 
     // Written by workers for each item of an ordered queue.
     atomic<bool> runs_one{false}; // A: an item of the ordered queue runs; its worker then looks for the next one
@@ -87,6 +89,8 @@ public:
     slot_state slot = slot_state::none; // N
     color_ring colors;                  // L: counts every item from its acceptance until it leaves
     queue_counters counts;              // L. The runs of the pool keep some of their own until they end
+    saturation at_limit;                // L
+    std::uint64_t nr_waits_known = 0;   // L: for how many of the started items those stand whose wait was measured
 
     intrusive_list<run_record, waiting_tag> waiting; // G: workers whose run of an item of this pwq is in a wait
     std::uint64_t searched_by = 0;                   // G: the last search of the graph that has visited this pwq,
@@ -95,6 +99,17 @@ public:
     /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has
     /// released its locks.
     pool_owner& granted() noexcept; // in pool_ledger.ipp
+
+    /// An item waits for a slot, as the last one of those that do.
+    void add_inactive(work_base& w) noexcept {
+        if (inactive.empty()) at_limit.begin();
+        inactive.push_back(w);
+    }
+    /// One of them does not wait any more.
+    void remove_inactive(work_base& w) noexcept {
+        inactive.remove(w);
+        if (inactive.empty()) at_limit.end();
+    }
 
     [[nodiscard]] bool drained() const noexcept { return colors.nr_entered() == colors.nr_left(); }
 };

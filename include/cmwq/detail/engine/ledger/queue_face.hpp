@@ -12,6 +12,7 @@
 #include <cmwq/runtime_options.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -24,7 +25,7 @@ class rescuer_requests;
 class alignas(cache_line) queue_face : public made_by { // first: check_copy() reads it first
 public:
     queue_face(queue_core& q, const pool_env& e, const queue_settings& s)
-        : cpu_intensive(s.cpu_intensive), how(s.how), core(q), env(e), name(s.name) {}
+        : cpu_intensive(s.cpu_intensive), how(s.how), core(q), env(e), name(s.name), policy(s.policy) {}
     queue_face(const queue_face&) = delete;
     queue_face& operator=(const queue_face&) = delete;
 
@@ -63,6 +64,7 @@ public:
     const pool_env& env;                     // I
     rescuer_requests* own_rescuer = nullptr; // I: null: the queue has none
     const std::string name;                  // I
+    const std::string_view policy;           // I: the name of its policy
     queue_times times;                       // A
 
 private:

@@ -35,12 +35,13 @@ private:
 
 /// Any thread may call every member, and add to the histograms.
 struct queue_times {
-    shared_histogram runs;
+    shared_histogram runs, waits;
 };
 
 /// Which items are measured: those at which the sum of the steps of all items of a thread passes the next mark. The
 /// marks are `mean_distance` apart, in the mean, and at random, so that no pattern of items is missed. Each queue has a
-/// step: an item of a small step is rarely measured, and then stands for many.
+/// step: an item of a small step is rarely measured, and then stands for many. A thread that queues items has marks of
+/// its own, for their waits.
 using sampling_step = std::int32_t;
 inline constexpr sampling_step mean_distance = 1 << 20;         // a mark is up to twice as far away
 inline constexpr sampling_step measure_all = 2 * mean_distance; // as far as a mark can be away

@@ -92,11 +92,12 @@ public:
         has_blocks.store(true, release); // [BLOCK-1]
     }
     /// Under L, at the end of the run, by its thread.
-    void move_counts_to(queue_counters& s) noexcept {
-        if (has_blocks.load(relaxed) && has_blocks.exchange(false, acquire)) blocks.move_to(s); // [BLOCK-1]
+    void move_counts_to(pool_workqueue& to) noexcept {
+        if (has_blocks.load(relaxed) && has_blocks.exchange(false, acquire)) blocks.move_to(to.counts); // [BLOCK-1]
         if (!was_measured) return;
         was_measured = false;
-        s.cpu_ns += std::exchange(measured_cpu, 0);
+        to.counts.cpu_ns += std::exchange(measured_cpu, 0);
+        to.nr_waits_known += std::exchange(nr_waits_known, 0);
     }
 
     [[nodiscard]] bool is_rescuer() const noexcept { return record == record_of::rescuer; }
@@ -118,7 +119,10 @@ public:
     block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
     run_timer* timer = nullptr;        // S: of the item that it measures now; null: none
     std::uint32_t random;              // S: for the marks
-    std::uint64_t measured_cpu = 0; // S: CPU time of its items, an estimate; `was_measured` says whether there is any
+    // S: of the items since the last end of a run, if `was_measured`: their CPU time, an estimate, and for how many of
+    // those that have followed the measured waits stand
+    std::uint64_t measured_cpu = 0;
+    std::uint32_t nr_waits_known = 0;
 
     // --- written for each run: these members begin a cache line ------------------------------------------------------
 

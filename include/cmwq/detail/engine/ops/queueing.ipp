@@ -5,6 +5,7 @@
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/ops/queueing.hpp>
 #include <cmwq/detail/engine/timers/timer_service.hpp>
@@ -44,7 +45,7 @@ CMWQ_INLINE bool push_local(queue_core& q, work_base& w, int cpu) noexcept {
     item_pool& pool = self->pool;
     // The queue has got another pwq meanwhile. Relaxed: a caller that knows of an apply() sees its effects.
     if (pwq.detached.load(relaxed) || !pool.locals->is_idle(pool.ledger, w)) return false;
-    work_access::set_pwq(w, &pwq);
+    assign(w, pwq);
     pool.locals->push(pool.ledger, *self->of_thread, w);
     pool.concurrency->wake_a_worker();
     return true;

@@ -59,6 +59,8 @@ public:
         const scoped_lock g(lock);
         return stats_locked();
     }
+    /// The same; false: one of the locks is not free before `deadline`, steady clock.
+    [[nodiscard]] bool try_stats(pwq_stats& to, std::int64_t deadline) const noexcept CMWQ_EXCLUDES(lock);
     [[nodiscard]] pwq_stats stats_locked() const noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] queue_counters freed_locked() const noexcept CMWQ_REQUIRES(lock) { return freed_; }
     /// Whether any items are active: on a worklist, or running.

@@ -4,6 +4,7 @@
 
 #include <cmwq/detail/engine/queue/pwq_list.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
+#include <cmwq/detail/sync/try_lock.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -22,6 +23,19 @@ CMWQ_INLINE pwq_stats pwq_list::stats_locked() const noexcept {
     pwq_stats total{freed_};
     for_each_locked([&](const pool_workqueue& p) { add(total, p.pool->stats_of(p)); });
     return total;
+}
+
+CMWQ_INLINE bool pwq_list::try_stats(pwq_stats& to, std::int64_t deadline) const noexcept {
+    if (!try_lock_until(lock, deadline)) return false;
+    const scoped_lock g(lock, adopt_lock);
+    to = pwq_stats{freed_};
+    bool complete = true;
+    for_each_locked([&](const pool_workqueue& p) {
+        pwq_stats one;
+        complete = complete && p.pool->try_stats_of(p, one, deadline);
+        add(to, one);
+    });
+    return complete;
 }
 
 CMWQ_INLINE bool pwq_list::any_active() const noexcept {

@@ -33,9 +33,9 @@ struct queue_report {
         std::uint64_t pool; ///< its id
         pwq_report now;
     };
-    std::vector<pwq> pwqs;        ///< the oldest one first; replaced ones that have not drained are among them
-    queue_counters counts;        ///< of all pwqs, also of those that were freed
-    duration_histogram run_times; ///< as in queue_stats
+    std::vector<pwq> pwqs; ///< the oldest one first; replaced ones that have not drained are among them
+    queue_counters counts; ///< of all pwqs, also of those that were freed
+    duration_histogram run_times, wait_times; ///< as in queue_stats
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

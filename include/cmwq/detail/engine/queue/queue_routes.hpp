@@ -6,6 +6,7 @@
 #include <cmwq/detail/ds/grace_period.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/engine/queue/pushed.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
 
@@ -72,7 +73,7 @@ private:
     [[nodiscard]] pool_workqueue* pwq_for(const work_base& w, const pwq_map& m, unsigned index, F&& behind) noexcept;
     static item_pool& push_to(pool_workqueue& pwq, work_base& w) noexcept {
         const bool was_queued_before = work_access::pool_id(work_access::location_of(w)) != 0;
-        work_access::set_pwq(w, &pwq);
+        assign(w, pwq);
         item_pool& pool = *pwq.pool; // read first: the pwq may be gone as soon as the item has been pushed
         pool.ledger.push(w, was_queued_before);
         return pool;

@@ -112,6 +112,9 @@ CMWQ_INLINE void write_pool(json_writer& to, const numbered_pool& p) {
             to.key("workers").value(now.workers);
             to.key("idle").value(now.idle);
             to.key("short_of_threads").value(now.short_of_threads);
+            to.key("made").open('{');
+            for_each_reason([&](const char* why, std::uint64_t pool_growth::* n) { to.key(why).value(now.made.*n); });
+            to.close('}');
         }
         if (now.running >= 0) {
             to.key("running").value(now.running);
@@ -190,6 +193,8 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
         write_counters(to, q.counts);
         to.key("run_times");
         write_histogram(to, q.run_times);
+        to.key("wait_times");
+        write_histogram(to, q.wait_times);
         to.key("pool_of_cpu").open('[');
         for (const std::uint64_t id : q.pool_of_cpu) to.value(r.number(id));
         to.close(']');

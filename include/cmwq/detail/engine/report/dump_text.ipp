@@ -58,6 +58,19 @@ CMWQ_INLINE void print_pool(std::string& to, const numbered_pool& p) {
     to += '\n';
 }
 
+CMWQ_INLINE void print_growth(std::string& to, const runtime_report& r) {
+    to += "\nPool -> workers made, by reason\n===============================\n"
+          "[             first  parallel   blocked   learned   overdue unmanaged]\n";
+    for (const numbered_pool& p : r.pools) {
+        if (p.what == numbered_pool::kind::bottom_half || p.now.locked) continue;
+        append(to, "pool[%02zu] ", p.number);
+        for_each_reason([&](const char*, std::uint64_t pool_growth::* n) {
+            append(to, " %9llu", static_cast<unsigned long long>(p.now.workers.made.*n));
+        });
+        to += '\n';
+    }
+}
+
 CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
     if (p.now.locked) {
         append(to, "pool[%02zu] ", p.number);
@@ -147,9 +160,19 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     }
 }
 
+/// A duration in a column of nine characters.
+CMWQ_INLINE void append_duration(std::string& to, std::chrono::nanoseconds d) {
+    const auto ns = static_cast<double>(d.count());
+    if (d == std::chrono::nanoseconds::max()) append(to, " %9s", "longer");
+    else if (ns < 1e6) append(to, " %6.1f us", ns / 1e3);
+    else if (ns < 1e9) append(to, " %6.1f ms", ns / 1e6);
+    else append(to, " %7.1f s", ns / 1e9);
+}
+
 CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
     to += "\nWorkqueue -> counters\n=====================\n"
-          "[    workqueue                   started   running    blocks    spares     hogs   repatr  mayday rescued]\n";
+          "[    workqueue                   started   running  at limit    blocks    spares     hogs   repatr  mayday "
+          "rescued]\n";
     for (const queue_report& q : r.queues) {
         if (q.locked) continue;
         const queue_counters& c = q.counts;
@@ -159,6 +182,7 @@ CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
         append(to, "%-24.24s", q.name.c_str());
         column(13, c.started);
         column(9, c.started - c.completed);
+        append_duration(to, std::chrono::nanoseconds{static_cast<std::int64_t>(c.saturated_ns)});
         column(9, c.blocks_by_guard + c.blocks_by_sentinel + c.blocks_by_monitor);
         column(9, c.spare_wakeups);
         column(8, c.cpu_hogs);
@@ -169,25 +193,19 @@ CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
     }
 }
 
-/// A duration in a column of nine characters.
-CMWQ_INLINE void append_duration(std::string& to, std::chrono::nanoseconds d) {
-    const auto ns = static_cast<double>(d.count());
-    if (d == std::chrono::nanoseconds::max()) append(to, " %9s", "longer");
-    else if (ns < 1e6) append(to, " %6.1f us", ns / 1e3);
-    else if (ns < 1e9) append(to, " %6.1f ms", ns / 1e6);
-    else append(to, " %7.1f s", ns / 1e9);
-}
-
 CMWQ_INLINE void print_times(std::string& to, const runtime_report& r) {
     to += "\nWorkqueue -> times of its items\n===============================\n"
-          "[    workqueue                CPU time  mean run   50 % in   90 % in   99 % in]\n";
+          "[    workqueue                CPU time  mean run   50 % in   99 % in mean wait   50 % in   99 % in]\n";
     for (const queue_report& q : r.queues) {
         if (q.locked) continue;
         append(to, "%-24.24s", q.name.c_str());
         to += "     ";
         append_duration(to, std::chrono::nanoseconds{static_cast<std::int64_t>(q.counts.cpu_ns)});
-        append_duration(to, q.run_times.mean());
-        for (const double share : {0.5, 0.9, 0.99}) append_duration(to, q.run_times.quantile(share));
+        for (const duration_histogram* h : {&q.run_times, &q.wait_times}) {
+            append_duration(to, h->mean());
+            append_duration(to, h->quantile(0.5));
+            append_duration(to, h->quantile(0.99));
+        }
         to += '\n';
     }
 }
@@ -217,6 +235,7 @@ CMWQ_INLINE std::string to_text(const runtime_report& r) {
     for (const numbered_pool& p : r.pools) {
         if (p.what != numbered_pool::kind::bottom_half) print_pool(text, p);
     }
+    print_growth(text, r);
     print_queues(text, r);
     print_counters(text, r);
     print_times(text, r);

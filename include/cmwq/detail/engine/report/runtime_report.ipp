@@ -47,6 +47,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     if (keyed())
         limits.for_each_slots_locked([&](const node_slots& s) { r.slots_of_nodes.push_back({s.in_use(), s.max()}); });
     r.run_times = times.runs.get();
+    r.wait_times = times.waits.get();
     r.counts = pwqs.freed_locked();
     pwqs.for_each_locked([&](pool_workqueue& p) {
         r.pwqs.push_back({.pool = p.pool->id(), .now = {}});

@@ -52,9 +52,14 @@ inline void check_options(const runtime_options& o) {
     check_time("cpu_hog_threshold", o.cpu_hog_threshold);
     check_time("overdue_after", o.overdue_after);
     check_time("watchdog", o.watchdog);
+    check_time("metrics_interval", o.metrics_interval);
+    check_time("schedtrace", o.schedtrace);
     check_scope(o.default_scope);
     if (o.cache_shard_size == 0) {
         throw std::invalid_argument("cmwq::runtime: cache_shard_size is 0, it must be at least 1");
+    }
+    if (o.metrics_interval.count() == 0) {
+        throw std::invalid_argument("cmwq::runtime: metrics_interval is 0, it must be longer");
     }
 }
 

@@ -66,7 +66,7 @@ public:
     /// changed. False: another thread holds the lock.
     [[nodiscard]] bool try_check_cpus(bool and_helpers) CMWQ_EXCLUDES(lock_);
     /// The threads of the runtime that run no items use only the CPUs that unbound items may use.
-    enum class helper : unsigned char { service, manager, diagnosis };
+    enum class helper : unsigned char { service, manager, diagnosis, reports };
     /// Each of these threads calls this when it begins.
     void helper_began(helper which) noexcept CMWQ_EXCLUDES(lock_);
 
@@ -79,12 +79,12 @@ private:
     void remap_locked(if_busy then) CMWQ_REQUIRES(lock_);
     [[nodiscard]] cpuset usable_now_locked() CMWQ_REQUIRES(lock_);
     /// The numbers of the helpers' threads; 0: the thread has not begun yet.
-    using helper_tids = std::array<long, 3>;
+    using helper_tids = std::array<long, 4>;
     [[nodiscard]] helper_tids tids_of_helpers() const noexcept;
 
     const pool_env& env_;                                 // I
     queue_list& queues_;                                  // I
-    std::array<atomic<long>, 3> tids_{};                  // of the helpers
+    std::array<atomic<long>, 4> tids_{};                  // of the helpers
     mutable ranked_mutex<lock_rank::configuration> lock_; // CF
     cpuset unbound_cpus_ CMWQ_GUARDED_BY(lock_);
     cpuset usable_ CMWQ_GUARDED_BY(lock_); // the CPUs of the runtime that are present

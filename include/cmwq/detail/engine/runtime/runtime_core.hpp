@@ -11,6 +11,7 @@
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/runtime/freezer.hpp>
 #include <cmwq/detail/engine/runtime/manager_thread.hpp>
+#include <cmwq/detail/engine/runtime/periodic_reports.hpp>
 #include <cmwq/detail/engine/runtime/placement.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
 #include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
@@ -31,9 +32,8 @@ struct runtime_report;
 /// Letters: I set by the constructor · A atomic
 class runtime_core final : public made_by, private clock_listener {
 public:
-    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its three threads cannot be
-    /// created.
-    explicit runtime_core(runtime_options o, made_for whom = made_for::caller);
+    /// Throws std::invalid_argument, std::bad_alloc, or std::system_error if one of its threads cannot be created.
+    runtime_core(runtime_options o, made_for whom, report_texts texts);
     /// Ends and joins all threads. All queues must be gone.
     ~runtime_core();
     runtime_core(const runtime_core&) = delete;
@@ -47,12 +47,16 @@ public:
 
     [[nodiscard]] const pool_env& env() const noexcept { return env_; }
     [[nodiscard]] pool_table& pools() noexcept { return pools_; }
+    [[nodiscard]] const pool_table& pools() const noexcept { return pools_; }
     [[nodiscard]] item_pool& pool(std::uint64_t pool_id) noexcept { return pools_.pool(pool_id); }
     [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pools_.owns(pool_id); }
     [[nodiscard]] placement& placing() noexcept { return placement_; }
     [[nodiscard]] const placement& placing() const noexcept { return placement_; }
     [[nodiscard]] timer_service& timers() noexcept { return timers_; }
     [[nodiscard]] const queue_list& queues() const noexcept { return queues_; }
+
+    /// Its name in metrics. Throws std::bad_alloc.
+    [[nodiscard]] std::string name() const;
 
     // --- queues ------------------------------------------------------------------------------------------------------
 
@@ -114,6 +118,7 @@ private:
     timer_service timers_;
     service_thread service_;
     manager_thread manager_;
+    periodic_reports reports_;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

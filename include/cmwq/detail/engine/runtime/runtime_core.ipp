@@ -23,12 +23,14 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- making and ending -----------------------------------------------------------------------------------------------
 
-/// Returns the options as they are used: checked, and with an idle timeout that can be added to the current time
-/// without overflow.
+/// Returns the options as they are used: checked, with times that can be added to the current time without overflow,
+/// and with a path that the program does not change when it changes its folder.
 CMWQ_INLINE runtime_options checked(runtime_options o) {
     check_options(o);
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61};
-    o.idle_timeout = std::min(o.idle_timeout, never);
+    for (std::chrono::nanoseconds* const t : {&o.idle_timeout, &o.metrics_interval, &o.schedtrace})
+        *t = std::min(*t, never);
+    if (!o.metrics.empty()) o.metrics = absolute_path(o.metrics);
     return o;
 }
 
@@ -38,7 +40,7 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
     return run == nullptr ? nullptr : &run->pool.env().cpus.allowed();
 }
 
-CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
+CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom, report_texts texts)
     : options_(checked(std::move(o))), cpus_(options_, whom, cpus_of_calling_worker()),
       threads_(options_.threads, options_.max_threads), events_(options_, requests_),
       diagnosis_requests_(options_, requests_),
@@ -48,7 +50,8 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
       env_{options_, cpus_, threads_, requests_, events_, diagnosis_requests_, pools_, closures_},
       pools_(env_, directory::get().reserve_ids()), listed_(*this, pools_, queues_), placement_(env_, queues_),
       freezer_(placement_, queues_, requests_), timers_(pools_.id(), cpus_),
-      service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_) {
+      service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_),
+      reports_(env_, placement_, *this, texts) {
     directory::get().add(listed_);
     try {
         if (options_.clock != nullptr) options_.clock->attach(*this);
@@ -59,6 +62,7 @@ CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom)
     int error = diagnosis_.start();
     if (error == 0) error = service_.start();
     if (error == 0) error = manager_.start();
+    if (error == 0) error = reports_.start();
     if (error != 0) {
         end();
         throw std::system_error(error, std::generic_category(), "cmwq::runtime: cannot make its threads");
@@ -92,6 +96,7 @@ CMWQ_INLINE runtime_core::~runtime_core() {
 // posted an event.
 CMWQ_INLINE void runtime_core::end() noexcept {
     if (options_.clock != nullptr) options_.clock->detach(*this);
+    reports_.end();
     service_.request_end();
     manager_.request_end();
     service_.join();
@@ -140,6 +145,10 @@ CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
     queues_.remove(q);
 }
 
+CMWQ_INLINE std::string runtime_core::name() const {
+    return options_.name.empty() ? std::to_string(directory::get().number_of(pools_.id())) : options_.name;
+}
+
 // --- for the program -------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void runtime_core::check_cpus() {
@@ -184,6 +193,7 @@ CMWQ_INLINE runtime_stats runtime_core::stats() const noexcept {
         total.repatriated += one.repatriated;
         total.items_rescued += one.rescued;
         total.overdue += one.overdue;
+        detail::add(total.workers_made, one.workers_made);
     };
     pools_.for_each_pool(add);
     pools_.for_each_bottom_half(add);
@@ -198,6 +208,7 @@ CMWQ_INLINE void runtime_core::mark_dead() noexcept {
     service_.forget_thread();
     manager_.forget_thread();
     diagnosis_.forget_thread();
+    reports_.forget_thread();
     pools_.forget_threads();
 }
 

@@ -42,7 +42,12 @@ public:
     }
 
 private:
-    // Calls f(name, option) for every option that is a number, a switch, a duration, a scope or a set of CPUs.
+    /// A duration whose unit may be missing.
+    struct or_milliseconds {
+        std::chrono::nanoseconds& time;
+    };
+
+    // Calls f(name, option) for every option that is a text, a number, a switch, a duration, a scope or a set of CPUs.
     template <class F>
     static void for_each_option(runtime_options& o, F&& f) {
         f("cpus", o.cpus);
@@ -59,6 +64,11 @@ private:
         f("cpu_hog_warning_threshold", o.cpu_hog_warning_threshold);
         f("watchdog", o.watchdog);
         f("sentinel", o.sentinel);
+        f("name", o.name);
+        f("metrics", o.metrics);
+        f("metrics_interval", o.metrics_interval);
+        or_milliseconds trace{o.schedtrace};
+        f("schedtrace", trace);
     }
 
     void set(runtime_options& o, std::string_view word) const {
@@ -80,6 +90,9 @@ private:
     template <class T>
     static std::string wants(const T& /*option*/) {
         if constexpr (std::is_same_v<T, bool>) return "wants 0, 1, false or true";
+        else if constexpr (std::is_same_v<T, std::string>) return "wants a text";
+        else if constexpr (std::is_same_v<T, or_milliseconds>)
+            return "wants a whole number of milliseconds, or one with ns, us, ms, s or min, no more than 292 years";
         else if constexpr (std::is_same_v<T, unsigned>)
             return "wants a whole number up to " + std::to_string(std::numeric_limits<unsigned>::max());
         else if constexpr (std::is_same_v<T, cpuset>)
@@ -119,6 +132,16 @@ private:
             return true;
         }
         return false;
+    }
+
+    static bool read(std::string_view text, or_milliseconds& to) {
+        const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+        return read(bare ? std::string(text) + "ms" : std::string(text), to.time);
+    }
+
+    static bool read(std::string_view text, std::string& to) {
+        to = text;
+        return !text.empty();
     }
 
     static bool read(std::string_view text, affinity_scope& to) noexcept {

@@ -4,6 +4,10 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
+#include <cmwq/stats.hpp>
+
+#include <cstddef>
+#include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -49,6 +53,15 @@ constexpr bool keep_working(const pool_snapshot& p) noexcept {
 
 /// Whether a worker has to be created first: the last idle worker is about to start working.
 constexpr bool need_to_create_worker(const pool_snapshot& p) noexcept { return p.idle == 0 && !p.creating; }
+
+/// Why the pool needs one more worker. `busy`: the workers with an item, also those in waits of the library.
+constexpr std::uint64_t pool_growth::* reason_to_grow(const pool_snapshot& p, std::size_t busy) noexcept {
+    if (busy == 0) return &pool_growth::first;
+    if (!p.managed) return &pool_growth::unmanaged;
+    if (p.overdue) return &pool_growth::overdue;
+    if (p.running >= p.width) return &pool_growth::learned;
+    return busy < static_cast<std::size_t>(p.width) ? &pool_growth::parallel : &pool_growth::blocked;
+}
 
 /// Whether there are surplus idle workers: beyond the two that a pool keeps, more than a quarter of the busy ones.
 constexpr bool too_many_workers(const pool_snapshot& p) noexcept { return p.idle > 2 && (p.idle - 2) * 4 >= p.active; }

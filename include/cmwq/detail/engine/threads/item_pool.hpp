@@ -25,6 +25,7 @@ struct pool_stats {
     std::uint64_t started = 0, completed = 0;
     std::uint64_t by_guard = 0, by_sentinel = 0, by_monitor = 0, spare_wakeups = 0, repatriated = 0, rescued = 0,
                   overdue = 0;
+    pool_growth workers_made = {};
 };
 
 /// The parts of a pool; null: it has none of that kind.
@@ -63,6 +64,9 @@ public:
     [[nodiscard]] pool_stats stats() const noexcept CMWQ_EXCLUDES(ledger.lock);
     /// The counts of a pwq of this pool, and its items.
     [[nodiscard]] pwq_stats stats_of(const pool_workqueue& pwq) noexcept CMWQ_EXCLUDES(ledger.lock);
+    /// The same; false: the lock is not free before `deadline`, steady clock.
+    [[nodiscard]] bool try_stats_of(const pool_workqueue& pwq, pwq_stats& to, std::int64_t deadline) noexcept
+        CMWQ_EXCLUDES(ledger.lock);
     /// Copies the state of the pool, if its lock is free before `deadline`, steady clock. Throws std::bad_alloc.
     void report(pool_report& to, std::int64_t deadline) CMWQ_EXCLUDES(ledger.lock);
 
@@ -80,6 +84,8 @@ public:
         const scoped_lock g(ledger.lock);
         return threads->counts_locked(ledger);
     }
+    /// The same; false: the lock is not free before `deadline`, steady clock.
+    [[nodiscard]] bool try_summary(worker_counts& to, std::int64_t deadline) const noexcept CMWQ_EXCLUDES(ledger.lock);
 
     // --- the service thread ------------------------------------------------------------------------------------------
 
@@ -111,6 +117,8 @@ protected:
     ~item_pool() = default;
 
 private:
+    [[nodiscard]] pwq_stats stats_of_locked(const pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
+
     load_monitor* const monitor_; // I
     const unsigned number_;       // I
     const bool is_per_cpu_;       // I

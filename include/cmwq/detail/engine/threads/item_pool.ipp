@@ -59,6 +59,7 @@ CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
     const std::uint64_t completed = nr_completed(); // first: the workers go on meanwhile
     pool_stats s{.started = std::max(nr_started(), completed), .completed = completed};
     if (rescue != nullptr) s.rescued = rescue->nr_rescued();
+    if (threads != nullptr) s.workers_made = threads->made_locked();
     if (places != nullptr) s.repatriated = places->nr_repatriated_locked();
     if (monitor_ != nullptr) s.overdue = monitor_->nr_overdue_locked();
     if (concurrency == nullptr) return s;
@@ -73,13 +74,34 @@ CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
 CMWQ_INLINE pwq_stats item_pool::stats_of(const pool_workqueue& pwq) noexcept {
     deferred d;
     const scoped_lock g(ledger.lock);
+    const pwq_stats s = stats_of_locked(pwq, d);
+    ledger.owner.notify_locked(d);
+    return s;
+}
+
+CMWQ_INLINE bool item_pool::try_stats_of(const pool_workqueue& pwq, pwq_stats& to, std::int64_t deadline) noexcept {
+    if (!try_lock_until(ledger.lock, deadline)) return false;
+    deferred d;
+    const scoped_lock g(ledger.lock, adopt_lock);
+    to = stats_of_locked(pwq, d);
+    ledger.owner.notify_locked(d);
+    return true;
+}
+
+CMWQ_INLINE bool item_pool::try_summary(worker_counts& to, std::int64_t deadline) const noexcept {
+    if (!try_lock_until(ledger.lock, deadline)) return false;
+    const scoped_lock g(ledger.lock, adopt_lock);
+    to = threads->counts_locked(ledger);
+    return true;
+}
+
+CMWQ_INLINE pwq_stats item_pool::stats_of_locked(const pool_workqueue& pwq, deferred& d) noexcept {
     ledger.drain_locked(d); // the items of the inbox are counted on the lists
     pwq_stats s = ledger.stats_of_locked(pwq);
     if (locals != nullptr) {
         local_lists::for_each_locked(ledger,
                                      [&](const work_base& w) { s.pending += work_access::pwq(w) == &pwq ? 1 : 0; });
     }
-    ledger.owner.notify_locked(d);
     return s;
 }
 

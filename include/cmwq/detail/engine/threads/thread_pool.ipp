@@ -88,7 +88,7 @@ void thread_pool<Load, Local>::work_locked(worker& self, deferred& d) {
     // this worker runs the items nevertheless; the manager thread keeps trying.
     while (!may_start_working(snapshot_locked())) {
         if (workers_.is_creating_locked()) break;
-        if (workers_.create_locked(ledger)) continue;
+        if (workers_.create_locked(ledger, reason_to_grow(snapshot_locked(), ledger.nr_busy_locked()))) continue;
         // Producers of the items that wait behind this worker may have found it idle, and then have notified no other
         // thread.
         ledger.env.requests.arm_monitor();

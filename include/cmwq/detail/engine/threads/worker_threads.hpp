@@ -55,6 +55,8 @@ public:
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     [[nodiscard]] worker_counts counts_locked(const pool_ledger& ledger) const noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] pool_snapshot snapshot_locked(const pool_ledger& ledger) const noexcept CMWQ_REQUIRES(ledger.lock);
+    /// All that it has made.
+    [[nodiscard]] const pool_growth& made_locked() const noexcept { return made_; }
     /// As pool_owner::notify_locked().
     void notify_locked(const pool_ledger& ledger, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
 
@@ -98,8 +100,9 @@ public:
 
     // --- the loop of a worker ----------------------------------------------------------------------------------------
 
-    /// Creates a worker and makes it idle. Releases the lock meanwhile. False: no worker could be created.
-    bool create_locked(pool_ledger& ledger) noexcept CMWQ_REQUIRES(ledger.lock);
+    /// Creates a worker and makes it idle. Releases the lock meanwhile. False: no worker could be created. `why`:
+    /// counts it.
+    bool create_locked(pool_ledger& ledger, std::uint64_t pool_growth::* why) noexcept CMWQ_REQUIRES(ledger.lock);
     /// Of the calling thread.
     void enter_idle_locked(worker& w) noexcept;
     void leave_idle_locked(worker& w) noexcept;
@@ -153,6 +156,7 @@ private:
     unsigned nr_guest_records_ = 0;                       // L
     unsigned nr_records_ = 0;                             // L
     unsigned nr_live_ = 0;                                // L: threads that were created and not joined yet
+    pool_growth made_;                                    // L
     std::int64_t retry_pause_ = 0;                        // L: nanoseconds between attempts to create a worker
     atomic<std::int64_t> cull_at_{0}; // A: when surplus workers are due to end; runtime clock, 0: there are none
 };

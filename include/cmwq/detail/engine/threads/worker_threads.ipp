@@ -28,7 +28,7 @@ CMWQ_INLINE void worker_threads::configure_locked(pool_ledger& ledger, pool_spec
 // --- creating workers ------------------------------------------------------------------------------------------------
 
 // Creates a worker and makes it idle. Releases the lock while the thread is created. False: no worker could be created.
-CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger) noexcept {
+CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger, std::uint64_t pool_growth::* why) noexcept {
     if (stopping_) return false;
     creating_ = true;
     creating_since_.store(steady_now(), relaxed);
@@ -55,6 +55,7 @@ CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger) noexcept {
     creating_since_.store(0, relaxed);
     if (created) {
         ++nr_live_;
+        ++(made_.*why);
         short_of_threads_.store(false, relaxed);
         short_since_ = 0; // the next shortage is a new one
         retry_pause_ = 0;
@@ -100,6 +101,7 @@ CMWQ_INLINE worker_counts worker_threads::counts_locked(const pool_ledger& ledge
     worker_counts n{.idle = spares_.size_locked(),
                     .workers = spares_.size_locked() + ledger.nr_busy_locked(),
                     .short_of_threads = is_short(),
+                    .made = made_,
                     .refused = refused_};
     if (load_ != nullptr && load_->is_associated()) {
         n.running = load_->nr_running();
@@ -140,7 +142,7 @@ CMWQ_INLINE bool worker_threads::ensure_worker() noexcept {
         if (s.pending > 0) watch_for_blocks();
         return true;
     }
-    if (need_to_create_worker(s) && !create_locked(ledger_)) {
+    if (need_to_create_worker(s) && !create_locked(ledger_, reason_to_grow(s, ledger_.nr_busy_locked()))) {
         ledger_.env.requests.arm_monitor(); // the monitor tries again at a tick
         return false;
     }

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 
 #include <cmwq/detail/engine/ledger/queue_times.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -53,4 +54,17 @@ TEST_CASE("queue times: a shared histogram is a histogram") {
     CHECK(got.total() == 4);
     CHECK(got.sum == std::chrono::nanoseconds{2'003'000});
     CHECK(got.counts[cmwq::duration_histogram::class_of(std::chrono::nanoseconds{1'000})] == 3);
+}
+
+TEST_CASE("queue times: a stamp says when an item was queued, for 73 minutes") {
+    constexpr std::int64_t unit = 1'024, minute = 60'000'000'000;
+    for (const std::int64_t began : {std::int64_t{0}, 12'345 * minute, (std::int64_t{1} << 42) - unit}) {
+        INFO(began);
+        CHECK(stamp_of(began) != 0);
+        for (const std::int64_t waited : {std::int64_t{0}, std::int64_t{1'000'000}, 73 * minute}) {
+            const std::int64_t measured = time_between(stamp_of(began), stamp_of(began + waited));
+            CHECK(measured > waited - 2 * unit);
+            CHECK(measured < waited + 2 * unit);
+        }
+    }
 }

@@ -36,7 +36,8 @@ bool same(const runtime_options& a, const runtime_options& b) {
            a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold &&
            a.overdue_after == b.overdue_after && a.idle_poll == b.idle_poll &&
            a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
-           a.sentinel == b.sentinel;
+           a.sentinel == b.sentinel && a.name == b.name && a.metrics == b.metrics &&
+           a.metrics_interval == b.metrics_interval && a.schedtrace == b.schedtrace;
 }
 
 } // namespace
@@ -75,6 +76,12 @@ TEST_CASE("settings: each option has the value of its text and the other options
         {"watchdog=9223372036854775807ns", {.watchdog = std::chrono::nanoseconds::max()}},
         {"sentinel=0", {.sentinel = false}},
         {"sentinel=false", {.sentinel = false}},
+        {"name=my server", {.name = "my server"}},
+        {"metrics=/var/lib/a=b.prom", {.metrics = "/var/lib/a=b.prom"}},
+        {"metrics_interval=15s", {.metrics_interval = 15s}},
+        {"schedtrace=1000", {.schedtrace = 1s}},
+        {"schedtrace=5s", {.schedtrace = 5s}},
+        {"schedtrace=0", {}},
         {" watchdog = 1s ,\tsentinel=0,watchdog=3s ", {.watchdog = 3s, .sentinel = false}},
     };
     for (const row& r : rows) {
@@ -98,7 +105,7 @@ TEST_CASE("settings: an invalid text is refused and the message has the source a
         {"watchdog=1s,", "''", "option=value"},
         {"watchdog=1s,,sentinel=0", "''", "option=value"},
         {"=1s", "'=1s'", "there are cpus, unbound_cpus, "},
-        {"wachdog=1s", "'wachdog=1s'", ", watchdog, sentinel"},
+        {"wachdog=1s", "'wachdog=1s'", ", watchdog, sentinel, name, metrics, "},
         {"Watchdog=1s", "'Watchdog=1s'", "there are cpus"},
         {"machine=1", "'machine=1'", "there are cpus"},
         {"watchdog=", "'watchdog='", "ns, us, ms, s or min"},
@@ -127,6 +134,11 @@ TEST_CASE("settings: an invalid text is refused and the message has the source a
         {"cpus=1+", "'cpus=1+'", "0-3+8"},
         {"cpus=1 +2", "'cpus=1 +2'", "0-3+8"},
         {"cpus=65536", "'cpus=65536'", "below 65536"},
+        {"metrics=", "'metrics='", "wants a text"},
+        {"metrics_interval=10", "'metrics_interval=10'", "ns, us, ms, s or min"},
+        {"schedtrace=", "'schedtrace='", "milliseconds"},
+        {"schedtrace=1h", "'schedtrace=1h'", "milliseconds"},
+        {"schedtrace=9223372036855", "'schedtrace=9223372036855'", "no more than 292 years"},
         {"sentinel=0,cpus=a", "'cpus=a'", "0-3+8"},
     };
     for (const row& r : rows) {

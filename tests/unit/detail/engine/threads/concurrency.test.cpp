@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
@@ -106,6 +107,39 @@ TEST_CASE("concurrency: need_to_create_worker is true if no worker is idle or be
                                       {"one is being created", {.creating = true}, false},
                                       {"one is being created, one is idle", {.idle = 1, .creating = true}, false},
                                   });
+}
+
+TEST_CASE("concurrency: reason_to_grow names what has made one more worker necessary") {
+    const struct {
+        const char* says;
+        pool_snapshot pool;
+        std::size_t busy;
+        std::uint64_t cmwq::pool_growth::* why;
+    } table[] = {
+        {"the pool has no worker", {.pending = 1}, 0, &cmwq::pool_growth::first},
+        {"the only worker begins", {.pending = 1, .managed = false}, 0, &cmwq::pool_growth::first},
+        {"not managed", {.pending = 1, .managed = false, .active = 1}, 1, &cmwq::pool_growth::unmanaged},
+        {"two CPUs, one worker",
+         {.pending = 1, .width = 2, .running = 1, .active = 1, .limit = 2},
+         1,
+         &cmwq::pool_growth::parallel},
+        {"the only one is blocked", {.pending = 1, .active = 1}, 1, &cmwq::pool_growth::blocked},
+        {"it waits inside the library", {.pending = 1, .active = 0}, 1, &cmwq::pool_growth::blocked},
+        {"one of two is blocked, of two CPUs",
+         {.pending = 1, .width = 2, .running = 1, .active = 2, .limit = 2},
+         2,
+         &cmwq::pool_growth::blocked},
+        {"one runs, the limit is two",
+         {.pending = 1, .running = 1, .active = 1, .limit = 2},
+         1,
+         &cmwq::pool_growth::learned},
+        {"an overdue item", {.pending = 1, .running = 1, .active = 1, .overdue = true}, 1, &cmwq::pool_growth::overdue},
+    };
+    for (const auto& r : table) {
+        INFO(r.says);
+        CHECK(need_more_worker(r.pool));
+        CHECK(reason_to_grow(r.pool, r.busy) == r.why);
+    }
 }
 
 TEST_CASE("concurrency: too_many_workers is true beyond two idle ones and a quarter of the busy ones") {

@@ -51,6 +51,11 @@ public:
 
     /// An item is pending, and no worker takes it.
     void make_pending() { REQUIRE(pool.push(pending_, queue_.pwq)); }
+    /// A run of worker `a` ends. Returns what it has counted, and the earlier ones.
+    const cmwq::queue_counters& move_counts() {
+        a.move_counts_to(queue_.pwq);
+        return queue_.pwq.counts;
+    }
     /// One more worker is idle.
     worker& add_spare() {
         worker& w = pool.add_worker();
@@ -150,8 +155,7 @@ TEST_CASE("load: a worker that announces that it blocks is replaced if an item i
     spare.sleep.park();    // returns at once
     m.l.block_begins(m.a); // it is not counted any more
     CHECK(m.l.numbers().by_guard == 1);
-    cmwq::queue_stats s;
-    m.a.move_counts_to(s);
+    const cmwq::queue_counters& s = m.move_counts();
     CHECK(s.blocks_by_guard == 1);
     CHECK(s.spare_wakeups == 1);
 }
@@ -194,13 +198,12 @@ TEST_CASE("load: what a detector finds") {
     CHECK(m.l.check_for_blocked({.who = detector::sentinel}) == finding::replaced);
     CHECK(m.l.numbers().by_sentinel == 0); // it was not counted any more
     CHECK(m.l.numbers().spare_wakeups == 1);
-    cmwq::queue_stats s;
-    m.a.move_counts_to(s);
+    const cmwq::queue_counters& s = m.move_counts();
     CHECK(s.blocks_by_monitor == 1);
     CHECK(s.spare_wakeups == 0); // it was found blocked before there was a spare
     m.l.count(m.a);
     CHECK(m.l.check_for_blocked({.who = detector::sentinel}) == finding::replaced);
-    m.a.move_counts_to(s);
+    m.move_counts();
     CHECK(s.blocks_by_sentinel == 1);
     CHECK(s.spare_wakeups == 1);
     go.release();

@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] bool create() {
         const scoped_lock g(ledger.lock);
-        return threads.create_locked(ledger);
+        return threads.create_locked(ledger, &cmwq::pool_growth::first);
     }
     [[nodiscard]] std::size_t nr_idle() {
         const scoped_lock g(ledger.lock);

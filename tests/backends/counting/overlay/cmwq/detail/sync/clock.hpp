@@ -12,7 +12,10 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// The virtual time of the CPU of the calling thread, in nanoseconds.
 inline std::int64_t steady_now() noexcept { return counting::now(); }
 
-/// The same: what counts for a thread is the difference over a time in which it runs.
+/// The same, and not coarse.
+inline std::int64_t coarse_now() noexcept { return counting::now(); }
+
+/// The same as the first one: what counts for a thread is the difference over a time in which it runs.
 inline std::int64_t thread_cpu_now() noexcept { return counting::now(); }
 
 }}} // namespace cmwq::CMWQ_NS::detail

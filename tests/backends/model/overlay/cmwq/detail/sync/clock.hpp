@@ -15,6 +15,9 @@ inline std::int64_t steady_now() noexcept {
     return w != nullptr ? w->now() : model::start_of_time;
 }
 
+/// The same; it is not coarse.
+inline std::int64_t coarse_now() noexcept { return steady_now(); }
+
 /// The CPU time that the logical thread has burned.
 inline std::int64_t thread_cpu_now() noexcept {
     model::world* w = model::world::current();

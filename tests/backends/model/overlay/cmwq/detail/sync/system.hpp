@@ -6,6 +6,7 @@
 #include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/thread_slots.hpp>
 #include <cmwq/detail/base/thread_types.hpp>
+#include <cmwq/detail/os/file.hpp>
 #include <cmwq/detail/os/loaded_code.hpp>
 #include <cmwq/detail/os/symbol.hpp>
 #include <cmwq/detail/os/thread_activity.hpp>
@@ -16,9 +17,11 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
+using os::absolute_path;
 using os::describe_activity;
 using os::describe_function; // the real one: it waits for no logical thread
 using os::keep_loaded;
+using os::replace_file;
 
 template <class F>
 bool for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
