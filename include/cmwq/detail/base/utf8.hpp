@@ -28,6 +28,16 @@ constexpr std::size_t length_of_character(std::string_view s) noexcept {
     return 0;
 }
 
+/// Calls `f(std::string_view)` for each character of `s`; with an empty view for a byte that belongs to none.
+template <class F>
+constexpr void for_each_character(std::string_view s, F&& f) {
+    while (!s.empty()) {
+        const std::size_t n = length_of_character(s);
+        f(s.substr(0, n));
+        s.remove_prefix(n == 0 ? 1 : n);
+    }
+}
+
 /// The beginning of `s`, at most `most` bytes. It ends inside no character.
 constexpr std::string_view cut_to(std::string_view s, std::size_t most) noexcept {
     if (s.size() <= most) return s;

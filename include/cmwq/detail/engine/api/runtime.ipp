@@ -23,13 +23,17 @@
 
 namespace cmwq { inline namespace CMWQ_NS {
 
+namespace detail {
+CMWQ_INLINE std::string metrics_of(const runtime_core& rt) { return to_open_metrics(numbers_of(rt)); }
+} // namespace detail
+
 CMWQ_INLINE runtime::runtime(runtime_options options) : runtime(std::move(options), detail::made_for::caller) {}
 
 CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
     using namespace detail;
-    constexpr report_texts texts{
-        .metrics = [](const runtime_core& rt) { return to_open_metrics(numbers_of(rt)); },
-        .line = [](const runtime_core& rt, long long ms) { return to_line(numbers_of(rt), ms); }};
+    constexpr report_texts texts{.metrics = &metrics_of, .line = [](const runtime_core& rt, long long ms) {
+                                     return to_line(numbers_of(rt), ms);
+                                 }};
     hook_forks();
     core_ = std::make_unique<runtime_core>(std::move(options), whom, texts);
 }
@@ -153,7 +157,7 @@ CMWQ_INLINE std::string runtime::dump(dump_format form) const {
 CMWQ_INLINE std::string runtime::metrics() const {
     detail::check_copy(*core_, detail::a_runtime);
     if (core_->is_dead()) return "# EOF\n"; // threads that do not exist here may hold locks
-    return detail::to_open_metrics(detail::numbers_of(*core_));
+    return detail::metrics_of(*core_);
 }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }

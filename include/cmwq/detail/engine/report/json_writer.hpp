@@ -7,7 +7,6 @@
 #include <cmwq/detail/base/utf8.hpp>
 
 #include <concepts>
-#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -62,22 +61,19 @@ private:
     }
     void string(std::string_view s) {
         text_ += '"';
-        while (!s.empty()) {
-            const std::size_t n = length_of_character(s);
-            const char c = s.front();
-            if (n == 0) {
+        for_each_character(s, [this](std::string_view c) {
+            if (c.empty()) {
                 text_ += "\\ufffd"; // JSON is UTF-8, and a name may be anything
-            } else if (c == '"' || c == '\\') {
+            } else if (c == "\"" || c == "\\") {
                 (text_ += '\\') += c;
-            } else if (n == 1 && static_cast<unsigned char>(c) < 0x20) {
+            } else if (static_cast<unsigned char>(c.front()) < 0x20) {
                 char escape[8];
-                std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+                std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c.front()));
                 text_ += escape;
             } else {
-                text_ += s.substr(0, n);
+                text_ += c;
             }
-            s.remove_prefix(n == 0 ? 1 : n);
-        }
+        });
         text_ += '"';
     }
 

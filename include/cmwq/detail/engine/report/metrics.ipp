@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -85,15 +86,12 @@ public:
     /// name="text", where the text may be anything.
     static std::string label(std::string_view name, std::string_view text) {
         std::string to = std::string(name) + "=\"";
-        while (!text.empty()) {
-            const std::size_t n = length_of_character(text);
-            const char c = text.front();
-            if (n == 0) to += "\xef\xbf\xbd"; // U+FFFD
-            else if (c == '\n') to += "\\n";
-            else if (c == '"' || c == '\\') (to += '\\') += c;
-            else to += text.substr(0, n);
-            text.remove_prefix(std::max<std::size_t>(n, 1));
-        }
+        for_each_character(text, [&to](std::string_view c) {
+            if (c.empty()) to += "\xef\xbf\xbd"; // U+FFFD
+            else if (c == "\n") to += "\\n";
+            else if (c == "\"" || c == "\\") (to += '\\') += c;
+            else to += c;
+        });
         return to + '"';
     }
 
@@ -134,7 +132,9 @@ CMWQ_INLINE void write_queues(open_metrics_writer& to, const runtime_numbers& r)
     };
     const auto counter = [&](const char* name, const char* help, const auto& number) {
         to.family(name, "counter", help);
-        for_each([&](const std::string& of, const queue_numbers& q) { to.value("_total", of, number(q.counts)); });
+        for_each([&](const std::string& of, const queue_numbers& q) {
+            to.value("_total", of, std::invoke(number, q.counts));
+        });
     };
     const auto time = [&](const char* name, const char* help, std::uint64_t pwq_stats::* ns) {
         to.family(name, "counter", help, "seconds");
@@ -142,7 +142,8 @@ CMWQ_INLINE void write_queues(open_metrics_writer& to, const runtime_numbers& r)
     };
     const auto gauge = [&](const char* name, const char* help, const auto& number) {
         to.family(name, "gauge", help);
-        for_each([&](const std::string& of, const queue_numbers& q) { to.value("", of, number(q)); });
+        for_each(
+            [&](const std::string& of, const queue_numbers& q) { to.value("", of, std::invoke(number, q.counts)); });
     };
     const auto histogram = [&](const char* name, const char* help, duration_histogram queue_numbers::* times) {
         to.family(name, "histogram", help, "seconds");
@@ -150,16 +151,14 @@ CMWQ_INLINE void write_queues(open_metrics_writer& to, const runtime_numbers& r)
     };
     counter("items_queued", "Items that the queue has accepted; delayed ones, when their time has come",
             [](const pwq_stats& s) { return s.started + s.pending + s.cancelled; });
-    counter("items_started", "Items whose function was entered", [](const pwq_stats& s) { return s.started; });
-    counter("items_completed", "Items whose function has returned", [](const pwq_stats& s) { return s.completed; });
-    counter("items_cancelled", "Items that were taken back before they started",
-            [](const pwq_stats& s) { return s.cancelled; });
-    gauge("pending", "Items that have not started", [](const queue_numbers& q) { return q.counts.pending; });
-    gauge("inactive", "Items that wait for a slot of the limit",
-          [](const queue_numbers& q) { return q.counts.inactive; });
-    gauge("active", "Items that have a slot of the limit", [](const queue_numbers& q) { return q.counts.active; });
-    gauge("max_active", "The limit of active items; of bound queues, for each CPU",
-          [](const queue_numbers& q) { return std::uint64_t{q.max_active}; });
+    counter("items_started", "Items whose function was entered", &pwq_stats::started);
+    counter("items_completed", "Items whose function has returned", &pwq_stats::completed);
+    counter("items_cancelled", "Items that were taken back before they started", &pwq_stats::cancelled);
+    gauge("pending", "Items that have not started", &pwq_stats::pending);
+    gauge("inactive", "Items that wait for a slot of the limit", &pwq_stats::inactive);
+    gauge("active", "Items that have a slot of the limit", &pwq_stats::active);
+    to.family("max_active", "gauge", "The limit of active items; of bound queues, for each CPU");
+    for_each([&](const std::string& of, const queue_numbers& q) { to.value("", of, std::uint64_t{q.max_active}); });
     time("saturated_seconds", "How long items have waited for a slot of the limit", &pwq_stats::saturated_ns);
     time("cpu_seconds", "CPU time of the items, an estimate", &pwq_stats::cpu_ns);
     histogram("run_seconds", "How long items ran, blocked or not, an estimate", &queue_numbers::run_times);
@@ -170,12 +169,11 @@ CMWQ_INLINE void write_queues(open_metrics_writer& to, const runtime_numbers& r)
         to.value("_total", of + ",detector=\"sentinel\"", q.counts.blocks_by_sentinel);
         to.value("_total", of + ",detector=\"monitor\"", q.counts.blocks_by_monitor);
     });
-    counter("spare_wakeups", "Workers that were started in place of a blocked one",
-            [](const pwq_stats& s) { return s.spare_wakeups; });
-    counter("cpu_hogs", "Items that kept their CPU for too long", [](const pwq_stats& s) { return s.cpu_hogs; });
-    counter("repatriated", "Workers that came back to their pod", [](const pwq_stats& s) { return s.repatriated; });
-    counter("mayday", "Calls of the rescuer", [](const pwq_stats& s) { return s.maydays; });
-    counter("rescued", "Items that the rescuer has run", [](const pwq_stats& s) { return s.rescued; });
+    counter("spare_wakeups", "Workers that were started in place of a blocked one", &pwq_stats::spare_wakeups);
+    counter("cpu_hogs", "Items that kept their CPU for too long", &pwq_stats::cpu_hogs);
+    counter("repatriated", "Workers that came back to their pod", &pwq_stats::repatriated);
+    counter("mayday", "Calls of the rescuer", &pwq_stats::maydays);
+    counter("rescued", "Items that the rescuer has run", &pwq_stats::rescued);
 }
 
 CMWQ_INLINE void write_pools(open_metrics_writer& to, const runtime_numbers& r) {

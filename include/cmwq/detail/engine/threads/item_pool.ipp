@@ -59,7 +59,7 @@ CMWQ_INLINE pool_stats item_pool::stats() const noexcept {
     const std::uint64_t completed = nr_completed(); // first: the workers go on meanwhile
     pool_stats s{.started = std::max(nr_started(), completed), .completed = completed};
     if (rescue != nullptr) s.rescued = rescue->nr_rescued();
-    if (threads != nullptr) s.workers_made = threads->made_locked();
+    if (threads != nullptr) s.workers_made = threads->counts_locked(ledger).made;
     if (places != nullptr) s.repatriated = places->nr_repatriated_locked();
     if (monitor_ != nullptr) s.overdue = monitor_->nr_overdue_locked();
     if (concurrency == nullptr) return s;

@@ -55,8 +55,6 @@ public:
     [[nodiscard]] const pool_spec& spec() const noexcept { return spec_; }
     [[nodiscard]] worker_counts counts_locked(const pool_ledger& ledger) const noexcept CMWQ_REQUIRES(ledger.lock);
     [[nodiscard]] pool_snapshot snapshot_locked(const pool_ledger& ledger) const noexcept CMWQ_REQUIRES(ledger.lock);
-    /// All that it has made.
-    [[nodiscard]] const pool_growth& made_locked() const noexcept { return made_; }
     /// As pool_owner::notify_locked().
     void notify_locked(const pool_ledger& ledger, deferred& d) noexcept CMWQ_REQUIRES(ledger.lock);
 
