@@ -112,6 +112,23 @@ TEST_CASE("metrics: while another thread holds a lock, the queues that need it a
     CHECK(value_of(rt.metrics(), "cmwq_pending", "queue=\"stuck\"") == "0");
 }
 
+TEST_CASE("metrics: queues of one name are missing together") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> stuck{rt, "conn"};
+    cmwq::workqueue<cmwq::unbound> free{rt, {.name = "conn", .attrs = cmwq::attrs{}.nice(5)}};
+    std::string text;
+    {
+        const held_elsewhere held{[&](auto f) {
+            const cmwq::detail::scoped_lock g(shared_pools_of(rt).at(0).ledger.lock);
+            f();
+        }};
+        text = rt.metrics();
+    }
+    INFO(text);
+    CHECK(value_of(text, "cmwq_pending", "queue=\"conn\"").empty());
+    CHECK(value_of(rt.metrics(), "cmwq_pending", "queue=\"conn\"") == "0");
+}
+
 TEST_CASE("metrics: the file is written at intervals") {
     const temporary_folder folder;
     const std::string file = folder.path("cmwq.prom");

@@ -20,6 +20,7 @@ class runtime_core;
 struct queue_numbers {
     std::string name;
     std::string_view policy;
+    bool complete = true; ///< no lock of these queues was held by another thread for too long
     pwq_stats counts = {};
     unsigned max_active = 0; ///< of the newest one
     duration_histogram run_times = {}, wait_times = {};

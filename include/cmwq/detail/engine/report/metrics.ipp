@@ -19,13 +19,12 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- collecting ------------------------------------------------------------------------------------------------------
 
-// Adds the numbers of `q`, or nothing if one of its locks is not free: counters must not seem to fall.
 CMWQ_INLINE void add_numbers(std::vector<queue_numbers>& to, const queue_core& q, std::int64_t deadline) {
-    pwq_stats counts;
-    if (!q.pwqs.try_stats(counts, deadline)) return;
     auto same = std::find_if(to.begin(), to.end(),
                              [&](const queue_numbers& n) { return n.name == q.name && n.policy == q.policy; });
     if (same == to.end()) same = to.insert(to.end(), {.name = q.name, .policy = q.policy});
+    pwq_stats counts;
+    same->complete &= q.pwqs.try_stats(counts, deadline);
     add(same->counts, counts);
     same->max_active = q.limits.max_active();
     same->run_times.add(q.times.runs.get());
@@ -38,6 +37,7 @@ CMWQ_INLINE runtime_numbers numbers_of(const runtime_core& rt) {
     runtime_numbers r{.name = rt.name(), .cpus = rt.env().cpus.nr_cpus(), .queues = {}, .pools = {}};
     static_cast<void>(
         rt.queues().for_each_until(deadline, [&](const queue_core& q) { add_numbers(r.queues, q, deadline); }));
+    std::erase_if(r.queues, [](const queue_numbers& q) { return !q.complete; }); // counters must not seem to fall
     rt.pools().for_each_pool([&](item_pool& p) {
         pool_numbers one{.number = static_cast<std::size_t>(p.id() - rt.pools().id()), .now = {}};
         if (p.try_summary(one.now, deadline) && one.now.made.first != 0) r.pools.push_back(one);
