@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "queues.hpp"
 
+#include <cmwq/stats.hpp>
+
 #include <exception>
 #include <optional>
 #include <utility>
