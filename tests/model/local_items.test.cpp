@@ -10,9 +10,11 @@
 // a run that goes on with its closures after a recall, or begins in a freeze and has them follow; a push to a pwq that
 // is detached; a flush or a freeze that does not recall; a worker that ends, sleeps or starts an item without a look at
 // local lists; a guard or a detector that does not look at them; a list that stays with a worker that is not counted,
-// whether it is filled before or after that. A drain and apply() recall twice: these searches find only that neither of
-// the two happens. They do not find a shutdown() that recalls only when it waits for its items.
+// whether it is filled before or after that, or while its other items are recalled. A drain and apply() recall twice:
+// these searches find only that neither of the two happens. They do not find a shutdown() that recalls only when it
+// waits for its items.
 #include "catch.hpp"
+#include "lists_machine.hpp"
 #include "model/threads.hpp"
 
 #include <cmwq/detail/base/atomic.hpp>
@@ -264,6 +266,32 @@ TEST_CASE("local: a worker that is woken for a closure takes another item") {
         t.join();
         model::require(m.waited() - before <= by_the_monitor, "a detector was armed");
         m.q.flush();
+    }));
+}
+
+// Another worker is about to take back the flag that an earlier item has set. It finds no item on the list, and so does
+// not take the lock of the list.
+TEST_CASE("local: an item that a blocked worker queues does not stay with it") {
+    CHECK(model::explore(search("left-again", 2, 3), [] {
+        lists_machine m;
+        bare_item before, item, outside; // outside: the other worker always has something to do
+        m.a.counted.store(false, relaxed);
+        m.queue_by(m.a, before);
+        m.queue(outside);
+        {
+            const cmwq::detail::scoped_lock g(m.ledger.lock);
+            m.lists.recall_locked(m.ledger); // as a flush does
+        }
+        auto t = model::spawn([&] { m.queue_by(m.a, item); }); // as the thread of that worker
+        const auto run_one = [&] {
+            model::require(m.start(m.b) != nullptr, "there is one");
+            m.end(m.b);
+        };
+        run_one();
+        t.join();
+        run_one();
+        model::require(m.a.local.empty(), "the item was recalled");
+        while (m.start(m.b) != nullptr) m.end(m.b);
     }));
 }
 

@@ -38,9 +38,9 @@ public:
     mutable cmwq::detail::timer_service timers; ///< no thread lets them expire
     static constexpr std::uint64_t first_pool_id = 1000;
 
-    /// `machine`: a text for topology::synthetic(). So no thread is bound to a CPU.
-    explicit bare_env(const char* machine = "numa:1 core:1 pu:1", cmwq::runtime_options o = {})
-        : options_(with(std::move(o), cmwq::topology::synthetic(machine))),
+    /// `shape`: a text for topology::synthetic(). So no thread is bound to a CPU.
+    explicit bare_env(const char* shape = "numa:1 core:1 pu:1", cmwq::runtime_options o = {})
+        : options_(with(std::move(o), cmwq::topology::synthetic(shape))),
           cpus_(options_, cmwq::detail::made_for::caller, nullptr), threads_(options_.threads, options_.max_threads),
           events_(options_, requests_), diagnosis_(options_, requests_), closures_(cpus_.nr_cpus()),
           env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_},
@@ -54,8 +54,8 @@ public:
     void deliver_events() { events_.deliver_posted(); }
 
 private:
-    static cmwq::runtime_options with(cmwq::runtime_options o, cmwq::topology machine) {
-        o.machine = std::move(machine);
+    static cmwq::runtime_options with(cmwq::runtime_options o, cmwq::topology shape) {
+        o.machine = std::move(shape);
         return o;
     }
 };

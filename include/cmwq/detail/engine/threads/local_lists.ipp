@@ -71,15 +71,19 @@ CMWQ_INLINE void local_lists::note_filled(const worker& self) noexcept {
 
 // A worker with local items is not counted any more, so it may be blocked. Its items must not wait for it, nor for
 // other workers to run out of local items of their own: the next worker that takes an item recalls them.
+//
+// [LOC-3] The caller has filled a list, or has found that the worker is not counted; then it reads the flag. The worker
+// that recalls takes the flag back; then it reads who is counted, and the lists. All are seq_cst: if the flag is set
+// here, the recall that takes it back is still to come, and finds the items.
 CMWQ_INLINE void local_lists::leave() noexcept {
-    if (!has_left_items_.load(relaxed)) has_left_items_.store(true, release); // [LOC-3]
+    if (!has_left_items_.load(seq_cst)) has_left_items_.store(true, seq_cst); // [LOC-3]
 }
 
 CMWQ_INLINE void local_lists::recall_left_locked(pool_ledger& ledger) noexcept {
-    if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, acq_rel)) return; // [LOC-3]
+    if (!has_left_items_.load(relaxed) || !has_left_items_.exchange(false, seq_cst)) return; // [LOC-3]
     item_list recalled;
     ledger.for_each_busy_locked([&](worker& w) {
-        if (!w.counted.load(relaxed) && !w.is_guest() && !w.local.empty()) w.local.recall(recalled);
+        if (!w.counted.load(seq_cst) && !w.is_guest() && !w.local.empty()) w.local.recall(recalled); // [LOC-3]
         return true;
     });
     accept_all_locked(ledger, recalled);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // local_lists and local_items alone: where the items go that items queue, and who takes them.
-#include "bare_pool.hpp"
 #include "catch.hpp"
+#include "lists_machine.hpp"
 
 #include <cmwq/detail/engine/threads/local_lists.hpp>
 
@@ -11,84 +11,11 @@
 
 using namespace cmwq::detail;
 using cmwq::work_base;
-using cmwq_test::bare_env;
-using cmwq_test::bare_pool;
 using item = cmwq_test::bare_item;
 using cmwq_test::bare_queue_in;
+using cmwq_test::lists_machine;
 
 namespace {
-
-/// Two workers in their loop, a guest that runs tasks, and a queue.
-class lists_machine {
-    bare_env env_;
-    busy_workers<worker> working_;
-    spare_workers spares_{env_.get()};
-
-public:
-    explicit lists_machine(unsigned max_active = 100) : queue_(env_, pool, max_active) {
-        REQUIRE(working_.reserve(4));
-        for (worker* w : {&a, &b, &guest}) {
-            const scoped_lock g(ledger.lock);
-            ledger.become_busy_locked(*w);
-            lists.begin_work_locked(ledger, *w);
-            working_.add(*w);
-            w->counted.store(!w->is_guest(), relaxed);
-        }
-    }
-    ~lists_machine() {
-        for (worker* w : {&a, &b, &guest}) {
-            const scoped_lock g(ledger.lock);
-            ledger.leave_busy_locked(*w);
-            lists.end_work_locked(ledger, *w);
-            working_.remove(*w);
-        }
-    }
-    lists_machine(const lists_machine&) = delete;
-    lists_machine& operator=(const lists_machine&) = delete;
-
-    /// From outside.
-    void queue(work_base& w) { REQUIRE(pool.push(w, pwq)); }
-    /// From the item that the worker runs.
-    void queue_by(worker& by, work_base& w) { queue_by(by, w, pwq); }
-    void queue_by(worker& by, work_base& w, pool_workqueue& in) {
-        REQUIRE(work_access::claim(w) == claim_result::claimed);
-        work_access::set_pwq(w, &in);
-        lists.push(ledger, by, w);
-    }
-    /// The worker begins its next run. Null: there is no item for it.
-    work_base* start(worker& by) {
-        deferred d;
-        const scoped_lock g(ledger.lock);
-        ledger.drain_locked(d);
-        work_base* const w = lists.take_locked(ledger, by);
-        if (w == nullptr) return nullptr;
-        static_cast<void>(ledger.begin_run_locked(by, *w));
-        lists.begin_run_locked(ledger, by);
-        return w;
-    }
-    void end(worker& by) {
-        deferred d;
-        const scoped_lock g(ledger.lock);
-        ledger.end_run_locked(by, d);
-        lists.end_run_locked(ledger, by);
-    }
-    std::vector<work_base*> run_all(worker& by) {
-        std::vector<work_base*> order;
-        while (work_base* const w = start(by)) {
-            order.push_back(w);
-            end(by);
-        }
-        return order;
-    }
-
-    local_lists lists{working_, spares_};
-    bare_pool pool{env_, 7, &lists};
-    pool_ledger& ledger = pool.ledger;
-    bare_queue_in<cmwq::elastic> queue_;
-    pool_workqueue& pwq = queue_.pwq;
-    worker &a = pool.add_worker(), &b = pool.add_worker();
-    worker& guest = pool.add_worker(worker::record_of::guest);
-};
 
 using order = std::vector<work_base*>;
 
