@@ -122,6 +122,7 @@ CMWQ_INLINE std::chrono::nanoseconds as_time(std::uint64_t ns) {
 
 CMWQ_INLINE void write_queues(open_metrics_writer& to, const runtime_numbers& r) {
     std::vector<std::string> labels;
+    labels.reserve(r.queues.size());
     for (const queue_numbers& q : r.queues) {
         labels.push_back(open_metrics_writer::label("runtime", r.name) + ',' +
                          open_metrics_writer::label("queue", q.name) + ',' +

@@ -67,10 +67,12 @@ CMWQ_INLINE void periodic_reports::serve() noexcept {
 
 // A failure is printed once, until another one follows or the file has been written.
 CMWQ_INLINE void periodic_reports::write_metrics() noexcept {
-    int error = ENOMEM;
+    int error = 0;
     try {
         error = replace_file(env_.options.metrics, texts_.metrics(runtime_));
-    } catch (const std::bad_alloc&) {} // as if the system had refused it
+    } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+    }
     if (std::exchange(error_, error) == error || error == 0) return;
     char reason[64];
     std::fprintf(stderr, "cmwq: the metrics cannot be written to %s: %s\n", env_.options.metrics.c_str(),
@@ -80,7 +82,9 @@ CMWQ_INLINE void periodic_reports::write_metrics() noexcept {
 CMWQ_INLINE void periodic_reports::print_line(std::int64_t passed) const noexcept {
     try {
         std::fputs(texts_.line(runtime_, passed / 1'000'000).c_str(), stderr);
-    } catch (const std::bad_alloc&) {} // the next one may find memory
+    } catch (const std::bad_alloc&) {
+        std::fputs("cmwq: there is no memory for a line of schedtrace\n", stderr);
+    }
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail
