@@ -45,6 +45,15 @@ std::string content_of(const std::string& path) {
     return text;
 }
 
+/// While another thread holds the lock of the first pool with attributes.
+std::string metrics_beside_locked_pool(const cmwq::runtime& rt) {
+    const held_elsewhere held{[&](auto f) {
+        const cmwq::detail::scoped_lock g(shared_pools_of(rt).at(0).ledger.lock);
+        f();
+    }};
+    return rt.metrics();
+}
+
 } // namespace
 
 POLICY_TEST_CASE("metrics: the series of a queue are its stats", "", every_policy) {
@@ -98,14 +107,7 @@ TEST_CASE("metrics: while another thread holds a lock, the queues that need it a
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> stuck{rt, "stuck"};
     cmwq::workqueue<> free{rt, "free"};
-    std::string text;
-    {
-        const held_elsewhere held{[&](auto f) {
-            const cmwq::detail::scoped_lock g(shared_pools_of(rt).at(0).ledger.lock);
-            f();
-        }};
-        text = rt.metrics();
-    }
+    const std::string text = metrics_beside_locked_pool(rt);
     INFO(text);
     CHECK(value_of(text, "cmwq_pending", "queue=\"stuck\"").empty());
     CHECK(value_of(text, "cmwq_pending", "queue=\"free\"") == "0");
@@ -116,14 +118,7 @@ TEST_CASE("metrics: queues of one name are missing together") {
     cmwq::runtime rt;
     cmwq::workqueue<cmwq::unbound> stuck{rt, "conn"};
     cmwq::workqueue<cmwq::unbound> free{rt, {.name = "conn", .attrs = cmwq::attrs{}.nice(5)}};
-    std::string text;
-    {
-        const held_elsewhere held{[&](auto f) {
-            const cmwq::detail::scoped_lock g(shared_pools_of(rt).at(0).ledger.lock);
-            f();
-        }};
-        text = rt.metrics();
-    }
+    const std::string text = metrics_beside_locked_pool(rt);
     INFO(text);
     CHECK(value_of(text, "cmwq_pending", "queue=\"conn\"").empty());
     CHECK(value_of(rt.metrics(), "cmwq_pending", "queue=\"conn\"") == "0");

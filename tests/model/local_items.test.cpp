@@ -10,9 +10,9 @@
 // a run that goes on with its closures after a recall, or begins in a freeze and has them follow; a push to a pwq that
 // is detached; a flush or a freeze that does not recall; a worker that ends, sleeps or starts an item without a look at
 // local lists; a guard or a detector that does not look at them; a list that stays with a worker that is not counted,
-// whether it is filled before or after that, or while its other items are recalled. A drain and apply() recall twice:
-// these searches find only that neither of the two happens. They do not find a shutdown() that recalls only when it
-// waits for its items.
+// whether it is filled before or after that, or while the flag that an earlier item has set is taken back. A drain and
+// apply() recall twice: these searches find only that neither of the two happens. They do not find a shutdown() that
+// recalls only when it waits for its items.
 #include "catch.hpp"
 #include "lists_machine.hpp"
 #include "model/threads.hpp"
