@@ -83,7 +83,7 @@ struct queue_counters {
     std::uint64_t completed = 0; ///< items whose function has returned, or has thrown
     std::uint64_t cancelled = 0; ///< items that were taken back before they started, also by shutdown()
     /// CPU time of the items that have ended, in nanoseconds, without that of the items which they ran while they
-    /// waited. An estimate: items of 50 µs and more are measured, of shorter ones a part.
+    /// waited. An estimate: items of 50 µs and more are measured, of shorter ones about one in each millisecond.
     std::uint64_t cpu_ns = 0;
     /// How long items have waited for a slot of the limit, or for a thaw, in nanoseconds: the time for which there were
     /// any, which is added up over the pools of the queue. Exact to some milliseconds for each of these times.

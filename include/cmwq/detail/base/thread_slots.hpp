@@ -20,14 +20,21 @@ struct stack_bounds {
     std::size_t size = 0;
 };
 
+/// How many more first items of queues a thread may measure: queue_times.hpp.
+struct first_items {
+    unsigned left = 0;
+    std::int64_t filled_at = INT64_MIN / 2; ///< steady clock
+};
+
 /// Only its thread uses it.
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     run_record* current_run = nullptr;     ///< the record under which this thread runs items; null: none
     std::int32_t to_mark = 0;              ///< of the items that this thread queues: queue_times.hpp
     std::uint32_t random = 0;              ///< for the marks
-    running_task* dropped = nullptr;       ///< the task of a group that it drops now, without a run; null: none
-    stack_bounds stack = {};               ///< of a thread that has looked whether it may be a guest
+    first_items first_waits = {};
+    running_task* dropped = nullptr; ///< the task of a group that it drops now, without a run; null: none
+    stack_bounds stack = {};         ///< of a thread that has looked whether it may be a guest
 
     // The pools of bottom halves that this thread has raised, and may not run yet. Ids instead of pointers, because a
     // runtime may be gone when the thread runs them.

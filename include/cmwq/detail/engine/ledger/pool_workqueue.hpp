@@ -57,7 +57,8 @@ public:
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too
     node_slots* slots;
-    statistic<sampling_step> sampling{measure_all}; // which of its items are measured
+    statistic<sampling_step> run_sampling{measure_first};  // which of its runs are measured
+    statistic<sampling_step> wait_sampling{measure_first}; // which of its waits
     unsigned max_active = 0; // L: limit of items on the worklist or running, if the pwq shares no slots
     bool plugged = false;    // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
     bool has_turn = false;   // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cmwq/detail/base/statistic.hpp>
+#include <cmwq/detail/base/thread_slots.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/stats.hpp>
 
 #include <algorithm>
@@ -45,16 +47,35 @@ struct queue_times {
 using sampling_step = std::int32_t;
 inline constexpr sampling_step mean_distance = 1 << 20;         // a mark is up to twice as far away
 inline constexpr sampling_step measure_all = 2 * mean_distance; // as far as a mark can be away
+inline constexpr sampling_step measure_first = measure_all + 1; // the same: no item of the queue has been measured yet
+inline constexpr sampling_step measure_few = mean_distance / 1024; // nor could it, because too many queues are new
 
-/// The step for a queue whose last measured item took `ns`. So the measurements cost at most 2 % of the time.
+/// The step for a queue whose last measured item took `ns`. A measurement takes about a microsecond, because the kernel
+/// reads the clock of the CPU time. And it is an opportunity for the kernel to let another thread have the CPU, which
+/// costs the batch of short items that would have followed. So of these, one in a millisecond is measured.
 constexpr sampling_step step_for_items_of(std::int64_t ns) noexcept {
-    constexpr std::int64_t enough = 50'000; // nanoseconds between two measurements, of which each takes one microsecond
-    constexpr std::int64_t of_pool = 150;   // what the pool takes for an item of no length
-    const std::int64_t interval = enough / (std::max(ns, std::int64_t{0}) + of_pool);
-    if (interval <= 1) return measure_all;
+    constexpr std::int64_t long_enough = 50'000; // nanoseconds: each of these items is measured
+    constexpr std::int64_t pause = 1'000'000;    // between two measurements of others; rounded down by up to a half
+    constexpr std::int64_t of_pool = 100;        // what the pool takes for an item of no length
+    if (ns >= long_enough) return measure_all;
+    const std::int64_t interval = pause / (std::max(ns, std::int64_t{0}) + of_pool);
     // A power of two, so that it does not change with each item.
     return mean_distance >> (std::bit_width(static_cast<std::uint64_t>(interval)) - 1);
 }
+
+/// Whether the thread may measure one more first item. A program may make very many queues of few items.
+inline bool take_one(first_items& f) noexcept {
+    constexpr unsigned most = 64;
+    constexpr std::int64_t pause = 3'200'000; // between two fillings: as long as 64 of the longest short items take
+    if (f.left == 0) {
+        const std::int64_t now = steady_now();
+        if (now - f.filled_at < pause) return false;
+        f = {most, now};
+    }
+    --f.left;
+    return true;
+}
+
 /// For how many items one stands that was measured at that step.
 constexpr std::uint64_t nr_items_for(sampling_step s) noexcept {
     return s >= mean_distance ? 1 : static_cast<std::uint64_t>(mean_distance / s);

@@ -119,6 +119,7 @@ public:
     block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
     run_timer* timer = nullptr;        // S: of the item that it measures now; null: none
     std::uint32_t random;              // S: for the marks
+    first_items first_runs;            // S
     // S: of the items since the last end of a run, if `was_measured`: their CPU time, an estimate, and for how many of
     // those that have followed the measured waits stand
     std::uint64_t measured_cpu = 0;

@@ -32,7 +32,11 @@ public:
         self_.was_measured = true;
         pool_workqueue& pwq = *self_.current_pwq;
         pwq.queue->times.runs.add(took, n);
-        if (const sampling_step next = step_for_items_of(took); next != step_) pwq.sampling.set(next);
+        // Without the time in which it waited, and others ran: an item that waits for many small ones must not make all
+        // of those be measured.
+        const sampling_step next = step_for_items_of(took - excluded_);
+        if (next != step_) pwq.run_sampling.set(next);
+        if (next != pwq.wait_sampling.get()) pwq.wait_sampling.set(next);
     }
 
 private:
@@ -42,18 +46,20 @@ private:
     run_timer* const outer_; // of the item that waits while this one runs in its place
     const sampling_step step_;
     const std::int64_t cpu_began_, began_;
-    std::int64_t excluded_cpu_ = 0;
+    std::int64_t excluded_ = 0, excluded_cpu_ = 0;
 };
 
 /// While it lives, the item that the calling thread runs waits inside the library, and the thread may run other items:
-/// their CPU time is theirs.
+/// their times are theirs.
 class timer_pause {
 public:
     /// `self`: has a timer.
     explicit timer_pause(run_record& self) noexcept
-        : self_(self), timer_(*std::exchange(self.timer, nullptr)), began_(thread_cpu_now()) {}
+        : self_(self), timer_(*std::exchange(self.timer, nullptr)), cpu_began_(thread_cpu_now()), began_(steady_now()) {
+    }
     ~timer_pause() {
-        timer_.excluded_cpu_ += thread_cpu_now() - began_;
+        timer_.excluded_ += steady_now() - began_;
+        timer_.excluded_cpu_ += thread_cpu_now() - cpu_began_;
         self_.timer = &timer_;
     }
     timer_pause(const timer_pause&) = delete;
@@ -62,12 +68,16 @@ public:
 private:
     run_record& self_;
     run_timer& timer_;
-    const std::int64_t began_;
+    const std::int64_t cpu_began_, began_;
 };
 
 template <class F>
 [[gnu::noinline]] void call_with_timer(run_record& self, sampling_step step, F& f) {
     self.to_mark = next_distance(self.random);
+    if (step == measure_first && !take_one(self.first_runs)) {
+        self.current_pwq->run_sampling.set(measure_few);
+        return f();
+    }
     run_timer timer(self, step);
     f();
     timer.end();
@@ -75,7 +85,7 @@ template <class F>
 /// Calls `f`, the function of an item of `self.current_pwq`; measures some of these calls.
 template <class F>
 [[gnu::always_inline]] inline void call_measured(run_record& self, F&& f) {
-    const sampling_step step = self.current_pwq->sampling.get();
+    const sampling_step step = self.current_pwq->run_sampling.get();
     self.to_mark -= step;
     if (self.to_mark < 0) [[unlikely]]
         call_with_timer(self, step, f);

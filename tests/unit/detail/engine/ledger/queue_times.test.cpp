@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "bare_pool.hpp"
 #include "catch.hpp"
 
 #include <cmwq/detail/engine/ledger/queue_times.hpp>
@@ -14,13 +15,12 @@ TEST_CASE("queue times: the shorter the items, the fewer are measured, and the m
     CHECK(step_for_items_of(INT64_MAX / 2) == measure_all);
     CHECK(nr_items_for(measure_all) == 1);
     std::uint64_t before = 1;
-    for (std::int64_t ns = 20'000; ns > 10; ns /= 2) {
+    for (std::int64_t ns = 49'999; ns > 10; ns /= 2) {
         const std::uint64_t n = nr_items_for(step_for_items_of(ns));
         INFO(ns << " ns: one of " << n);
         CHECK(n >= before);
         before = n;
-        // A measurement takes a microsecond: 2 % of the time, and what the rounding to a power of two adds.
-        CHECK(static_cast<std::int64_t>(n) * (ns + 150) > 25'000);
+        CHECK(static_cast<std::int64_t>(n) * (ns + 100) > 400'000); // between two measurements
     }
     CHECK(step_for_items_of(-1) == step_for_items_of(0)); // a clock of the fault backend jumps
 }
@@ -44,6 +44,27 @@ TEST_CASE("queue times: the marks meet the share of the items that a step means,
         CHECK(of_even < 0.6 * measured);
     }
     for (int i = 0; i < 1'000; ++i) CHECK(next_distance(random) < measure_all); // whatever came before
+}
+
+TEST_CASE("queue times: in a burst before the first item has ended, the first waits are measured, then fewer") {
+    const cmwq_test::bare_env env;
+    cmwq_test::bare_pool pool(env);
+    cmwq_test::bare_queue_in<cmwq::unbound> q(env, pool, 1);
+    thread_slots& here = this_thread_slots();
+    here.to_mark = 0;
+    here.random = 0;
+    here.first_waits = {};
+    constexpr int many = 4'000;
+    cmwq_test::bare_item one;
+    int measured = 0;
+    for (int i = 0; i < many; ++i) {
+        assign(one, q.pwq);
+        measured += work_access::queued_at(one) != 0 ? 1 : 0;
+        if (i == 0) CHECK(measured == 1);
+    }
+    CHECK(measured > many / 64);
+    CHECK(measured < many / 8);
+    CHECK(q.pwq.run_sampling.get() == measure_first);
 }
 
 TEST_CASE("queue times: a shared histogram is a histogram") {
