@@ -9,6 +9,7 @@
 #include <cmwq/blocking_region.hpp>
 #include <cmwq/cpuset.hpp>
 #include <cmwq/delayed_work.hpp>
+#include <cmwq/observer.hpp>
 #include <cmwq/options.hpp>
 #include <cmwq/policy.hpp>
 #include <cmwq/runtime.hpp>

@@ -24,6 +24,7 @@
 #include <cmwq/detail/engine/groups/group_ops.ipp>
 #include <cmwq/detail/engine/groups/group_tasks.ipp>
 #include <cmwq/detail/engine/groups/group_wait.ipp>
+#include <cmwq/detail/engine/ledger/item_events.ipp>
 #include <cmwq/detail/engine/ledger/node_slots.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger.ipp>
 #include <cmwq/detail/engine/ledger/pool_ledger_lists.ipp>

@@ -5,6 +5,7 @@
 
 #include <cmwq/cpuset.hpp>
 #include <cmwq/delayed_work.hpp>
+#include <cmwq/observer.hpp>
 #include <cmwq/runtime_options.hpp>
 #include <cmwq/stats.hpp>
 #include <cmwq/topology.hpp>
@@ -122,6 +123,17 @@ public:
     /// Takes back one `freeze()`. The last thaw lets the items run, in the order in which they were queued.
     /// Errors: std::logic_error without a matching `freeze()`; nothing changed then.
     void thaw();
+
+    /// From here on tells the observer what happens: see <cmwq/observer.hpp>. It must exist until `detach()` has
+    /// returned, or the runtime is gone. All items are measured meanwhile, so each takes a microsecond longer, or
+    /// somewhat more. Several observers are told one after the other. Blocks: while another thread changes the runtime.
+    /// Errors: std::logic_error if it is attached already, std::system_error(resource_deadlock_would_occur) inside a
+    /// call of an observer, std::bad_alloc; nothing changed then.
+    void attach(observer& o);
+    /// Ends that, and returns true. False: the observer is not attached. No thread calls it any more when this returns.
+    /// Blocks: for the calls in progress. Errors: std::system_error(resource_deadlock_would_occur) inside a call of an
+    /// observer.
+    bool detach(observer& o);
 
     /// Returns counters over all queues. They are read pool by pool, so they are no snapshot of one moment. Errors:
     /// none.

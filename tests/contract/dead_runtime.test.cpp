@@ -69,6 +69,8 @@ struct heritage {
     }
 };
 
+struct silent_observer final : cmwq::observer {};
+
 template <class P>
 struct member {
     const char* name;
@@ -101,6 +103,16 @@ std::vector<member<P>> members() {
         {"runtime::wait_frozen", [](h& a) { a.rt->wait_frozen(); }},
         {"runtime::wait_frozen_for", [](h& a) { a.rt->wait_frozen_for(1h); }},
         {"runtime::thaw", [](h& a) { a.rt->thaw(); }},
+        {"runtime::attach",
+         [](h& a) {
+             static constinit silent_observer watcher;
+             a.rt->attach(watcher);
+         }},
+        {"runtime::detach",
+         [](h& a) {
+             static constinit silent_observer watcher;
+             a.rt->detach(watcher);
+         }},
         {"runtime::metrics", [](h& a) { static_cast<void>(a.rt->metrics()); }},
         {"runtime::stats", [](h& a) { static_cast<void>(a.rt->stats()); }},
         {"runtime::dump",

@@ -24,8 +24,9 @@ using kind = cmwq::event::kind;
 struct desk {
     detail::service_requests requests;
     cmwq::runtime_options options;
+    detail::observers observers;
     detail::event_reporter events{
-        (options.on_event = [this](const cmwq::event& e) { hear(e.cpu); }, options), requests};
+        (options.on_event = [this](const cmwq::event& e) { hear(e.cpu); }, options), requests, observers};
     std::array<unsigned, 4> order{};
     std::array<std::int64_t, 4> when{};
     unsigned nr_heard = 0;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS {
@@ -128,6 +129,9 @@ work_base* work_of_this_thread() noexcept;
 workqueue_base* queue_of_this_thread() noexcept;
 bool on_rescuer_thread() noexcept;
 void describe_this_run(std::string_view what) noexcept;
+
+// Of an item, as messages name it. Throws std::bad_alloc.
+std::string name_of_function(void (*function)(work_base&));
 
 } // namespace detail
 

@@ -19,6 +19,10 @@ public:
 
     [[nodiscard]] T get() const noexcept { return __atomic_load_n(&v_, __ATOMIC_RELAXED); }
     void set(T v) noexcept { __atomic_store_n(&v_, v, __ATOMIC_RELAXED); }
+    /// Sets it to `to`, unless it is not `from` any more.
+    void replace(T from, T to) noexcept {
+        __atomic_compare_exchange_n(&v_, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
     void add(T d) noexcept { __atomic_fetch_add(&v_, d, __ATOMIC_RELAXED); }
 
 private:

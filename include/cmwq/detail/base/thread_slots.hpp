@@ -20,7 +20,7 @@ struct stack_bounds {
     std::size_t size = 0;
 };
 
-/// How many more first items of queues a thread may measure: queue_times.hpp.
+/// How many more first items of queues a thread may measure: item_sampling.hpp.
 struct first_items {
     unsigned left = 0;
     std::int64_t filled_at = INT64_MIN / 2; ///< steady clock
@@ -30,7 +30,7 @@ struct first_items {
 struct thread_slots {
     blocking_observer* observer = nullptr; ///< notified by a blocking_region; null outside workers
     run_record* current_run = nullptr;     ///< the record under which this thread runs items; null: none
-    std::int32_t to_mark = 0;              ///< of the items that this thread queues: queue_times.hpp
+    std::int32_t to_mark = 0;              ///< of the items that this thread queues: item_sampling.hpp
     std::uint32_t random = 0;              ///< for the marks
     first_items first_waits = {};
     running_task* dropped = nullptr; ///< the task of a group that it drops now, without a run; null: none
@@ -49,6 +49,8 @@ struct thread_slots {
             for (; i < nr_raised; ++i) raised[i] = raised[i + 1];
         }
     }
+
+    bool tells_observers = false; ///< it is inside a call of an observer
 
     const pool_env* helper_of = nullptr; ///< of a thread of a runtime that calls code of the program, but runs no items
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS {
@@ -107,6 +108,26 @@ CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) {
 }
 
 CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
+
+namespace detail {
+inline void refuse_in_observer(const char* call) {
+    if (!observers::tells()) return;
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            std::string("cmwq: ") + call + " is called in an observer, for which it would wait");
+}
+} // namespace detail
+
+CMWQ_INLINE void runtime::attach(observer& o) {
+    detail::check_copy(*core_, detail::a_runtime);
+    detail::refuse_in_observer("runtime::attach()");
+    core_->attach(o);
+}
+
+CMWQ_INLINE bool runtime::detach(observer& o) {
+    detail::check_copy(*core_, detail::a_runtime);
+    detail::refuse_in_observer("runtime::detach()");
+    return core_->detach(o);
+}
 
 CMWQ_INLINE void runtime::refresh_topology() {
     detail::check_copy(*core_, detail::a_runtime);

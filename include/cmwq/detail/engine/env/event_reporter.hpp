@@ -9,6 +9,7 @@
 #include <cmwq/detail/ds/inbox.hpp>
 #include <cmwq/detail/ds/intrusive_list.hpp>
 #include <cmwq/detail/engine/env/event_record.hpp>
+#include <cmwq/detail/engine/env/observers.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/runtime_options.hpp>
 
@@ -35,7 +36,8 @@ struct event_tag;
 class event_reporter {
 public:
     /// The arguments must outlive this object.
-    event_reporter(const runtime_options& o, service_requests& r) noexcept : options_(o), requests_(r) {}
+    event_reporter(const runtime_options& o, service_requests& r, observers& w) noexcept
+        : options_(o), requests_(r), observers_(w) {}
     event_reporter(const event_reporter&) = delete;
     event_reporter& operator=(const event_reporter&) = delete;
 
@@ -105,6 +107,7 @@ private:
 
     const runtime_options& options_;   // I
     service_requests& requests_;       // I
+    observers& observers_;             // I
     atomic<unsigned> reported_{0};     // A: a bit for each kind of event
     atomic<std::uint64_t> nr_hogs_{0}; // A
     atomic<std::uint64_t> nr_lost_{0}; // A

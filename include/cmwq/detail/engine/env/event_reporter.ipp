@@ -22,14 +22,15 @@ constexpr bool is_hang(event::kind k) noexcept {
 }
 
 CMWQ_INLINE bool event_reporter::has_audience(event::kind what) const noexcept {
-    return options_.on_event || is_hang(what);
+    return options_.on_event || is_hang(what) || observers_.any();
 }
 
 // --- delivery --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void event_reporter::deliver(const event& e) noexcept {
+    if (observers_.any()) observers_.tell([&](observer& o) { o.reported(e); });
     if (options_.on_event) options_.on_event(e);
-    else std::fprintf(stderr, "%s\n", e.message.c_str());
+    else if (is_hang(e.what)) std::fprintf(stderr, "%s\n", e.message.c_str());
 }
 
 CMWQ_INLINE void event_reporter::deliver_posted() noexcept {

@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/env/cpu_map.hpp>
 #include <cmwq/detail/engine/env/diagnosis_requests.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>
+#include <cmwq/detail/engine/env/observers.hpp>
 #include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/engine/env/thread_budget.hpp>
@@ -29,6 +30,7 @@ struct pool_env {
     diagnosis_requests& diagnosis;
     pool_table& pools;
     closure_memory& closures;
+    observers& observing;
     pool_finder* finder = nullptr; ///< the same object as `pools`, for the floors below; set by its constructor
 
     /// The clock of timers and idle timeouts, nanoseconds.

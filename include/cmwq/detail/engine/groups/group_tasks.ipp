@@ -127,7 +127,6 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     } else {
         take_from_credit(thread, g);
     }
-    assign(t, pwq);
     t.where = own ? place::owner_list : place::local_list;
     item_pool& pool = self->pool;
     if (!pool.locals->push_unless(g.lists_all, pool.ledger, thread, t)) {

@@ -227,7 +227,7 @@ CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     ++self_->nr_nested;
     self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
     end_wait(*self_, t);
-    call_measured(*self_, [&] { perform_task(self_, t, cancelled); });
+    call_measured(*self_, name_of(t), [&] { perform_task(self_, t, cancelled); });
     self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
     --self_->nr_nested;
 }

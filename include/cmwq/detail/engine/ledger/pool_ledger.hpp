@@ -34,6 +34,8 @@ public:
     ~pool_ledger();
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+    /// The number by which reports name the pool.
+    [[nodiscard]] unsigned shown_number() const noexcept { return static_cast<unsigned>(id_ - env.finder->id()); }
 
     pool_owner& owner;   // I
     const pool_env& env; // I
@@ -380,6 +382,7 @@ private:
     void activate_locked(pool_workqueue& pwq) noexcept CMWQ_REQUIRES(lock);
     void leave_locked(pool_workqueue& pwq, unsigned color, deferred& d) noexcept CMWQ_REQUIRES(lock);
     void pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock);
+    void leave_cancelled_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] item_waiter* take_waiters_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock);
     void forget_item_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept

@@ -3,6 +3,7 @@
 // Bodies of pool_ledger: pushing items, waiting for them, removing them, and the state of pwqs. The work on the lists
 // themselves is in pool_ledger_lists.ipp.
 
+#include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
@@ -28,6 +29,8 @@ CMWQ_INLINE pool_owner& pool_workqueue::granted() noexcept {
     ledger->grant(*this);
     return ledger->owner;
 }
+
+CMWQ_INLINE unsigned pool_workqueue::number_of_pool() const noexcept { return ledger->shown_number(); }
 
 CMWQ_INLINE void pool_ledger::add_record_locked(run_record& w) noexcept {
     w.next_record = all_.load(relaxed);
@@ -109,6 +112,16 @@ CMWQ_INLINE void pool_ledger::unlist_locked(work_base& w, deferred& d) noexcept 
     publish_pending_locked();
 }
 
+// The caller has removed the item from its list, and owns its PENDING after the unlock.
+CMWQ_INLINE void pool_ledger::leave_cancelled_locked(work_base& w, deferred& d) noexcept {
+    pool_workqueue& pwq = *work_access::pwq(w);
+    const unsigned color = location::color_of(work_access::location_of(w));
+    work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
+    ++pwq.counts.cancelled;
+    if (pwq.sampling.is_observed()) tell_cancelled(w, pwq);
+    leave_locked(pwq, color, d);
+}
+
 CMWQ_INLINE bool pool_ledger::take_for_waiter(work_base& task) noexcept {
     deferred d;
     const scoped_lock g(lock);
@@ -170,12 +183,8 @@ CMWQ_INLINE bool pool_ledger::steal(work_base& w) noexcept {
     gather_locked(w, d);
     const bool here = is_listed_locked(w);
     if (here) {
-        const std::uint64_t p = work_access::location_of(w);
-        pool_workqueue& pwq = *work_access::pwq(w);
         unlist_locked(w, d);
-        work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
-        ++pwq.counts.cancelled;
-        leave_locked(pwq, location::color_of(p), d);
+        leave_cancelled_locked(w, d);
     }
     owner.notify_locked(d);
     return here;
@@ -236,11 +245,9 @@ CMWQ_INLINE work_base* pool_ledger::take_held_back(pool_workqueue& pwq) noexcept
     work_base* const w = pwq.inactive.front();
     if (w != nullptr) {
         pwq.remove_inactive(*w);
-        const std::uint64_t p = work_access::location_of(*w);
-        if ((p & location::has_waiters) != 0) item_waiter::all_happened(take_waiters_locked(*w), d);
-        work_access::set_location(*w, id_of_runner_locked(*w, pwq) << location::id_shift);
-        ++pwq.counts.cancelled;
-        leave_locked(pwq, location::color_of(p), d);
+        if ((work_access::location_of(*w) & location::has_waiters) != 0)
+            item_waiter::all_happened(take_waiters_locked(*w), d);
+        leave_cancelled_locked(*w, d);
     }
     owner.notify_locked(d);
     return w;

@@ -400,7 +400,7 @@ CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_
 }
 
 CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const started_item& r) noexcept {
-    call_measured(self, [&] {
+    call_measured(self, {&r.item, r.function}, [&] {
         if (call_with_handler(self, r)) return;
         try {
             r.function(r.item);

@@ -7,7 +7,7 @@
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/color_ring.hpp>
-#include <cmwq/detail/engine/ledger/queue_times.hpp>
+#include <cmwq/detail/engine/ledger/item_sampling.hpp>
 #include <cmwq/detail/engine/ledger/saturation.hpp>
 #include <cmwq/stats.hpp>
 
@@ -57,8 +57,7 @@ public:
     // L: shared with other pwqs of the queue; null: the pwq has a limit of its own, max_active, and that never changes.
     // Changed under WQ, too
     node_slots* slots;
-    statistic<sampling_step> run_sampling{measure_first};  // which of its runs are measured
-    statistic<sampling_step> wait_sampling{measure_first}; // which of its waits
+    item_sampling sampling;  // A
     unsigned max_active = 0; // L: limit of items on the worklist or running, if the pwq shares no slots
     bool plugged = false;    // L: of an ordered queue, waits until the older pwqs have drained: no item becomes active
     bool has_turn = false;   // L: they have; set by the thread that pushes the plugged pwq to the grants of its pool
@@ -100,6 +99,8 @@ public:
     /// A slot, or its turn, has been granted to it: tells the pool. The caller must notify the result after it has
     /// released its locks.
     pool_owner& granted() noexcept; // in pool_ledger.ipp
+    /// As pool_ledger::shown_number().
+    [[nodiscard]] unsigned number_of_pool() const noexcept; // in pool_ledger.ipp
 
     /// An item waits for a slot, as the last one of those that do.
     void add_inactive(work_base& w) noexcept {

@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/item/deferred.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/block_counts.hpp>
+#include <cmwq/detail/engine/ledger/noticed_block.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -15,6 +16,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class item_pool;
+class observed_run;
 class registered_wait;
 class run_record;
 class run_timer;
@@ -118,6 +120,8 @@ public:
     std::uintptr_t stack_limit = 0;    // S: a wait whose frame is below runs none of them
     block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
     run_timer* timer = nullptr;        // S: of the item that it measures now; null: none
+    observed_run* observed = nullptr;  // S: the item that it runs now; null: none, or nobody observes it
+    noticed_block noticed;             // A
     std::uint32_t random;              // S: for the marks
     first_items first_runs;            // S
     // S: of the items since the last end of a run, if `was_measured`: their CPU time, an estimate, and for how many of

@@ -3,6 +3,7 @@
 // run_timer: measures an item while it runs.
 #pragma once
 
+#include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/ledger/run_record.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -34,9 +35,7 @@ public:
         pwq.queue->times.runs.add(took, n);
         // Without the time in which it waited, and others ran: an item that waits for many small ones must not make all
         // of those be measured.
-        const sampling_step next = step_for_items_of(took - excluded_);
-        if (next != step_) pwq.run_sampling.set(next);
-        if (next != pwq.wait_sampling.get()) pwq.wait_sampling.set(next);
+        pwq.sampling.note_run(took - excluded_);
     }
 
 private:
@@ -72,23 +71,25 @@ private:
 };
 
 template <class F>
-[[gnu::noinline]] void call_with_timer(run_record& self, sampling_step step, F& f) {
+[[gnu::noinline]] void call_with_timer(run_record& self, const item_name& item, sampling_step step, F& f) {
     self.to_mark = next_distance(self.random);
     if (step == measure_first && !take_one(self.first_runs)) {
-        self.current_pwq->run_sampling.set(measure_few);
+        self.current_pwq->sampling.measure_few_runs();
         return f();
     }
+    observed_run told(self, item, step);
     run_timer timer(self, step);
     f();
     timer.end();
+    told.end();
 }
-/// Calls `f`, the function of an item of `self.current_pwq`; measures some of these calls.
+/// Calls `f`, the function of `item`, which is of `self.current_pwq`; measures some of these calls.
 template <class F>
-[[gnu::always_inline]] inline void call_measured(run_record& self, F&& f) {
-    const sampling_step step = self.current_pwq->run_sampling.get();
+[[gnu::always_inline]] inline void call_measured(run_record& self, const item_name& item, F&& f) {
+    const sampling_step step = self.current_pwq->sampling.of_runs();
     self.to_mark -= step;
     if (self.to_mark < 0) [[unlikely]]
-        call_with_timer(self, step, f);
+        call_with_timer(self, item, step, f);
     else f();
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/ledger/run_record.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -27,15 +27,18 @@ constexpr std::int64_t time_between(wait_stamp began, wait_stamp ended) noexcept
     return static_cast<std::int64_t>(static_cast<wait_stamp>(ended - began)) << 10;
 }
 
-[[gnu::noinline]] inline wait_stamp stamp_now(thread_slots& here, pool_workqueue& pwq, sampling_step step) noexcept {
+/// The caller is about to publish `w`. Its wait is measured, unless too many queues are new.
+[[gnu::noinline]] inline wait_stamp begin_wait(thread_slots& here, const work_base& w, pool_workqueue& pwq,
+                                               sampling_step step) noexcept {
     here.to_mark = next_distance(here.random);
-    if (step == measure_first && !take_one(here.first_waits)) {
-        pwq.wait_sampling.set(measure_few);
+    if (step == observe_all) {
+        tell_queued(w, pwq);
+    } else if (step == measure_first && !take_one(here.first_waits)) {
+        pwq.sampling.measure_few_waits();
         return 0;
+    } else if (here.random >> 26 == 0) {
+        pwq.sampling.measure_fewer_waits(step);
     }
-    // Very many items may come before one has ended: each time that about 64 of them have been stamped, one of eight
-    // will do from then on, until the next item has been measured.
-    if (here.random >> 26 == 0) pwq.wait_sampling.set(std::max(step / 8, 1));
     return stamp_of(steady_now());
 }
 
@@ -43,9 +46,9 @@ constexpr std::int64_t time_between(wait_stamp began, wait_stamp ended) noexcept
 inline void assign(work_base& w, pool_workqueue& pwq) noexcept {
     work_access::set_pwq(w, &pwq);
     thread_slots& here = this_thread_slots();
-    const sampling_step step = pwq.wait_sampling.get();
+    const sampling_step step = pwq.sampling.of_waits();
     here.to_mark -= step;
-    work_access::set_queued_at(w, here.to_mark < 0 ? stamp_now(here, pwq, step) : 0);
+    work_access::set_queued_at(w, here.to_mark < 0 ? begin_wait(here, w, pwq, step) : 0);
 }
 
 [[gnu::noinline]] inline void add_wait(const pool_workqueue& pwq, wait_stamp queued_at, std::uint64_t n) noexcept {

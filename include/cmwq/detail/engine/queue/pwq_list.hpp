@@ -66,6 +66,11 @@ public:
     /// Whether any items are active: on a worklist, or running.
     [[nodiscard]] bool any_active() const noexcept CMWQ_EXCLUDES(lock);
 
+    // --- observers ---------------------------------------------------------------------------------------------------
+
+    /// The runtime has got its first observer, or has none any more.
+    void set_observed(bool observed) noexcept CMWQ_EXCLUDES(lock);
+
     // --- freezing ----------------------------------------------------------------------------------------------------
 
     void set_frozen(bool frozen) noexcept CMWQ_EXCLUDES(lock);

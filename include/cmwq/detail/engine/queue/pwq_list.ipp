@@ -2,6 +2,7 @@
 //
 // Bodies of pwq_list.
 
+#include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/queue/pwq_list.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
 #include <cmwq/detail/sync/try_lock.hpp>
@@ -11,6 +12,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 CMWQ_INLINE void pwq_list::add_locked(pool_workqueue& p) noexcept {
     p.serial = ++nr_made_;
     p.frozen = frozen_;
+    if (p.queue->env.observing.any()) p.sampling.set_observed(true);
     list_.push_back(p);
 }
 
@@ -42,6 +44,10 @@ CMWQ_INLINE bool pwq_list::any_active() const noexcept {
     bool active = false;
     for_each([&](const pool_workqueue& p) { active |= p.ledger->nr_active_of(p) != 0; });
     return active;
+}
+
+CMWQ_INLINE void pwq_list::set_observed(bool observed) noexcept {
+    for_each([&](pool_workqueue& p) { p.sampling.set_observed(observed); });
 }
 
 CMWQ_INLINE void pwq_list::set_frozen(bool frozen) noexcept {

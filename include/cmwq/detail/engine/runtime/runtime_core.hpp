@@ -67,6 +67,10 @@ public:
 
     // --- the members of cmwq::runtime --------------------------------------------------------------------------------
 
+    /// Throws std::logic_error if `o` is attached already, std::bad_alloc.
+    void attach(observer& o);
+    /// False: it is not attached.
+    bool detach(observer& o) noexcept;
     /// Throws std::bad_alloc.
     void check_cpus();
     void freeze();
@@ -105,6 +109,7 @@ private:
     cpu_map cpus_;
     thread_budget threads_;
     service_requests requests_;
+    observers observers_;
     event_reporter events_;
     queue_list queues_;
     diagnosis_requests diagnosis_requests_;

@@ -42,12 +42,12 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom, report_texts texts)
     : options_(checked(std::move(o))), cpus_(options_, whom, cpus_of_calling_worker()),
-      threads_(options_.threads, options_.max_threads), events_(options_, requests_),
+      threads_(options_.threads, options_.max_threads), events_(options_, requests_, observers_),
       diagnosis_requests_(options_, requests_),
       diagnosis_(
           env_, queues_, [](placement& p) { p.helper_began(placement::helper::diagnosis); }, placement_),
       closures_(cpus_.nr_cpus()),
-      env_{options_, cpus_, threads_, requests_, events_, diagnosis_requests_, pools_, closures_},
+      env_{options_, cpus_, threads_, requests_, events_, diagnosis_requests_, pools_, closures_, observers_},
       pools_(env_, directory::get().reserve_ids()), listed_(*this, pools_, queues_), placement_(env_, queues_),
       freezer_(placement_, queues_, requests_), timers_(pools_.id(), cpus_),
       service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_),
@@ -150,6 +150,22 @@ CMWQ_INLINE std::string runtime_core::name() const {
 }
 
 // --- for the program -------------------------------------------------------------------------------------------------
+
+CMWQ_INLINE void runtime_core::attach(observer& o) {
+    const scoped_lock c(placement_.lock()); // no queue is made, and none gets other pools
+    if (is_dead()) return;                  // nothing happens here
+    if (observers_.contains(o)) throw std::logic_error("cmwq: an observer is attached twice to a runtime");
+    observers_.add(o);
+    queues_.for_each([](queue_core& q) { q.pwqs.set_observed(true); });
+}
+
+CMWQ_INLINE bool runtime_core::detach(observer& o) noexcept {
+    const scoped_lock c(placement_.lock());
+    if (is_dead() || !observers_.contains(o)) return false;
+    observers_.remove(o);
+    if (!observers_.any()) queues_.for_each([](queue_core& q) { q.pwqs.set_observed(false); });
+    return true;
+}
 
 CMWQ_INLINE void runtime_core::check_cpus() {
     if (!is_dead()) placement_.check_cpus();

@@ -4,6 +4,7 @@
 // blocking_region in an item, which go to the pool.
 
 #include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/item_pool.hpp>
@@ -200,6 +201,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
 
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (is_bottom_half()) refuse_to_block(*current_pwq->queue);
+    note_block(block_reason::announced);
     if (kind != will_block && pool.env().options.may_block_threshold.count() != 0)
         may_block_since.store(steady_now(), release); // [ALONE]
     else if (pool.concurrency != nullptr) pool.concurrency->block_begins(*this);
@@ -213,6 +215,7 @@ CMWQ_INLINE void worker::upgrade_blocking() noexcept {
 CMWQ_INLINE void worker::end_blocking() noexcept {
     may_block_since.store(0, release); // [ALONE]
     if (pool.concurrency != nullptr) pool.concurrency->block_ends(*this);
+    note_unblock();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

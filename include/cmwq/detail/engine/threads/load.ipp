@@ -117,6 +117,8 @@ CMWQ_INLINE bool load::start_spares(int n) noexcept {
 }
 
 CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
+    if (ledger_.env.observing.any())
+        w.noticed.note(steady_now(), who == detector::sentinel ? block_reason::sentinel : block_reason::monitor);
     if (who == detector::sentinel) {
         by_sentinel_.fetch_add(1, relaxed);
         w.count_block(block_event::sentinel);

@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/item/group_credit.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 #include <cstdint>
@@ -36,11 +37,13 @@ public:
         const scoped_lock g(lock_);
         push_locked(w);
     }
-    /// As push(), unless `stop` is set. A thread that sets it, and then calls for_each(), finds the item, or the owner
-    /// has seen the flag. False: nothing has changed.
-    [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w) noexcept CMWQ_EXCLUDES(lock_) {
+    /// Assigns the item to `pwq`, and pushes it, unless `stop` is set. A thread that sets it, and then calls
+    /// for_each(), finds the item, or the owner has seen the flag. False: nothing has changed.
+    [[nodiscard]] bool push_unless(const atomic<bool>& stop, work_base& w, pool_workqueue& pwq) noexcept
+        CMWQ_EXCLUDES(lock_) {
         const scoped_lock g(lock_);
         if (stop.load(relaxed)) return false; // the lock carries the order
+        assign(w, pwq);
         push_locked(w);
         return true;
     }

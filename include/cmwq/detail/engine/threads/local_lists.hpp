@@ -43,8 +43,8 @@ public:
     /// Puts an idle item on the list of `self`, which runs an item of its pwq. The caller owns PENDING, and must notify
     /// the pool as soon as it holds no lock.
     void push(const pool_ledger& ledger, worker& self, work_base& w) noexcept;
-    /// As push(), unless `stop` is set. A thread that sets it, and then looks at all local items, finds the item, or
-    /// `self` has seen the flag. False: nothing has changed.
+    /// Assigns the item to the pwq of the current run, and pushes it, unless `stop` is set. A thread that sets it, and
+    /// then looks at all local items, finds the item, or `self` has seen the flag. False: nothing has changed.
     [[nodiscard]] bool push_unless(const atomic<bool>& stop, const pool_ledger& ledger, worker& self,
                                    work_base& w) noexcept;
     /// Takes an item that follows in the current run, with the color and the slot of that run. Null: the run ends.

@@ -48,7 +48,7 @@ CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_l
                                           work_base& w) noexcept {
     work_access::set_location(w, ledger.id() << location::id_shift | location::local);
     announce(self);
-    if (!self.local.push_unless(stop, w)) {
+    if (!self.local.push_unless(stop, w, *self.current_pwq)) {
         work_access::set_location(w, 0);
         return false; // the announcement is taken back at the end of the run
     }

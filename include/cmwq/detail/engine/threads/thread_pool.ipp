@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/ledger/run_timer.hpp>
 #include <cmwq/detail/engine/threads/thread_pool.hpp>
+#include <cmwq/detail/engine/threads/worker_events.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
 #include <new>
@@ -56,6 +57,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
         if (self.idle && need_more_worker(snapshot_locked())) {
             if (std::exchange(came_home, false)) places_.note_repatriated_locked(ledger);
             workers_.leave_idle_locked(self);
+            self.woken = true;
             work_locked(self, d);
             load_.begin_idle_locked(self);
             workers_.enter_idle_locked(self);
@@ -78,6 +80,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
     ledger.lock.unlock();
     self.probe.close_own();
     if (keeps) ledger.env.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    tell_of_worker(ledger, self, &observer::worker_ended);
     this_thread_slots() = {};
     ledger.env.finder->thread_leaves(self); // destructors of thread_local objects may still run code of the program
 }
@@ -122,7 +125,7 @@ struct thread_exit_guard {
 // the stack is unwound.
 template <class Load, class Local>
 inline void thread_pool<Load, Local>::call(worker& self, const pool_ledger::started_item& started) {
-    call_measured(self, [&] {
+    call_measured(self, {&started.item, started.function}, [&] {
         if (pool_ledger::call_with_handler(self, started)) return;
         thread_exit_guard end;
         started.function(started.item);
@@ -152,6 +155,8 @@ void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& 
     d.perform();
     if (more) load_.detectors_needed();
     places_.rebind_if_moved(self);
+    if (std::exchange(self.woken, false) && self.current_pwq->sampling.is_observed())
+        tell_of_worker(ledger, self, &observer::worker_woken);
     call(self, started);
     while (work_base* const next = local_.take_follow_up(ledger, self)) {
         if (self.credit.n != 0) give_back_credit_before(self, *next);

@@ -49,6 +49,7 @@ public:
     bool announced = false;        // S: counted in the pool as a worker with local items
     bool cpu_intensive = false;    // K: whether the queue of the current item is cpu_intensive
     bool idle = false;             // L: in idle_workers
+    bool woken = false;            // S: it has been idle, and runs its first item since then
     bool idle_outside = false;     // L: in the stack of the workers that went idle outside the pod
     bool retiring = false;         // L: asked to end, or without a thread
     unsigned binding = 0;          // S: cpu_map::binding() when the thread bound itself last

@@ -41,8 +41,7 @@ CMWQ_INLINE thread_refusals worker_places::set_up_thread(worker& self) noexcept 
     a.sched = spec_.sched;
     a.nice = spec_.nice;
     // The threads of shared pools may have any nice value, so their names contain the number that dump() shows instead.
-    const unsigned shown =
-        of_one_cpu_ ? spec_.pod.next(0) : static_cast<unsigned>(ledger_.id() - ledger_.env.finder->id());
+    const unsigned shown = of_one_cpu_ ? spec_.pod.next(0) : ledger_.shown_number();
     const char* const form = of_one_cpu_ ? "cmwq/%u:%u%s" : "cmwq/u%u:%u%s";
     const char* const suffix = !of_one_cpu_ ? "" : spec_.nice < 0 ? "H" : spec_.sched == sched_class::fifo ? "F" : "";
     std::snprintf(a.name, sizeof a.name, form, shown, self.id, suffix);

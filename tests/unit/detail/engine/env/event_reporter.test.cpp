@@ -4,6 +4,7 @@
 #include <cmwq/detail/engine/env/event_reporter.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
+#include "child.hpp"
 #include "core_of.hpp"
 #include "event_log.hpp"
 
@@ -25,7 +26,8 @@ struct desk {
     std::vector<cmwq::event> heard;
     detail::service_requests requests;
     cmwq::runtime_options options{.on_event = [this](const cmwq::event& e) { heard.push_back(e); }};
-    detail::event_reporter events{options, requests};
+    detail::observers observers;
+    detail::event_reporter events{options, requests, observers};
 
     bool post(unsigned n) {
         return events.post(kind::rescued, 0, n, [n] { return "number " + std::to_string(n); });
@@ -93,12 +95,43 @@ TEST_CASE("event_reporter: the facts of an event live until it is delivered, or 
 TEST_CASE("event_reporter: an event that nobody is told of takes no record") {
     detail::service_requests requests;
     const cmwq::runtime_options silent;
-    detail::event_reporter events{silent, requests};
+    detail::observers nobody;
+    detail::event_reporter events{silent, requests, nobody};
     for (int i = 0; i < 100; ++i) CHECK(events.post(kind::rescued, 0, 0, [] { return std::string(); }));
     CHECK(events.all_delivered());
     CHECK(events.nr_lost() == 0);
     CHECK(events.has_audience(kind::stalled));
     CHECK(!events.has_audience(kind::rescued));
+}
+
+TEST_CASE("event_reporter: an observer hears what else nobody is told of, and nothing more is printed") {
+    struct listener final : cmwq::observer {
+        int nr_heard = 0;
+        void reported(const cmwq::event& e) noexcept override { nr_heard += e.what == kind::rescued ? 1 : 0; }
+    };
+    const cmwq_test::outcome o = cmwq_test::in_child([] {
+        listener one, other;
+        detail::service_requests requests;
+        const cmwq::runtime_options silent;
+        detail::observers both;
+        detail::event_reporter events{silent, requests, both};
+        both.add(one);
+        both.add(other);
+        events.post(kind::rescued, 0, 0, [] { return std::string("rescued"); });
+        events.deliver_posted();
+        both.remove(one);
+        events.post(kind::rescued, 0, 0, [] { return std::string("rescued"); });
+        events.deliver_posted();
+        both.remove(other);
+        cmwq_test::findings f;
+        f.expect(1, one.nr_heard == 1, "the first one, until it was removed");
+        f.expect(2, other.nr_heard == 2, "the second one");
+        f.expect(4, !events.has_audience(kind::rescued), "nobody is left");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+    CHECK(o.stderr_text.empty());
 }
 
 TEST_CASE("event_reporter: the destructor of a runtime returns when all events have been delivered on cmwq/watch") {

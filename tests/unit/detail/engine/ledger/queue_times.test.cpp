@@ -2,6 +2,7 @@
 #include "bare_pool.hpp"
 #include "catch.hpp"
 
+#include <cmwq/detail/engine/ledger/item_sampling.hpp>
 #include <cmwq/detail/engine/ledger/queue_times.hpp>
 #include <cmwq/detail/engine/ledger/wait_stamp.hpp>
 
@@ -64,7 +65,7 @@ TEST_CASE("queue times: in a burst before the first item has ended, the first wa
     }
     CHECK(measured > many / 64);
     CHECK(measured < many / 8);
-    CHECK(q.pwq.run_sampling.get() == measure_first);
+    CHECK(q.pwq.sampling.of_runs() == measure_first);
 }
 
 TEST_CASE("queue times: a shared histogram is a histogram") {

@@ -167,9 +167,10 @@ TEST_CASE("local lists: a worker that goes idle leaves its items to the pool") {
 
 TEST_CASE("local lists: a push stops when somebody searches the lists") {
     lists_machine m;
-    item w;
+    item running, w;
     atomic<bool> stop{true};
-    work_access::set_pwq(w, &m.pwq);
+    m.queue(running);
+    REQUIRE(m.start(m.a) == &running);
     CHECK_FALSE(m.lists.push_unless(stop, m.ledger, m.a, w));
     CHECK_FALSE(m.lists.any());
     stop.store(false, relaxed);
@@ -178,7 +179,9 @@ TEST_CASE("local lists: a push stops when somebody searches the lists") {
     std::vector<work_base*> seen;
     local_lists::for_each(m.ledger, [&](work_base& one) { seen.push_back(&one); });
     CHECK(seen == order{&w});
+    CHECK(work_access::pwq(w) == &m.pwq);
     CHECK(m.run_all(m.b) == order{&w});
+    m.end(m.a);
 }
 
 TEST_CASE("local lists: which item is idle") {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the observers of a runtime are told of its items. An observed queue measures all of its items, so the places
+// that measure an item also tell of it, and items of other queues cost nothing.
+#pragma once
+
+#include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
+#include <cmwq/detail/engine/ledger/run_record.hpp>
+#include <cmwq/observer.hpp>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The caller, which owns PENDING, is about to publish the item in the pool of `pwq`.
+void tell_queued(const work_base& w, const pool_workqueue& pwq) noexcept;
+/// An item of `pwq` was taken back. The caller owns PENDING.
+void tell_cancelled(const work_base& w, const pool_workqueue& pwq) noexcept;
+/// The rescuer of the queue of `pwq` is called.
+void tell_mayday(const pool_workqueue& pwq) noexcept;
+
+/// An item while it runs. On the stack of the thread that runs it.
+class observed_run {
+public:
+    /// `step`: of the queue, which says whether it is observed. Otherwise no member does anything.
+    observed_run(run_record& self, const item_name& item, sampling_step step) noexcept
+        : self_(self), item_(item), outer_(self.observed), observed_(step == observe_all) {
+        if (observed_) begin();
+    }
+    observed_run(const observed_run&) = delete;
+    observed_run& operator=(const observed_run&) = delete;
+
+    /// The item has ended.
+    void end() noexcept {
+        if (observed_) finish();
+    }
+    void block(block_reason why) noexcept;
+    void unblock() noexcept;
+
+private:
+    void begin() noexcept;
+    void finish() noexcept;
+    void tell_noticed_block() noexcept;
+    template <class F>
+    void tell(std::int64_t time, const F& f) const noexcept;
+
+    run_record& self_;
+    const item_name item_;
+    observed_run* const outer_; // the item that waits while this one runs in its place
+    const bool observed_;
+    std::int64_t began_ = 0; // steady clock
+};
+
+/// The item that the calling thread runs, if any, is about to block, or goes on.
+inline void note_block(block_reason why) noexcept {
+    if (const run_record* const run = own_run(); run != nullptr && run->observed != nullptr) run->observed->block(why);
+}
+inline void note_unblock() noexcept {
+    if (const run_record* const run = own_run(); run != nullptr && run->observed != nullptr) run->observed->unblock();
+}
+
+}}} // namespace cmwq::CMWQ_NS::detail
