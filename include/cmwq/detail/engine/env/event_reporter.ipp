@@ -2,6 +2,7 @@
 //
 // The bodies of event_reporter: the messages of the events, and their delivery.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/base/short_name.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>
 #include <cmwq/detail/engine/item/item_name.hpp>
@@ -28,6 +29,7 @@ CMWQ_INLINE bool event_reporter::has_audience(event::kind what) const noexcept {
 // --- delivery --------------------------------------------------------------------------------------------------------
 
 CMWQ_INLINE void event_reporter::deliver(const event& e) noexcept {
+    CMWQ_PROBE(report, e.what, e.message.c_str());
     if (observers_.any()) observers_.tell([&](observer& o) { o.reported(e); });
     if (options_.on_event) options_.on_event(e);
     else if (is_hang(e.what)) std::fprintf(stderr, "%s\n", e.message.c_str());

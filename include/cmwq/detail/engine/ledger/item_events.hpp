@@ -4,6 +4,7 @@
 // that measure an item also tell of it, and items of other queues cost nothing.
 #pragma once
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
 #include <cmwq/detail/engine/ledger/run_record.hpp>
@@ -52,10 +53,16 @@ private:
 
 /// The item that the calling thread runs, if any, is about to block, or goes on.
 inline void note_block(block_reason why) noexcept {
-    if (const run_record* const run = own_run(); run != nullptr && run->observed != nullptr) run->observed->block(why);
+    const run_record* const run = own_run();
+    if (run == nullptr) return;
+    CMWQ_PROBE(block, run->own_item, run->function.load(relaxed), why);
+    if (run->observed != nullptr) run->observed->block(why);
 }
 inline void note_unblock() noexcept {
-    if (const run_record* const run = own_run(); run != nullptr && run->observed != nullptr) run->observed->unblock();
+    const run_record* const run = own_run();
+    if (run == nullptr) return;
+    CMWQ_PROBE(unblock, run->own_item, run->function.load(relaxed));
+    if (run->observed != nullptr) run->observed->unblock();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

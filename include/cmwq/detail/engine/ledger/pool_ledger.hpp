@@ -35,7 +35,9 @@ public:
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
     /// The number by which reports name the pool.
-    [[nodiscard]] unsigned shown_number() const noexcept { return static_cast<unsigned>(id_ - env.finder->id()); }
+    [[nodiscard]] unsigned shown_number() const noexcept {
+        return static_cast<unsigned>(id_ % pool_finder::nr_pool_ids);
+    }
 
     pool_owner& owner;   // I
     const pool_env& env; // I

@@ -3,6 +3,7 @@
 // Bodies of pool_ledger: pushing items, waiting for them, removing them, and the state of pwqs. The work on the lists
 // themselves is in pool_ledger_lists.ipp.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
@@ -118,6 +119,7 @@ CMWQ_INLINE void pool_ledger::leave_cancelled_locked(work_base& w, deferred& d) 
     const unsigned color = location::color_of(work_access::location_of(w));
     work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
     ++pwq.counts.cancelled;
+    CMWQ_PROBE(cancel_work, &w, work_access::run(w), pwq.queue->name.c_str());
     if (pwq.sampling.is_observed()) tell_cancelled(w, pwq);
     leave_locked(pwq, color, d);
 }

@@ -2,6 +2,7 @@
 //
 // Bodies of pool_ledger that work on its lists, under its lock: how items are accepted, become active, run and leave.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/node_slots.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
@@ -141,6 +142,7 @@ CMWQ_INLINE bool pool_ledger::admit_locked(work_base& w) noexcept {
     const std::uint64_t before = work_access::location_of(w) & ~location::color_mask;
     const std::uint64_t p = before | std::uint64_t{pwq.colors.enter()} << location::color_shift;
     if (pwq.inactive.empty() && take_slot_locked(pwq)) {
+        CMWQ_PROBE(activate_work, &w);
         work_access::set_location(w, p);
         return true;
     }
@@ -165,6 +167,7 @@ CMWQ_INLINE void pool_ledger::leave_worklist_locked(work_base& w) noexcept {
 
 // Makes an inactive item active. The caller has taken a slot for it.
 CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
+    CMWQ_PROBE(activate_work, &w);
     pwq.remove_inactive(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));

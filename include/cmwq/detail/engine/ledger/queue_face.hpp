@@ -25,7 +25,7 @@ class rescuer_requests;
 class alignas(cache_line) queue_face : public made_by { // first: check_copy() reads it first
 public:
     queue_face(queue_core& q, const pool_env& e, const queue_settings& s)
-        : cpu_intensive(s.cpu_intensive), how(s.how), core(q), env(e), name(s.name), policy(s.policy) {}
+        : cpu_intensive(s.cpu_intensive), how(s.how), env(e), name(s.name), core(q), policy(s.policy) {}
     queue_face(const queue_face&) = delete;
     queue_face& operator=(const queue_face&) = delete;
 
@@ -57,13 +57,16 @@ public:
 
     [[nodiscard]] bool keyed() const noexcept { return how.pool == pool_kind::attrs_keyed; }
 
-    exception_sink on_exception;             // I: this and `cpu_intensive` are read when an item starts
-    const bool cpu_intensive;                // I
-    const execution how;                     // I
+    // Read for each item. They share a cache line with the begin of the name, where its text is, or the address of
+    // that: the probes pass it on.
+    exception_sink on_exception; // I
+    const bool cpu_intensive;    // I
+    const execution how;         // I
+    const pool_env& env;         // I
+    const std::string name;      // I
+
     queue_core& core;                        // I: the whole queue, for those that know it
-    const pool_env& env;                     // I
     rescuer_requests* own_rescuer = nullptr; // I: null: the queue has none
-    const std::string name;                  // I
     const std::string_view policy;           // I: the name of its policy
     queue_times times;                       // A
 

@@ -3,6 +3,7 @@
 // run_timer: measures an item while it runs.
 #pragma once
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/ledger/run_record.hpp>
@@ -87,10 +88,12 @@ template <class F>
 template <class F>
 [[gnu::always_inline]] inline void call_measured(run_record& self, const item_name& item, F&& f) {
     const sampling_step step = self.current_pwq->sampling.of_runs();
+    CMWQ_PROBE(execute_start, item.item, item.function, self.current_pwq->queue->name.c_str());
     self.to_mark -= step;
     if (self.to_mark < 0) [[unlikely]]
         call_with_timer(self, item, step, f);
     else f();
+    CMWQ_PROBE(execute_end, item.item, item.function);
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -3,6 +3,7 @@
 // wait_stamp: when an item was queued, kept in the item until it starts.
 #pragma once
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/pool_workqueue.hpp>
@@ -46,6 +47,7 @@ constexpr std::int64_t time_between(wait_stamp began, wait_stamp ended) noexcept
 inline void assign(work_base& w, pool_workqueue& pwq) noexcept {
     work_access::set_pwq(w, &pwq);
     thread_slots& here = this_thread_slots();
+    CMWQ_PROBE(queue_work, &w, work_access::run(w), pwq.queue->name.c_str());
     const sampling_step step = pwq.sampling.of_waits();
     here.to_mark -= step;
     work_access::set_queued_at(w, here.to_mark < 0 ? begin_wait(here, w, pwq, step) : 0);

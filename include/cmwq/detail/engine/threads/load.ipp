@@ -2,6 +2,7 @@
 //
 // Bodies of load.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/load.hpp>
@@ -117,8 +118,9 @@ CMWQ_INLINE bool load::start_spares(int n) noexcept {
 }
 
 CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
-    if (ledger_.env.observing.any())
-        w.noticed.note(steady_now(), who == detector::sentinel ? block_reason::sentinel : block_reason::monitor);
+    const block_reason why = who == detector::sentinel ? block_reason::sentinel : block_reason::monitor;
+    CMWQ_PROBE(block, w.current.load(relaxed), w.function.load(relaxed), why);
+    if (ledger_.env.observing.any()) w.noticed.note(steady_now(), why);
     if (who == detector::sentinel) {
         by_sentinel_.fetch_add(1, relaxed);
         w.count_block(block_event::sentinel);

@@ -2,6 +2,7 @@
 //
 // Bodies of rescue_calls: calling the rescuers, and running items on their threads.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/ledger/item_events.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/threads/rescue_calls.hpp>
@@ -60,6 +61,7 @@ CMWQ_INLINE void rescue_calls::call(std::int64_t now) noexcept {
         if (p->nr_waiting == 0 || p->mayday) continue;
         p->mayday = true;
         ++p->counts.maydays;
+        CMWQ_PROBE(mayday, p->queue->name.c_str());
         if (ledger_.env.observing.any()) tell_mayday(*p);
         p->queue->own_rescuer->call(*p);
     }

@@ -2,6 +2,7 @@
 //
 // Bodies of thread_pool: the loop of a worker.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
@@ -80,6 +81,7 @@ void thread_pool<Load, Local>::serve(worker& self) {
     ledger.lock.unlock();
     self.probe.close_own();
     if (keeps) ledger.env.threads.give_back_descriptors(thread_probe::nr_descriptors);
+    CMWQ_PROBE(worker_end, ledger.shown_number(), self.id);
     tell_of_worker(ledger, self, &observer::worker_ended);
     this_thread_slots() = {};
     ledger.env.finder->thread_leaves(self); // destructors of thread_local objects may still run code of the program
@@ -155,8 +157,10 @@ void thread_pool<Load, Local>::run_locked(worker& self, work_base& w, deferred& 
     d.perform();
     if (more) load_.detectors_needed();
     places_.rebind_if_moved(self);
-    if (std::exchange(self.woken, false) && self.current_pwq->sampling.is_observed())
-        tell_of_worker(ledger, self, &observer::worker_woken);
+    if (std::exchange(self.woken, false)) {
+        CMWQ_PROBE(worker_wake, ledger.shown_number(), self.id);
+        if (self.current_pwq->sampling.is_observed()) tell_of_worker(ledger, self, &observer::worker_woken);
+    }
     call(self, started);
     while (work_base* const next = local_.take_follow_up(ledger, self)) {
         if (self.credit.n != 0) give_back_credit_before(self, *next);

@@ -53,6 +53,7 @@ public:
     bool idle_outside = false;     // L: in the stack of the workers that went idle outside the pod
     bool retiring = false;         // L: asked to end, or without a thread
     unsigned binding = 0;          // S: cpu_map::binding() when the thread bound itself last
+    const unsigned id;             // I: numbers the workers of a pool
     group_credit credit;           // S: for tasks of one group
     std::size_t busy_index = 0;    // L: index in busy_workers
     std::int64_t idle_since = 0;   // L: runtime clock
@@ -66,7 +67,6 @@ public:
 
     // --- the others --------------------------------------------------------------------------------------------------
 
-    const unsigned id;                 // I: numbers the workers of a pool
     worker_loop* const loop = nullptr; // I: what its own thread does; null: it has none
     thread os_thread;                  // started by the thread that creates the worker, joined by the manager thread
     thread_probe probe;                // A

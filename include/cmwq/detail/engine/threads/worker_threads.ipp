@@ -2,6 +2,7 @@
 //
 // Bodies of worker_threads: creating, waking, idling and ending workers.
 
+#include <cmwq/detail/base/probe.hpp>
 #include <cmwq/detail/engine/threads/worker_events.hpp>
 #include <cmwq/detail/engine/threads/worker_threads.hpp>
 #include <cmwq/detail/sync/backoff.hpp>
@@ -62,6 +63,7 @@ CMWQ_INLINE bool worker_threads::create_locked(pool_ledger& ledger, std::uint64_
         retry_pause_ = 0;
         spares_.retry_at(0);
         if (fresh) ledger.add_record_locked(*w);
+        CMWQ_PROBE(worker_create, ledger.shown_number(), w->id);
         tell_of_worker(ledger, *w, &observer::worker_created); // its thread needs the lock before it goes on
         // Its thread may be parked already; a thread that needs the worker wakes it.
         enter_idle_as_locked(*w, spare_workers::place::fresh);
