@@ -70,6 +70,7 @@ struct heritage {
 };
 
 struct silent_observer final : cmwq::observer {};
+constinit silent_observer watcher; // may outlive the runtime
 
 template <class P>
 struct member {
@@ -103,16 +104,8 @@ std::vector<member<P>> members() {
         {"runtime::wait_frozen", [](h& a) { a.rt->wait_frozen(); }},
         {"runtime::wait_frozen_for", [](h& a) { a.rt->wait_frozen_for(1h); }},
         {"runtime::thaw", [](h& a) { a.rt->thaw(); }},
-        {"runtime::attach",
-         [](h& a) {
-             static constinit silent_observer watcher;
-             a.rt->attach(watcher);
-         }},
-        {"runtime::detach",
-         [](h& a) {
-             static constinit silent_observer watcher;
-             a.rt->detach(watcher);
-         }},
+        {"runtime::attach", [](h& a) { a.rt->attach(watcher); }},
+        {"runtime::detach", [](h& a) { a.rt->detach(watcher); }},
         {"runtime::metrics", [](h& a) { static_cast<void>(a.rt->metrics()); }},
         {"runtime::stats", [](h& a) { static_cast<void>(a.rt->stats()); }},
         {"runtime::dump",

@@ -5,54 +5,41 @@ program says that it must. Ends with 77, which ctest counts as skipped, if there
 
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+import check
+
 PROBES = {"queue_work", "activate_work", "execute_start", "execute_end", "cancel_work", "block", "unblock", "mayday",
           "worker_create", "worker_wake", "worker_end", "report"}
 
 
-def gdb(program, *commands):
-    words = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off"]
-    for command in commands:
-        words += ["-ex", command]
-    try:
-        done = subprocess.run([*words, program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=600, check=False)
-    except FileNotFoundError:
-        print("skipped: there is no gdb")
-        sys.exit(SKIPPED)
-    return done.stdout
-
-
 def main():
     program = sys.argv[1]
-    listed = gdb(program, "info probes stap cmwq")
+    try:
+        listed = check.gdb(program, commands=["info probes stap cmwq"])
+    except FileNotFoundError:
+        check.skip("there is no gdb")
     names = set(re.findall(r"^stap +cmwq +(\w+)", listed, re.M))
-    if names != PROBES:
-        sys.exit(f"{listed}\nFAILED: it lists {sorted(names)}")
+    check.require(names == PROBES, f"it lists {sorted(names)}", listed)
     commands = []
     for number, name in enumerate(sorted(PROBES), 1):
         commands += [f"break -probe-stap cmwq:{name}", f"ignore {number} 1000000"]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "counters")
-        output = gdb(program, *commands, f"run {file}", "info breakpoints", "echo the end\\n")
+        output = check.gdb(program, commands=[*commands, f"run {file}", "info breakpoints"])
         written = file.read_text() if file.exists() else ""
     if "ptrace: Operation not permitted" in output or "Could not trace" in output:
-        print("skipped: gdb may not trace a process here")
-        sys.exit(SKIPPED)
-    if "exited normally" not in output:
-        sys.exit(f"{output}\nFAILED: the program did not end well")
+        check.skip("gdb may not trace a process here")
+    check.require("exited normally" in output, "the program did not end well", output)
     wanted = {name: int(n) for name, n in re.findall(r"^(\w+) (\d+)$", written, re.M)}
     found = dict.fromkeys(sorted(PROBES), 0)
     for number, hits in re.findall(r"^(\d+) +breakpoint .*?\n(?:\s+breakpoint already hit (\d+) times?)?", output, re.M):
         found[sorted(PROBES)[int(number) - 1]] = int(hits or 0)
     print("\n".join(f"{name}: {n} in gdb, {wanted.get(name, 'any')} in the program" for name, n in found.items()))
     wrong = [name for name, n in wanted.items() if found[name] != n]
-    if wrong or len(wanted) < 9 or found["activate_work"] == 0:
-        sys.exit(f"{output}\nFAILED: {', '.join(wrong) or 'too few'}")
+    check.require(not wrong, f"gdb counts others: {', '.join(wrong)}", output)
+    check.require(len(wanted) == 9 and found["activate_work"] != 0, "numbers are missing", output)
 
 
 if __name__ == "__main__":

@@ -52,15 +52,17 @@ public:
         first_.store(e, seq_cst); // [OBS-1]
         any_.set(true);
     }
-    /// `o` is on the list. Returns when no thread calls it any more.
-    void remove(const observer& o) noexcept {
+    /// Returns when no thread calls it any more. False: it is not on the list.
+    bool remove(const observer& o) noexcept {
         atomic<entry*>* link = &first_;
-        while (&link->load(relaxed)->who != &o) link = &link->load(relaxed)->next;
-        entry* const e = link->load(relaxed);
+        entry* e = link->load(relaxed);
+        for (; e != nullptr && &e->who != &o; e = link->load(relaxed)) link = &e->next;
+        if (e == nullptr) return false;
         link->store(e->next.load(relaxed), seq_cst); // [GRACE-2]; a reader at `e` can go on from it
         any_.set(first_.load(relaxed) != nullptr);
         readers_.wait();
         delete e;
+        return true;
     }
 
 private:

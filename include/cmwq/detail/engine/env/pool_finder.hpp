@@ -25,6 +25,10 @@ public:
 
     /// The first pool id, which identifies the runtime.
     [[nodiscard]] std::uint64_t id() const noexcept { return first_pool_id_; }
+    /// The number by which reports name a pool: unique in its runtime.
+    [[nodiscard]] static constexpr unsigned number_of(std::uint64_t pool_id) noexcept {
+        return static_cast<unsigned>(pool_id % nr_pool_ids);
+    }
     [[nodiscard]] bool owns(std::uint64_t pool_id) const noexcept { return pool_id - first_pool_id_ < nr_pool_ids; }
     [[nodiscard]] virtual item_pool& pool(std::uint64_t pool_id) noexcept = 0;
     /// The id of the pool with workers that runs `w`; `none` if no pool does.

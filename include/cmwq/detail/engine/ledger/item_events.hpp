@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the observers of a runtime are told of its items. An observed queue measures all of its items, so the places
+// The events of items, for the observers of their runtime. An observed queue measures all of its items, so the places
 // that measure an item also tell of it, and items of other queues cost nothing.
 #pragma once
 
@@ -12,10 +12,9 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// The caller, which owns PENDING, is about to publish the item in the pool of `pwq`.
-void tell_queued(const work_base& w, const pool_workqueue& pwq) noexcept;
-/// An item of `pwq` was taken back. The caller owns PENDING.
-void tell_cancelled(const work_base& w, const pool_workqueue& pwq) noexcept;
+/// Calls that member of each observer, for an item of `pwq` of which the caller owns PENDING.
+void tell_of_item(const work_base& w, const pool_workqueue& pwq,
+                  void (observer::*what)(const item_event&) noexcept) noexcept;
 /// The rescuer of the queue of `pwq` is called.
 void tell_mayday(const pool_workqueue& pwq) noexcept;
 

@@ -17,14 +17,10 @@ inline item_event event_of(const item_name& i, const pool_workqueue& pwq, std::i
     return {event_of(pwq, time), i.item, i.function};
 }
 
-CMWQ_INLINE void tell_queued(const work_base& w, const pool_workqueue& pwq) noexcept {
+CMWQ_INLINE void tell_of_item(const work_base& w, const pool_workqueue& pwq,
+                              void (observer::*what)(const item_event&) noexcept) noexcept {
     const item_event e = event_of(name_of(w), pwq, steady_now());
-    pwq.queue->env.observing.tell([&](observer& o) { o.queued(e); });
-}
-
-CMWQ_INLINE void tell_cancelled(const work_base& w, const pool_workqueue& pwq) noexcept {
-    const item_event e = event_of(name_of(w), pwq, steady_now());
-    pwq.queue->env.observing.tell([&](observer& o) { o.cancelled(e); });
+    pwq.queue->env.observing.tell([&](observer& o) { (o.*what)(e); });
 }
 
 CMWQ_INLINE void tell_mayday(const pool_workqueue& pwq) noexcept {

@@ -35,9 +35,7 @@ public:
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
     /// The number by which reports name the pool.
-    [[nodiscard]] unsigned shown_number() const noexcept {
-        return static_cast<unsigned>(id_ % pool_finder::nr_pool_ids);
-    }
+    [[nodiscard]] unsigned shown_number() const noexcept { return pool_finder::number_of(id_); }
 
     pool_owner& owner;   // I
     const pool_env& env; // I

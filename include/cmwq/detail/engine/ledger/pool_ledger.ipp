@@ -120,7 +120,7 @@ CMWQ_INLINE void pool_ledger::leave_cancelled_locked(work_base& w, deferred& d) 
     work_access::set_location(w, id_of_runner_locked(w, pwq) << location::id_shift);
     ++pwq.counts.cancelled;
     CMWQ_PROBE(cancel_work, &w, work_access::run(w), pwq.queue->name.c_str());
-    if (pwq.sampling.is_observed()) tell_cancelled(w, pwq);
+    if (pwq.sampling.is_observed()) tell_of_item(w, pwq, &observer::cancelled);
     leave_locked(pwq, color, d);
 }
 

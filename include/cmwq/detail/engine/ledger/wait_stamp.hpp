@@ -33,7 +33,7 @@ constexpr std::int64_t time_between(wait_stamp began, wait_stamp ended) noexcept
                                                sampling_step step) noexcept {
     here.to_mark = next_distance(here.random);
     if (step == observe_all) {
-        tell_queued(w, pwq);
+        tell_of_item(w, pwq, &observer::queued);
     } else if (step == measure_first && !take_one(here.first_waits)) {
         pwq.sampling.measure_few_waits();
         return 0;

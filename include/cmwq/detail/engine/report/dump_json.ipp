@@ -2,6 +2,7 @@
 //
 // The report of a runtime as JSON. docs/dev/dump_json.md describes the members.
 
+#include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/json_writer.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
@@ -153,9 +154,9 @@ CMWQ_INLINE void write_histogram(json_writer& to, const duration_histogram& h) {
     to.close('}');
 }
 
-CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue_report::pwq& p) {
+CMWQ_INLINE void write_pwq(json_writer& to, const queue_report::pwq& p) {
     to.open('{');
-    to.key("pool").value(r.number(p.pool));
+    to.key("pool").value(pool_finder::number_of(p.pool));
     to.key("locked").value(p.now.locked);
     if (!p.now.locked) {
         to.key("active").value(p.now.nr_active);
@@ -171,7 +172,7 @@ CMWQ_INLINE void write_pwq(json_writer& to, const runtime_report& r, const queue
     to.close('}');
 }
 
-CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const queue_report& q) {
+CMWQ_INLINE void write_queue(json_writer& to, const queue_report& q) {
     constexpr const char* priorities[] = {"normal", "high", "fifo"};
     to.open('{');
     to.key("name").value(q.name);
@@ -196,7 +197,7 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
         to.key("wait_times");
         write_histogram(to, q.wait_times);
         to.key("pool_of_cpu").open('[');
-        for (const std::uint64_t id : q.pool_of_cpu) to.value(r.number(id));
+        for (const std::uint64_t id : q.pool_of_cpu) to.value(pool_finder::number_of(id));
         to.close(']');
         to.key("slots").open('[');
         for (const queue_report::slots& s : q.slots_of_nodes) {
@@ -207,7 +208,7 @@ CMWQ_INLINE void write_queue(json_writer& to, const runtime_report& r, const que
         }
         to.close(']');
         to.key("pwqs").open('[');
-        for (const queue_report::pwq& p : q.pwqs) write_pwq(to, r, p);
+        for (const queue_report::pwq& p : q.pwqs) write_pwq(to, p);
         to.close(']');
     }
     to.close('}');
@@ -247,7 +248,7 @@ CMWQ_INLINE std::string to_json(const runtime_report& r) {
     to.close(']');
     to.key("queues_locked").value(r.queues_locked);
     to.key("queues").open('[');
-    for (const queue_report& q : r.queues) write_queue(to, r, q);
+    for (const queue_report& q : r.queues) write_queue(to, q);
     to.close(']');
     to.key("waits_locked").value(r.waits_locked);
     to.key("waits").open('[');

@@ -2,6 +2,7 @@
 //
 // The report of a runtime as text for people, modeled on the kernel's wq_dump and its list of busy workqueues.
 
+#include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/engine/waits/wait_report.hpp>
@@ -32,7 +33,7 @@ CMWQ_INLINE void print_locked(std::string& to, const char* what) {
 }
 
 CMWQ_INLINE void print_pool(std::string& to, const numbered_pool& p) {
-    append(to, "pool[%02zu] ", p.number);
+    append(to, "pool[%02u] ", p.number);
     if (p.spec_locked) return print_locked(to, "its attributes");
     append(to, "ref=%3u ", p.users);
     switch (p.spec.sched) {
@@ -63,7 +64,7 @@ CMWQ_INLINE void print_growth(std::string& to, const runtime_report& r) {
           "[             first  parallel   blocked   learned   overdue unmanaged]\n";
     for (const numbered_pool& p : r.pools) {
         if (p.what == numbered_pool::kind::bottom_half || p.now.locked) continue;
-        append(to, "pool[%02zu] ", p.number);
+        append(to, "pool[%02u] ", p.number);
         for_each_reason([&](const char*, std::uint64_t pool_growth::* n) {
             append(to, " %9llu", static_cast<unsigned long long>(p.now.workers.made.*n));
         });
@@ -73,12 +74,12 @@ CMWQ_INLINE void print_growth(std::string& to, const runtime_report& r) {
 
 CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
     if (p.now.locked) {
-        append(to, "pool[%02zu] ", p.number);
+        append(to, "pool[%02u] ", p.number);
         print_locked(to, "its workers and items");
     }
     for (std::size_t i = 0; i < p.now.runs.size(); ++i) {
         const run_report& run = p.now.runs[i];
-        append(to, "pool[%02zu] %s %u, thread %ld, %s: ", p.number, run.kind_of_thread(), run.worker, run.tid,
+        append(to, "pool[%02u] %s %u, thread %ld, %s: ", p.number, run.kind_of_thread(), run.worker, run.tid,
                p.activities[i].c_str());
         to += run.item == nullptr ? describe_function(run.function) : describe({run.item, run.function});
         to += " of " + describe_queue(run.queue.text);
@@ -88,7 +89,7 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
         to += '\n';
     }
     if (p.now.nr_runs > p.now.runs.size())
-        append(to, "pool[%02zu] and %zu more\n", p.number, p.now.nr_runs - p.now.runs.size());
+        append(to, "pool[%02u] and %zu more\n", p.number, p.now.nr_runs - p.now.runs.size());
 }
 
 CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, with_queues named) {
@@ -107,16 +108,16 @@ CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, with_qu
 CMWQ_INLINE void print_items(std::string& to, const runtime_report& r) {
     for (const numbered_pool& p : r.pools) {
         if (p.now.pending.nr_items() != 0) {
-            append(to, "pool[%02zu] pending %zu%s:", p.number, p.now.pending.nr_items(),
+            append(to, "pool[%02u] pending %zu%s:", p.number, p.now.pending.nr_items(),
                    p.now.pending.complete() ? "" : " or more");
             print_groups(to, p.now.pending, with_queues::yes);
         }
-        if (p.now.nr_local != 0) append(to, "pool[%02zu] on lists of workers: %zu\n", p.number, p.now.nr_local);
+        if (p.now.nr_local != 0) append(to, "pool[%02u] on lists of workers: %zu\n", p.number, p.now.nr_local);
     }
     for (const queue_report& q : r.queues) {
         for (const queue_report::pwq& p : q.pwqs) {
             if (p.now.inactive.nr_items() == 0) continue;
-            append(to, "pool[%02zu] ", r.number(p.pool));
+            append(to, "pool[%02u] ", pool_finder::number_of(p.pool));
             to += describe_queue(q.name);
             append(to, ", active %u (%u not started)%s%s%s, inactive %zu:", p.now.nr_active, p.now.nr_waiting,
                    p.now.frozen ? ", frozen" : "", p.now.plugged ? ", plugged" : "", p.now.mayday ? ", mayday" : "",
@@ -143,7 +144,7 @@ CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     for (const queue_report& q : r.queues) {
         append(to, "%-24.24s %-8s%-3s  ", q.name.c_str(), q.kind, flags_of(q).c_str());
         if (q.locked) print_locked(to, "this queue");
-        for (const std::uint64_t id : q.pool_of_cpu) append(to, " %3zu", r.number(id));
+        for (const std::uint64_t id : q.pool_of_cpu) append(to, " %3u", pool_finder::number_of(id));
         if (!q.locked) to += '\n';
     }
     to += "\nWorkqueue -> rescuer\n====================\n";

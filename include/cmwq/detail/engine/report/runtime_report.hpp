@@ -19,7 +19,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// A pool, by a number that is unique in its runtime.
 struct numbered_pool {
-    std::size_t number = 0;
+    unsigned number = 0;
     enum class kind : unsigned char { per_cpu, shared, bottom_half };
     kind what = kind::per_cpu;
     unsigned cpu = 0; ///< of a pool that has one
@@ -36,16 +36,11 @@ struct runtime_report {
     bool settings_locked = false;      ///< another thread holds the configuration lock: the next two are not known
     cpuset unbound_cpus;
     affinity_scope default_scope = affinity_scope::default_;
-    std::uint64_t first_pool = 0;     ///< the id of the pool with the number 0
     std::vector<numbered_pool> pools; ///< the shared ones, and the others that have threads or items
     bool queues_locked = false;       ///< another thread holds the lock of the list of queues: `queues` is empty
     std::vector<queue_report> queues;
     bool waits_locked = false; ///< another thread holds the lock of the graph of waits: `waits` is empty
     std::vector<wait_report> waits;
-
-    [[nodiscard]] std::size_t number(std::uint64_t pool_id) const noexcept {
-        return static_cast<std::size_t>(pool_id - first_pool);
-    }
 };
 
 /// Like the kernel's wq_dump, with additions. Throws std::bad_alloc, as the next function.

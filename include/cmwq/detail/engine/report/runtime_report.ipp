@@ -58,9 +58,9 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     return r;
 }
 
-CMWQ_INLINE numbered_pool describe_pool(item_pool& p, std::size_t number, std::int64_t deadline) {
+CMWQ_INLINE numbered_pool describe_pool(item_pool& p, std::int64_t deadline) {
     numbered_pool one;
-    one.number = number;
+    one.number = p.ledger.shown_number();
     p.report(one.now, deadline);
     for (const run_report& run : one.now.runs) one.activities.push_back(describe_activity(run.tid));
     return one;
@@ -72,10 +72,9 @@ CMWQ_INLINE runtime_report runtime_core::report() const {
     runtime_report r;
     r.machine = cpus_.machine_if_loaded();
     r.cpus = cpus_.cpus();
-    r.first_pool = pools_.id();
     r.settings_locked = !placement_.report(r.unbound_cpus, r.default_scope, deadline);
     pools_.for_each_pool([&](item_pool& p) {
-        numbered_pool one = describe_pool(p, r.number(p.id()), deadline);
+        numbered_pool one = describe_pool(p, deadline);
         if (p.is_per_cpu()) {
             if (!one.now.locked && one.now.workers.workers == 0 && one.now.pending.nr_items() == 0) return;
             one.cpu = p.number();
@@ -91,7 +90,7 @@ CMWQ_INLINE runtime_report runtime_core::report() const {
         r.pools.push_back(std::move(one));
     });
     pools_.for_each_bottom_half([&](bottom_half_pool& p) {
-        numbered_pool one = describe_pool(p, r.number(p.id()), deadline);
+        numbered_pool one = describe_pool(p, deadline);
         if (!one.now.locked && one.now.nr_runs == 0 && one.now.pending.nr_items() == 0) return;
         one.what = numbered_pool::kind::bottom_half;
         one.cpu = p.number();

@@ -161,8 +161,7 @@ CMWQ_INLINE void runtime_core::attach(observer& o) {
 
 CMWQ_INLINE bool runtime_core::detach(observer& o) noexcept {
     const scoped_lock c(placement_.lock());
-    if (is_dead() || !observers_.contains(o)) return false;
-    observers_.remove(o);
+    if (is_dead() || !observers_.remove(o)) return false;
     if (!observers_.any()) queues_.for_each([](queue_core& q) { q.pwqs.set_observed(false); });
     return true;
 }

@@ -118,16 +118,12 @@ CMWQ_INLINE bool load::start_spares(int n) noexcept {
 }
 
 CMWQ_INLINE void load::note_blocked(worker& w, detector who) noexcept {
-    const block_reason why = who == detector::sentinel ? block_reason::sentinel : block_reason::monitor;
+    const bool by_sentinel = who == detector::sentinel;
+    const block_reason why = by_sentinel ? block_reason::sentinel : block_reason::monitor;
     CMWQ_PROBE(block, w.current.load(relaxed), w.function.load(relaxed), why);
     if (ledger_.env.observing.any()) w.noticed.note(steady_now(), why);
-    if (who == detector::sentinel) {
-        by_sentinel_.fetch_add(1, relaxed);
-        w.count_block(block_event::sentinel);
-    } else {
-        by_monitor_.fetch_add(1, relaxed);
-        w.count_block(block_event::monitor);
-    }
+    (by_sentinel ? by_sentinel_ : by_monitor_).fetch_add(1, relaxed);
+    w.count_block(by_sentinel ? block_event::sentinel : block_event::monitor);
 }
 
 CMWQ_INLINE finding load::check_for_blocked(blocked_check c) noexcept {

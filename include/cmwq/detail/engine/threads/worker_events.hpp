@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the observers of a runtime are told of its workers.
+// The events of workers, for the observers of their runtime.
 #pragma once
 
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
