@@ -66,7 +66,7 @@ POLICY_TEST_CASE("observer: is told of each item when it is queued, starts and e
         q.queue(w);
         w.flush();
     }
-    CHECK(o.log.story(&w) == "queued, started, ended, queued, started, ended");
+    REQUIRE(o.log.story(&w) == "queued, started, ended, queued, started, ended");
     const std::vector<observer_log::entry> entries = o.log.of(&w);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const observer_log::entry& e = entries[i];
