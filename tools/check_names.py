@@ -34,8 +34,8 @@ RULES = [
     (("include/",), included(SYSTEM_HEADERS), "system calls belong to detail/os", (OS,)),
     (("include/",), included(r"hwloc[^>]*"), "hwloc belongs to detail/topo/hwloc_source.hpp",
      ("include/cmwq/detail/topo/hwloc_source.hpp",)),
-    (("include/",), included(r"boost/lockfree[^>]*"), "Boost.Lockfree belongs to detail/ds",
-     ("include/cmwq/detail/ds/trace_ring.hpp", "include/cmwq/detail/ds/node_pool.hpp")),
+    (("include/",), included(r"boost/lockfree[^>]*"), "Boost.Lockfree belongs to detail/trace",
+     ("include/cmwq/detail/trace/trace_ring.hpp",)),
     (("tests/",), re.compile(r"\b(?:sleep_(?:for|until)|usleep)\b"),
      "a test waits for a condition (support/eventually.hpp) or steps a manual clock; it does not sleep", ()),
 ]
@@ -81,7 +81,7 @@ SELF_TEST = [
     ({"include/cmwq/topology.hpp": "#include <hwloc.h>\n"},
      ["include/cmwq/topology.hpp:1: #include <hwloc.h>: hwloc belongs to detail/topo/hwloc_source.hpp"]),
     ({"include/cmwq/detail/ds/inbox.hpp": "#include <boost/lockfree/queue.hpp>\n"},
-     ["include/cmwq/detail/ds/inbox.hpp:1: #include <boost/lockfree/queue.hpp>: Boost.Lockfree belongs to detail/ds"]),
+     ["include/cmwq/detail/ds/inbox.hpp:1: #include <boost/lockfree/queue.hpp>: Boost.Lockfree belongs to detail/trace"]),
     ({"tests/stress/a.test.cpp": "std::this_thread::sleep_for(1ms);\n"},
      ["tests/stress/a.test.cpp:1: sleep_for: a test waits for a condition (support/eventually.hpp) or steps a manual "
       "clock; it does not sleep"]),

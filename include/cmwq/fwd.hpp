@@ -56,6 +56,8 @@ enum class dump_format : unsigned char;
 class freeze_guard;
 struct event;
 class observer;
+class tracer;
+struct trace_options;
 struct queue_event;
 struct item_event;
 struct worker_event;

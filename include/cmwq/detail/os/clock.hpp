@@ -32,6 +32,13 @@ inline std::int64_t monotonic_coarse_now() noexcept {
     return now;
 }
 
+/// CLOCK_REALTIME in nanoseconds.
+inline std::int64_t realtime_now() noexcept {
+    std::int64_t now = 0;
+    read_clock(CLOCK_REALTIME, now);
+    return now;
+}
+
 /// The CPU time of the calling thread, in nanoseconds.
 inline std::int64_t thread_cpu_now() noexcept {
     std::int64_t now = 0;

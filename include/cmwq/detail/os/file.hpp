@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail::os {
 
@@ -43,6 +44,30 @@ inline int write_all(int fd, std::string_view text) noexcept {
     }
     return 0;
 }
+
+/// A file that is written from its beginning to its end. A failed call returns its errno, all others 0.
+class output_file {
+public:
+    output_file() noexcept = default;
+    output_file(const output_file&) = delete;
+    output_file& operator=(const output_file&) = delete;
+    ~output_file() { static_cast<void>(close()); }
+
+    /// A former file of this path becomes empty. Once.
+    int open(const std::string& path) noexcept {
+        fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        return fd_ < 0 ? errno : 0;
+    }
+    int write(std::string_view text) noexcept { return write_all(fd_, text); }
+    /// Some file systems find only now that there is no room.
+    int close() noexcept {
+        const int fd = std::exchange(fd_, -1);
+        return fd < 0 || ::close(fd) == 0 ? 0 : errno;
+    }
+
+private:
+    int fd_ = -1;
+};
 
 /// Writes a file that its readers never see in part: under another name in the same folder, and then it takes the place
 /// of `path`. Returns 0, or the errno of the step that failed; the former file is then still there. Throws

@@ -107,6 +107,14 @@ private:
     bool joinable_ = false;
 };
 
+/// The name of the calling thread, as the system shows it. NUL-terminated.
+inline void name_of_this_thread(char (&name)[16]) noexcept {
+    if (::pthread_getname_np(::pthread_self(), name, sizeof name) != 0) name[0] = 0;
+}
+
+/// Whether a thread of this process has that id.
+[[nodiscard]] inline bool thread_exists(long tid) noexcept { return ::syscall(SYS_tgkill, ::getpid(), tid, 0) == 0; }
+
 } // namespace os
 
 /// A new thread calls this for itself, so that it does not keep the attributes of the thread that started it. Returns

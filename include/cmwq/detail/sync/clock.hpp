@@ -12,6 +12,9 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// CLOCK_MONOTONIC in nanoseconds.
 inline std::int64_t steady_now() noexcept { return os::monotonic_now(); }
 
+/// CLOCK_REALTIME in nanoseconds.
+inline std::int64_t realtime_now() noexcept { return os::realtime_now(); }
+
 /// The same as of the last tick of the kernel: a few milliseconds old, and cheap to read.
 inline std::int64_t coarse_now() noexcept { return os::monotonic_coarse_now(); }
 

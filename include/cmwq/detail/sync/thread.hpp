@@ -9,4 +9,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 class thread : public os::thread {};
 
+using os::name_of_this_thread;
+using os::thread_exists;
+
 }}} // namespace cmwq::CMWQ_NS::detail

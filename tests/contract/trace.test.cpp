@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// tracer: the file says what has happened in the runtime.
+#include "any_queue.hpp"
+#include "catch.hpp"
+#include "child.hpp"
+#include "eventually.hpp"
+#include "perfetto_reader.hpp"
+#include "pinned.hpp"
+#include "policy_list.hpp"
+#include "policy_test_case.hpp"
+#include "temporary_folder.hpp"
+#include "this_task.hpp"
+#include "threads_named.hpp"
+
+#include <cmwq/cmwq.hpp>
+#include <cmwq/trace.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace cmwq_test;
+
+namespace {
+
+using traced_item = cmwq::work<std::function<void()>>;
+
+std::string pointer_text(const void* p) { return std::to_string(reinterpret_cast<std::uintptr_t>(p)); }
+
+std::vector<perfetto_trace::event> events_of(const perfetto_trace& trace, const void* item) {
+    std::vector<perfetto_trace::event> found;
+    for (const perfetto_trace::event& e : trace.events) {
+        const auto a = e.annotations.find("item");
+        if (a != e.annotations.end() && a->second == pointer_text(item)) found.push_back(e);
+    }
+    return found;
+}
+
+} // namespace
+
+// proves: observe-5
+POLICY_TEST_CASE("trace: an item is queued on the track of its caller, and runs on that of its thread", "",
+                 every_policy) {
+    const temporary_folder folder;
+    const std::string path = folder.path("t.pftrace");
+    cmwq::runtime rt;
+    any_queue q{policy, rt, "q"};
+    long runner = 0;
+    traced_item w{[&] { runner = cmwq::detail::this_thread_id(); }};
+    {
+        const cmwq::tracer t{rt, path};
+        q.queue(w);
+        w.flush();
+        CHECK(t.events_lost() == 0);
+    }
+    const auto trace = perfetto_trace::of_file(path);
+    const auto events = events_of(trace, &w);
+    REQUIRE(events.size() == 2); // the end of a slice names no item
+    CHECK(events[0].name == "queued");
+    CHECK(events[0].category == "q");
+    CHECK(trace.tracks.at(events[0].on).tid == static_cast<std::uint64_t>(cmwq::detail::this_thread_id()));
+    CHECK(events[1].what == perfetto_trace::slice_begin);
+    CHECK(events[1].last_of_flow == events[0].flow);
+    CHECK(trace.tracks.at(events[1].on).tid == static_cast<std::uint64_t>(runner));
+    CHECK(trace.values("q: pending") == "1 0");
+    CHECK(trace.values("q: running") == "1 0");
+}
+
+// proves: observe-5
+POLICY_TEST_CASE("trace: of many threads it has each item once, with its flow, and every slice ends", "",
+                 every_policy) {
+    const temporary_folder folder;
+    const std::string path = folder.path("t.pftrace");
+    constexpr unsigned nr_threads = 4, nr_items = 200;
+    {
+        cmwq::runtime rt;
+        std::optional<cmwq::tracer> t{std::in_place, rt, path};
+        any_queue q{policy, rt, "q"};
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < nr_threads; ++i) {
+            threads.emplace_back([&] {
+                for (unsigned n = 0; n < nr_items; ++n) {
+                    traced_item w{[] {}};
+                    q.queue(w);
+                    w.flush();
+                }
+            });
+        }
+        for (std::thread& x : threads) x.join();
+        CHECK(t->events_lost() == 0);
+        t.reset();
+    }
+    const auto trace = perfetto_trace::of_file(path);
+    std::set<std::uint64_t> began, ended;
+    unsigned nr_begins = 0, nr_ends = 0;
+    for (const perfetto_trace::event& e : trace.events) {
+        if (e.flow != 0) CHECK(began.insert(e.flow).second);
+        if (e.last_of_flow != 0) CHECK(ended.insert(e.last_of_flow).second);
+        nr_begins += e.what == perfetto_trace::slice_begin ? 1 : 0;
+        nr_ends += e.what == perfetto_trace::slice_end ? 1 : 0;
+    }
+    CHECK(began.size() == nr_threads * nr_items);
+    CHECK(ended == began);
+    CHECK(nr_begins == nr_ends);
+}
+
+TEST_CASE("trace: a block that is announced is a slice inside the item") {
+    const temporary_folder folder;
+    const std::string path = folder.path("t.pftrace");
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    traced_item w{[] { cmwq::blocking([] {}); }};
+    {
+        const cmwq::tracer t{rt, path};
+        q.queue(w);
+        w.flush();
+    }
+    const auto trace = perfetto_trace::of_file(path);
+    REQUIRE(trace.named("blocked").size() == 1);
+    const perfetto_trace::event block = trace.named("blocked")[0];
+    CHECK(block.what == perfetto_trace::slice_begin);
+    CHECK(block.annotations.at("item") == pointer_text(&w));
+    CHECK(block.on == events_of(trace, &w)[1].on);
+}
+
+TEST_CASE("trace: a former file is replaced, and another tracer may follow, or be beside it") {
+    const temporary_folder folder;
+    folder.write("t.pftrace", std::string(100'000, 'x'));
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    for (int i = 0; i < 2; ++i) {
+        const cmwq::tracer t{rt, folder.path("t.pftrace")}, beside{rt, folder.path("beside.pftrace")};
+        q.post([] {});
+        q.flush();
+    }
+    CHECK(perfetto_trace::of_file(folder.path("t.pftrace")).named("queued").size() == 1);
+    CHECK(perfetto_trace::of_file(folder.path("beside.pftrace")).named("queued").size() == 1);
+}
+
+TEST_CASE("trace: impossible options and files throw, and nothing is attached") {
+    const temporary_folder folder;
+    cmwq::runtime rt;
+    CHECK_THROWS_AS(cmwq::tracer(rt, folder.path("t.pftrace"), {.events_per_thread = 0}), std::invalid_argument);
+    try {
+        const cmwq::tracer t{rt, folder.path("no folder/t.pftrace")};
+        FAIL("it was opened");
+    } catch (const std::system_error& e) {
+        CHECK(e.code() == std::errc::no_such_file_or_directory);
+        CHECK(std::string(e.what()).find("no folder/t.pftrace") != std::string::npos);
+    }
+    cmwq::workqueue<> q{rt, "q"};
+    q.post([] {});
+    q.flush();
+}
+
+TEST_CASE("trace: if the file cannot be written, a line says so once, and the program goes on") {
+    const outcome o = in_child([] {
+        cmwq::runtime rt;
+        cmwq::workqueue<> q{rt, "q"};
+        const cmwq::tracer t{rt, "/dev/full"};
+        for (int i = 0; i < 2; ++i) {
+            q.post([] {});
+            q.flush();
+        }
+        return 0;
+    });
+    CHECK(o.exited_with(0));
+    CHECK(o.stderr_text ==
+          "cmwq: the trace /dev/full ends here, because it cannot be written: No space left on device\n");
+}
+
+TEST_CASE("trace: the thread of a tracer has the CPUs of the process, whoever has made it") {
+    const temporary_folder folder;
+    const cmwq::cpuset cpus = cpus_of_this_task();
+    cmwq::runtime rt;
+    std::thread([&] {
+        const pinned here(*cpus.begin());
+        const cmwq::tracer t{rt, folder.path("t.pftrace")};
+        CHECK(eventually([&] {
+            const auto found = threads_named("cmwq/trace");
+            return found.size() == 1 && found[0].second == cpus;
+        }));
+    }).join();
+}
+
+TEST_CASE("trace: a forked child leaves the file to its parent") {
+    const temporary_folder folder;
+    const std::string path = folder.path("t.pftrace");
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    {
+        std::optional<cmwq::tracer> t{std::in_place, rt, path};
+        q.post([] {});
+        q.flush();
+        const outcome o = in_child([&] {
+            t.reset();
+            return 0;
+        });
+        CHECK(o.exited_with(0));
+        q.post([] {});
+        q.flush();
+    }
+    CHECK(perfetto_trace::of_file(path).named("queued").size() == 2);
+}
