@@ -32,6 +32,7 @@ _deps_translate() { # <dnf|pacman> <debian package>
         pacman:ninja-build) echo ninja ;;
         pacman:pkg-config) echo pkgconf ;;
         pacman:python3) echo python ;;
+        pacman:python3-pip) echo python-pip ;;
         pacman:libbenchmark-dev) echo benchmark ;;
         pacman:libtbb-dev) echo onetbb ;;
         pacman:libasio-dev) echo asio ;;
