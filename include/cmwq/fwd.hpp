@@ -58,6 +58,8 @@ struct event;
 class observer;
 class tracer;
 struct trace_options;
+class flight_recorder;
+struct flight_recorder_options;
 struct queue_event;
 struct item_event;
 struct worker_event;

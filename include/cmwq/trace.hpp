@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// tracer: writes what happens in a runtime to a file that https://ui.perfetto.dev shows. The only header that needs
-// Boost, for Boost.Lockfree; <cmwq/cmwq.hpp> does not include it.
+// tracer, flight_recorder: what happens in a runtime, in files that https://ui.perfetto.dev shows. The only header that
+// needs Boost, for Boost.Lockfree; <cmwq/cmwq.hpp> does not include it.
 #pragma once
 
-#include <cmwq/detail/trace/trace_file.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/trace/flight_log.hpp>
+#include <cmwq/detail/trace/trace_session.hpp>
+#include <cmwq/detail/trace/trace_stream.hpp>
 #include <cmwq/runtime.hpp>
 
-#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -40,41 +42,92 @@ public:
     /// file cannot be opened or the system refuses a thread, std::invalid_argument for impossible options,
     /// std::bad_alloc, and as `runtime::attach()`.
     tracer(runtime& rt, const std::string& path, const trace_options& options = {})
-        : runtime_(rt), file_(capacity(options)) {
-        if (const int error = file_.start(path); error != 0) {
+        : session_(rt, options.events_per_thread) {
+        if (const int error = stream_.open(path); error != 0) {
             throw std::system_error(error, std::generic_category(), "cmwq::tracer: " + path);
         }
-        try {
-            rt.attach(file_.recorder());
-        } catch (...) {
-            file_.end();
-            throw;
-        }
+        session_.start(&tracer::work, this);
     }
     /// Writes the rest, and closes the file. Blocks: until that is done.
     ~tracer() {
-        if (detail::main_thread_id() != process_) { // a forked child
-            file_.forget();
-            return;
-        }
-        runtime_.detach(file_.recorder());
-        file_.end();
+        if (!session_.stop()) return;
+        stream_.write_before(INT64_MAX, session_.collector());
+        stream_.close();
     }
     tracer(const tracer&) = delete;
     tracer& operator=(const tracer&) = delete;
 
     /// How many events the trace lacks, because threads had too many at once, or no memory for them.
-    [[nodiscard]] std::uint64_t events_lost() const noexcept { return file_.recorder().nr_lost(); }
+    [[nodiscard]] std::uint64_t events_lost() const noexcept { return session_.recorder().nr_lost(); }
 
 private:
-    static std::size_t capacity(const trace_options& o) {
-        if (o.events_per_thread != 0) return o.events_per_thread;
-        throw std::invalid_argument("cmwq::tracer: events_per_thread is 0, it must be at least 1");
+    static void work(void* self) noexcept {
+        auto& t = *static_cast<tracer*>(self);
+        t.stream_.write_before(detail::steady_now() - detail::trace_session::settled, t.session_.collector());
     }
 
-    runtime& runtime_;
-    const long process_ = detail::main_thread_id();
-    detail::trace_file file_;
+    detail::trace_stream stream_;
+    detail::trace_session session_;
+};
+
+/// How a flight recorder records.
+struct flight_recorder_options {
+    /// The file that is written, once, when the runtime first reports that something hangs: `event::kind::stalled`,
+    /// `saturated` or `deadlock`. A relative path begins in the folder in which the recorder is made. A line on the
+    /// standard error names the file. Empty: none.
+    std::string file = {};
+    /// How long events are kept. Zero or less makes the constructor throw std::invalid_argument.
+    std::chrono::nanoseconds keep = std::chrono::seconds{10};
+    /// How many events are kept at most, some 130 bytes each. Zero makes the constructor throw std::invalid_argument.
+    std::size_t max_events = 250'000;
+    /// As `trace_options::events_per_thread`.
+    std::size_t events_per_thread = 16'384;
+};
+
+/// Keeps the last events of a runtime in memory, and makes traces of them as a `tracer` does: when something hangs, and
+/// on demand. A trace also has the items that had started before that time and still run.
+///
+///     cmwq::flight_recorder recorder{cmwq::runtime::global(), {.file = "hang.pftrace"}};
+///
+/// Costs: as a `tracer`, without the file. Thread safety: any thread may call the members.
+class flight_recorder {
+public:
+    /// The runtime must outlive the recorder. Errors: std::invalid_argument for impossible options, std::system_error
+    /// if the system refuses a thread, std::bad_alloc, and as `runtime::attach()`.
+    explicit flight_recorder(runtime& rt, const flight_recorder_options& options = {})
+        : session_(rt, options.events_per_thread),
+          log_(options.file, detail::trace_session::positive(options.keep, "keep").count(),
+               detail::trace_session::positive(options.max_events, "max_events")) {
+        session_.start(&flight_recorder::work, this);
+    }
+    /// No call of `snapshot()` may be in progress.
+    ~flight_recorder() { session_.stop(); }
+    flight_recorder(const flight_recorder&) = delete;
+    flight_recorder& operator=(const flight_recorder&) = delete;
+
+    /// Writes a trace of what has happened until now. A reader of the file never sees a part of it. Blocks: until it is
+    /// written; not to be called in a bottom half, nor in a forked child. Errors: std::system_error if it cannot be
+    /// written; a former file is still there then.
+    void snapshot(const std::string& path) {
+        if (const int error = log_.snapshot(path, session_.bell()); error != 0) {
+            throw std::system_error(error, std::generic_category(), "cmwq::flight_recorder: " + path);
+        }
+    }
+
+    /// How many events were lost, because threads had too many at once, or no memory for them.
+    [[nodiscard]] std::uint64_t events_lost() const noexcept { return session_.recorder().nr_lost(); }
+
+private:
+    static void work(void* self) noexcept {
+        auto& f = *static_cast<flight_recorder*>(self);
+        const bool hangs = f.session_.recorder().hangs(); // before its events are read
+        const std::int64_t now = detail::steady_now();
+        f.log_.take(f.session_.collector(), now - detail::trace_session::settled, now);
+        f.log_.write_what_is_due(f.session_.collector(), now, hangs);
+    }
+
+    detail::trace_session session_;
+    detail::flight_log log_;
 };
 
 }} // namespace cmwq::CMWQ_NS

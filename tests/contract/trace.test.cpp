@@ -16,17 +16,24 @@
 #include <cmwq/cmwq.hpp>
 #include <cmwq/trace.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <optional>
+#include <semaphore>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace cmwq_test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -78,15 +85,15 @@ POLICY_TEST_CASE("trace: of many threads it has each item once, with its flow, a
                  every_policy) {
     const temporary_folder folder;
     const std::string path = folder.path("t.pftrace");
-    constexpr unsigned nr_threads = 4, nr_items = 200;
+    constexpr std::size_t nr_threads = 4, nr_items = 200;
     {
         cmwq::runtime rt;
         std::optional<cmwq::tracer> t{std::in_place, rt, path};
         any_queue q{policy, rt, "q"};
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < nr_threads; ++i) {
+        std::list<std::thread> threads;
+        for (std::size_t i = 0; i < nr_threads; ++i) {
             threads.emplace_back([&] {
-                for (unsigned n = 0; n < nr_items; ++n) {
+                for (std::size_t n = 0; n < nr_items; ++n) {
                     traced_item w{[] {}};
                     q.queue(w);
                     w.flush();
@@ -188,6 +195,85 @@ TEST_CASE("trace: the thread of a tracer has the CPUs of the process, whoever ha
             return found.size() == 1 && found[0].second == cpus;
         }));
     }).join();
+}
+
+TEST_CASE("flight recorder: a snapshot has what has happened, and what still runs, in a whole file") {
+    const temporary_folder folder;
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, "q"};
+    cmwq::flight_recorder recorder{rt};
+    std::binary_semaphore leave{0};
+    traced_item over{[] {}}, runs{[&] { leave.acquire(); }};
+    q.queue(over);
+    over.flush();
+    q.queue(runs);
+    CHECK(eventually([&] { return q.stats().running == 1; }));
+    recorder.snapshot(folder.path("1"));
+    leave.release();
+    runs.flush();
+    recorder.snapshot(folder.path("2"));
+    CHECK(recorder.events_lost() == 0);
+    const auto first = perfetto_trace::of_file(folder.path("1")), second = perfetto_trace::of_file(folder.path("2"));
+    CHECK(events_of(first, &over).size() == 2);
+    REQUIRE(events_of(first, &runs).size() >= 2);
+    CHECK(first.values("q: running") == "1 0 1");
+    CHECK(second.values("q: running") == "1 0 1 0");
+    CHECK_THROWS_AS(recorder.snapshot(folder.path("no folder/3")), std::system_error);
+}
+
+TEST_CASE("flight recorder: any number of threads, items among them, may make snapshots") {
+    const temporary_folder folder;
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    cmwq::flight_recorder recorder{rt};
+    constexpr int nr_items = 20;
+    for (int i = 0; i < nr_items; ++i) q.post([&, i] { recorder.snapshot(folder.path(std::to_string(i))); });
+    for (int i = 0; i < 5; ++i) recorder.snapshot(folder.path("main"));
+    q.flush();
+    for (int i = 0; i < nr_items; ++i) {
+        CHECK(perfetto_trace::of_file(folder.path(std::to_string(i))).named("queued").size() >=
+              static_cast<std::size_t>(i));
+    }
+}
+
+// proves: observe-6
+// A queue whose items wait for each other is reported as a deadlock.
+TEST_CASE("flight recorder: the first report of a hang writes the file, with the report and the items that hang") {
+    const temporary_folder folder;
+    const std::string path = folder.path("hang");
+    const auto hang = [&path] {
+        cmwq::runtime rt;
+        cmwq::flight_recorder recorder{rt, {.file = path}};
+        cmwq::workqueue<cmwq::ordered> q{rt, "q"};
+        traced_item second{[] {}}, first{[&] {
+            q.queue(second);
+            second.flush(); // it is behind this one
+        }};
+        q.queue(first);
+        const bool written = eventually([&] { return ::access(path.c_str(), R_OK) == 0; });
+        second.cancel();
+        first.flush();
+        return written ? 0 : 1;
+    };
+    const outcome o = in_child(hang);
+    CHECK(o.exited_with(0));
+    const std::string line = "cmwq: the last events are in " + path + "\n";
+    CHECK(o.says(line));
+    CHECK(o.stderr_text.find(line) == o.stderr_text.rfind(line));
+    const auto trace = perfetto_trace::of_file(path);
+    REQUIRE(trace.named("waits for items").size() == 1);
+    CHECK(trace.named("waits for items")[0].what == perfetto_trace::slice_begin);
+    const auto report =
+        std::ranges::find_if(trace.events, [](const auto& e) { return e.annotations.contains("message"); });
+    REQUIRE(report != trace.events.end());
+    CHECK(report->annotations.at("message").find("deadlock") != std::string::npos);
+}
+
+TEST_CASE("flight recorder: impossible options throw") {
+    cmwq::runtime rt;
+    CHECK_THROWS_AS(cmwq::flight_recorder(rt, {.keep = 0ns}), std::invalid_argument);
+    CHECK_THROWS_AS(cmwq::flight_recorder(rt, {.max_events = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(cmwq::flight_recorder(rt, {.events_per_thread = 0}), std::invalid_argument);
 }
 
 TEST_CASE("trace: a forked child leaves the file to its parent") {

@@ -4,16 +4,16 @@
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/detail/trace/by_text.hpp>
 #include <cmwq/detail/trace/proto_message.hpp>
-#include <cmwq/detail/trace/trace_record.hpp>
+#include <cmwq/detail/trace/trace_entry.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -47,20 +47,10 @@ public:
         });
     }
 
-    /// Before the first record of the thread. `number`: of the caller's choice, from 1.
-    void add_thread(unsigned number, long tid, std::string_view name) {
-        track(track_of(number), [&](proto_message& t) {
-            t.number(field::parent, process_track);
-            t.message(field::thread, [&](proto_message& d) {
-                d.number(field::thread_pid, static_cast<std::uint64_t>(pid_));
-                d.number(field::thread_tid, static_cast<std::uint64_t>(tid));
-                d.bytes(field::thread_name, name);
-            });
-        });
-    }
-
-    /// A record of the thread.
-    void add(unsigned thread, const trace_record& r) {
+    void add(const trace_entry& entry) {
+        const trace_record& r = entry.record;
+        const unsigned thread = entry.thread->number;
+        add_thread(*entry.thread);
         unsigned& open = open_slices_[thread];
         if (r.nr_lost != 0) { // among them may be ends of slices
             for (; open != 0; --open) event(r.time, thread, slice_end, {}, {}, {});
@@ -87,34 +77,30 @@ public:
             count(r, -1, +1);
             break;
         case trace_kind::ended:
-            if (open == 0) break; // it had started before the trace
-            --open;
-            event(r.time, thread, slice_end, {}, {}, {});
+            end_slice(r, thread, open);
             count(r, 0, -1);
             break;
         case trace_kind::blocked:
-            if (r.why == block_reason::announced || r.why == block_reason::waiting) {
-                ++open;
-                event_of_item(r, thread, slice_begin, name_id(name_of(r.why)), {});
-            } else { // nobody knows its end
-                event_of_item(r, thread, instant, name_id(name_of(r.why)), {});
-            }
+            if (has_end(r.why)) ++open;
+            event_of_item(r, thread, has_end(r.why) ? slice_begin : instant, name_id(name_of(r.why)), {});
             break;
-        case trace_kind::unblocked:
-            if (open == 0) break;
-            --open;
-            event(r.time, thread, slice_end, {}, {}, {});
-            break;
+        case trace_kind::unblocked: end_slice(r, thread, open); break;
         case trace_kind::worker_created: event_of_worker(r, thread, "worker created"); break;
         case trace_kind::worker_woken: event_of_worker(r, thread, "worker woken"); break;
         case trace_kind::worker_ended: event_of_worker(r, thread, "worker ended"); break;
         case trace_kind::mayday: event_of_item(r, thread, instant, name_id("mayday"), {}); break;
         case trace_kind::reported:
             event(r.time, thread, instant, {}, name_id(r.name()), [&](proto_message& e) {
-                annotate(e, "message", [&](proto_message& a) { a.bytes(field::text_value, *r.message); });
+                annotate(e, "message", [&](proto_message& a) { a.bytes(field::text_value, *entry.message); });
             });
             break;
         }
+    }
+
+    /// So many items of the queue are pending.
+    void set_pending(std::int64_t time, std::string_view queue, std::int64_t n) {
+        queue_counts& c = counts_of(queue);
+        set_counter(time, c.pending_track, c.pending = n);
     }
 
     /// What was written since the last call.
@@ -179,14 +165,6 @@ private:
     static constexpr std::uint64_t process_track = 1, first_counter = std::uint64_t{1} << 32;
     static std::uint64_t track_of(unsigned thread) noexcept { return process_track + thread; }
 
-    // Looking up a text allocates nothing.
-    struct text_hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>{}(s); }
-    };
-    template <class T>
-    using by_text = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
-
     /// A text that is written once, and then named by a number from 1.
     struct text_ids {
         explicit text_ids(unsigned f) noexcept : kind(f) {}
@@ -223,6 +201,18 @@ private:
         });
     }
 
+    void add_thread(const traced_thread& t) {
+        if (!threads_.insert(t.number).second) return;
+        track(track_of(t.number), [&](proto_message& d) {
+            d.number(field::parent, process_track);
+            d.message(field::thread, [&](proto_message& m) {
+                m.number(field::thread_pid, static_cast<std::uint64_t>(pid_));
+                m.number(field::thread_tid, static_cast<std::uint64_t>(t.tid));
+                m.bytes(field::thread_name, t.name);
+            });
+        });
+    }
+
     struct nothing {
         void operator()(proto_message& /*event*/) const noexcept {}
     };
@@ -240,6 +230,11 @@ private:
                 fill(e);
             });
         });
+    }
+    void end_slice(const trace_record& r, unsigned thread, unsigned& open) {
+        if (open == 0) return; // it has begun before the trace
+        --open;
+        event(r.time, thread, slice_end, {}, {}, {});
     }
     // The category is the queue.
     template <class F = nothing>
@@ -269,15 +264,17 @@ private:
     }
 
     void count(const trace_record& r, int pending, int running) {
-        auto found = counts_.find(r.name());
-        if (found == counts_.end()) found = counts_.emplace(r.name(), add_counters(r.name())).first;
-        queue_counts& c = found->second;
+        queue_counts& c = counts_of(r.name());
         // Items that were there before the trace are not known.
         if (pending != 0)
             set_counter(r.time, c.pending_track, c.pending = std::max<std::int64_t>(c.pending + pending, 0));
         if (running != 0) {
             set_counter(r.time, c.pending_track + 1, c.running = std::max<std::int64_t>(c.running + running, 0));
         }
+    }
+    queue_counts& counts_of(std::string_view queue) {
+        const auto found = counts_.find(queue);
+        return found != counts_.end() ? found->second : counts_.emplace(queue, add_counters(queue)).first->second;
     }
     queue_counts add_counters(std::string_view queue) {
         const std::uint64_t id = first_counter + 2 * counts_.size();
@@ -335,6 +332,7 @@ private:
     std::unordered_map<void (*)(work_base&), std::uint64_t> functions_;
     std::unordered_map<const void*, std::uint64_t> flows_; // of each item that is pending
     by_text<queue_counts> counts_;
+    std::unordered_set<unsigned> threads_;               // that have a track
     std::unordered_map<unsigned, unsigned> open_slices_; // of each thread
     std::uint64_t last_flow_ = 0;
 };

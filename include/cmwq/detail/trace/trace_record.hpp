@@ -28,6 +28,11 @@ enum class trace_kind : unsigned char {
     reported,
 };
 
+/// Whether the end of such a block is known. Otherwise a detector has found it.
+constexpr bool has_end(block_reason why) noexcept {
+    return why == block_reason::announced || why == block_reason::waiting;
+}
+
 /// Small, because a thread has thousands: 80 bytes, of which a long name of a queue gets the first 40.
 struct trace_record {
     std::int64_t time = 0; ///< steady clock

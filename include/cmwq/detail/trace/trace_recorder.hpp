@@ -30,6 +30,8 @@ public:
     void for_each_ring(const F& f) {
         rings_.for_each(f);
     }
+    /// The reader. Whether the runtime has reported that something hangs. Then a ring has that report.
+    [[nodiscard]] bool hangs() const noexcept { return hang_.load(acquire); } // [TRACE-3]
     /// Any thread.
     [[nodiscard]] std::uint64_t nr_lost() const noexcept { return nr_lost_.load(relaxed); }
 
@@ -57,9 +59,15 @@ public:
         } catch (const std::bad_alloc&) {
             lose();
         }
+        if (!is_hang(e.what)) return;
+        hang_.store(true, release); // [TRACE-3]
+        reader_.unpark();
     }
 
 private:
+    static bool is_hang(event::kind k) noexcept {
+        return k == event::kind::stalled || k == event::kind::saturated || k == event::kind::deadlock;
+    }
     static trace_record of_queue(trace_kind k, const queue_event& e) noexcept {
         trace_record r;
         r.kind = k;
@@ -95,6 +103,7 @@ private:
     trace_rings rings_;
     parker& reader_;
     atomic<std::uint64_t> nr_lost_{0};
+    atomic<bool> hang_{false};
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -5,10 +5,11 @@
 
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/thread.hpp>
-#include <cmwq/detail/trace/trace_record.hpp>
+#include <cmwq/detail/trace/trace_entry.hpp>
 
 #include <boost/lockfree/spsc_queue.hpp>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -60,8 +61,8 @@ public:
     /// The owner has ended, and all of its records are read.
     void release_owner() noexcept { tid_.store(0, release); } // [TRACE-2]
 
-    trace_ring* next = nullptr; // written before the ring is on the list
-    unsigned number = 0;        // R: of the owner; 0: none yet
+    trace_ring* next = nullptr;                  // written before the ring is on the list
+    std::shared_ptr<const traced_thread> thread; // R: the owner, once there was a record of it
 
 private:
     void note_name() noexcept { name_of_this_thread(name_); }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// trace_thread: the thread of a tracer, which empties the rings.
+#pragma once
+
+#include <cmwq/cpuset.hpp>
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/detail/sync/thread.hpp>
+
+#include <cstdint>
+#include <new>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// Letters: A atomic · I set before the thread starts
+class trace_thread {
+public:
+    trace_thread() noexcept = default;
+    trace_thread(const trace_thread&) = delete;
+    trace_thread& operator=(const trace_thread&) = delete;
+
+    /// The thread calls `work(context)` every tenth of a second, and when it was woken. Returns 0, or an errno.
+    int start(void (*work)(void* context) noexcept, void* context) noexcept {
+        work_ = work;
+        context_ = context;
+        return thread_.start(&trace_thread::thread_main, this);
+    }
+    [[nodiscard]] parker& bell() noexcept { return sleep_; } ///< any thread may wake it
+    void end() noexcept {
+        stop_.store(true, release); // [STOP]
+        sleep_.unpark();
+        thread_.join();
+    }
+    /// In the child of fork(), where it does not exist.
+    void forget() noexcept { thread_.forget(); }
+
+private:
+    static constexpr std::int64_t period = 100'000'000; // nanoseconds
+
+    static void thread_main(void* self) { static_cast<trace_thread*>(self)->serve(); }
+    void serve() noexcept {
+        take_attributes();
+        while (!stop_.load(acquire)) { // [STOP]
+            work_(context_);
+            sleep_.park_until(steady_now() + period);
+        }
+    }
+    // Those of the process, whichever thread has made the tracer. What the system refuses does not matter.
+    static void take_attributes() noexcept {
+        thread_attributes a{.name = "cmwq/trace", .own = priority_of_process()};
+        try {
+            cpuset cpus;
+            for_each_allowed_cpu([&cpus](unsigned c) { cpus.insert(c); }, main_thread_id());
+            if (!cpus.empty()) a.cpus = &cpus;
+            apply_to_this_thread(a);
+        } catch (const std::bad_alloc&) {
+            apply_to_this_thread(a);
+        }
+    }
+
+    parker sleep_;                           // A
+    atomic<bool> stop_{false};               // A
+    void (*work_)(void*) noexcept = nullptr; // I
+    void* context_ = nullptr;                // I
+    thread thread_;                          // I
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail
