@@ -121,9 +121,7 @@ private:
     static void work(void* self) noexcept {
         auto& f = *static_cast<flight_recorder*>(self);
         const bool hangs = f.session_.recorder().hangs(); // before its events are read
-        const std::int64_t now = detail::steady_now();
-        f.log_.take(f.session_.collector(), now - detail::trace_session::settled, now);
-        f.log_.write_what_is_due(f.session_.collector(), now, hangs);
+        f.log_.work(f.session_.collector(), detail::trace_session::settled, hangs);
     }
 
     detail::trace_session session_;

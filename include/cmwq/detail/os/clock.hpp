@@ -18,33 +18,24 @@ inline bool read_clock(clockid_t clock, std::int64_t& out) noexcept {
     return true;
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
-inline std::int64_t monotonic_now() noexcept {
+/// Of a clock that every system has.
+inline std::int64_t now_of(clockid_t clock) noexcept {
     std::int64_t now = 0;
-    read_clock(CLOCK_MONOTONIC, now);
+    read_clock(clock, now);
     return now;
 }
+
+/// CLOCK_MONOTONIC in nanoseconds.
+inline std::int64_t monotonic_now() noexcept { return now_of(CLOCK_MONOTONIC); }
 
 /// The same as of the last tick of the kernel: a few milliseconds old, and cheap to read.
-inline std::int64_t monotonic_coarse_now() noexcept {
-    std::int64_t now = 0;
-    read_clock(CLOCK_MONOTONIC_COARSE, now);
-    return now;
-}
+inline std::int64_t monotonic_coarse_now() noexcept { return now_of(CLOCK_MONOTONIC_COARSE); }
 
 /// CLOCK_REALTIME in nanoseconds.
-inline std::int64_t realtime_now() noexcept {
-    std::int64_t now = 0;
-    read_clock(CLOCK_REALTIME, now);
-    return now;
-}
+inline std::int64_t realtime_now() noexcept { return now_of(CLOCK_REALTIME); }
 
 /// The CPU time of the calling thread, in nanoseconds.
-inline std::int64_t thread_cpu_now() noexcept {
-    std::int64_t now = 0;
-    read_clock(CLOCK_THREAD_CPUTIME_ID, now);
-    return now;
-}
+inline std::int64_t thread_cpu_now() noexcept { return now_of(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Sleeps for less than a second. A signal ends the sleep early.
 inline void sleep_for(long nanoseconds) noexcept {

@@ -3,6 +3,7 @@
 // The CPUs that a thread of this process may use, and the ids of threads.
 #pragma once
 
+#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/config.hpp>
 
 #include <cerrno>
@@ -44,16 +45,16 @@ private:
     unsigned long words_[most / (8 * sizeof(unsigned long))];
 };
 
-/// Calls `f(unsigned)` for every CPU of a thread's set, on machines of any size. `tid`: by default the calling thread.
-/// False: the system does not return the set.
-template <class F>
-bool for_each_allowed_cpu(F&& f, long tid = 0) {
+/// The CPUs that a thread may use, on machines of any size. Empty: the system does not say. `tid`: 0 is the calling
+/// thread. Throws std::bad_alloc.
+inline cpuset allowed_cpus(long tid = 0) {
+    cpuset allowed;
     kernel_cpus cpus;
-    if (cpus.read_of(tid) != 0) return false;
+    if (cpus.read_of(tid) != 0) return allowed;
     for (unsigned c = 0; c < kernel_cpus::most; ++c) {
-        if (cpus.contains(c)) f(c);
+        if (cpus.contains(c)) allowed.insert(c);
     }
-    return true;
+    return allowed;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::os

@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <string>
 #include <string_view>
@@ -82,6 +83,13 @@ inline int replace_file(const std::string& path, std::string_view text) {
     if (error == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
     if (error != 0) ::unlink(fresh.c_str());
     return error;
+}
+
+/// Prints that `what` is not in the file, with the reason.
+inline void tell_unwritten(const char* what, const std::string& path, int error) noexcept {
+    char reason[64];
+    std::fprintf(stderr, "cmwq: %s cannot be written to %s: %s\n", what, path.c_str(),
+                 ::strerror_r(error, reason, sizeof reason));
 }
 
 /// The path from the root, if the working folder is known. Throws std::bad_alloc.

@@ -20,13 +20,13 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 using os::absolute_path;
+using os::allowed_cpus;
 using os::at_fork;
 using os::bounds_of_stack;
 using os::cpu_quota;
 using os::describe_activity;
 using os::describe_function;
 using os::environment_variable;
-using os::for_each_allowed_cpu;
 using os::isolated_cpus;
 using os::keep_loaded;
 using os::main_thread_id;
@@ -39,6 +39,7 @@ using os::return_to_program;
 using os::share_of_descriptors;
 using os::signal_mask;
 using os::stack_end;
+using os::tell_unwritten;
 using os::this_thread_id;
 
 }}} // namespace cmwq::CMWQ_NS::detail

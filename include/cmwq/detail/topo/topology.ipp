@@ -22,8 +22,8 @@
 namespace cmwq { inline namespace CMWQ_NS {
 
 CMWQ_API topology topology::system() {
-    cpuset allowed;
-    if (!detail::for_each_allowed_cpu([&](unsigned c) { allowed.insert(c); })) allowed.insert(0);
+    cpuset allowed = detail::allowed_cpus();
+    if (allowed.empty()) allowed.insert(0);
     return system(allowed);
 }
 

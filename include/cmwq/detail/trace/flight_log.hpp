@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/parker.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/trace_collector.hpp>
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <new>
 #include <string>
 #include <utility>
@@ -41,35 +41,21 @@ public:
 
     // --- the thread of the recorder ----------------------------------------------------------------------------------
 
-    /// Takes the entries from before that time, and forgets those that are too old now.
-    void take(trace_collector& from, std::int64_t before, std::int64_t now) noexcept {
-        try {
-            from.read();
-            from.take_before(before, [this](trace_entry& e) { history_.add(std::move(e)); });
-            history_.forget_before(now - keep_, most_);
-        } catch (const std::bad_alloc&) {
-            from.skip();
-        }
-    }
-    /// Writes the files that threads want, and, if something hangs for the first time, that of the options.
-    void write_what_is_due(trace_collector& from, std::int64_t now, bool hangs) noexcept {
+    /// Takes the entries that are as old as `settled`, in nanoseconds. If threads want files, or something hangs for
+    /// the first time and the options name a file, it takes all, and writes these.
+    void work(trace_collector& from, std::int64_t settled, bool hangs) noexcept {
         request* r = requests_.exchange(nullptr, acquire); // [TRACE-4]
         const bool report = hangs && !std::exchange(has_reported_, hangs) && !file_.empty();
-        if (r == nullptr && !report) return;
-        take(from, INT64_MAX, now);
+        const std::int64_t now = steady_now();
+        take(from, r != nullptr || report ? INT64_MAX : now - settled, now);
         while (r != nullptr) {
             request& done = *std::exchange(r, r->next);
             done.error = write(done.path);
             done.done.unpark(); // it may be gone now
         }
         if (!report) return;
-        const int error = write(file_);
-        char reason[64];
-        if (error == 0) std::fprintf(stderr, "cmwq: the last events are in %s\n", file_.c_str());
-        else {
-            std::fprintf(stderr, "cmwq: the last events cannot be written to %s: %s\n", file_.c_str(),
-                         ::strerror_r(error, reason, sizeof reason));
-        }
+        if (const int error = write(file_); error != 0) tell_unwritten("the last events", file_, error);
+        else std::fprintf(stderr, "cmwq: the last events are in %s\n", file_.c_str());
     }
 
 private:
@@ -80,6 +66,15 @@ private:
         transient_parker done = {};
     };
 
+    void take(trace_collector& from, std::int64_t before, std::int64_t now) noexcept {
+        try {
+            from.read();
+            from.take_before(before, [this](trace_entry& e) { history_.add(std::move(e)); });
+            history_.forget_before(now - keep_, most_);
+        } catch (const std::bad_alloc&) {
+            from.skip();
+        }
+    }
     int write(const std::string& path) const noexcept {
         try {
             return replace_file(path, history_.trace());

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/by_text.hpp>
 #include <cmwq/detail/trace/proto_message.hpp>
 #include <cmwq/detail/trace/trace_entry.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,6 +49,9 @@ public:
             });
         });
     }
+
+    /// The same, for this process, now.
+    void begin() { begin(main_thread_id(), ::program_invocation_short_name, steady_now(), realtime_now()); }
 
     void add(const trace_entry& entry) {
         const trace_record& r = entry.record;

@@ -3,13 +3,10 @@
 // trace_history: the last events, from which a trace can be made at any time.
 #pragma once
 
-#include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/perfetto_writer.hpp>
 #include <cmwq/detail/trace/trace_entry.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,7 +34,7 @@ public:
     /// A trace of what is kept.
     [[nodiscard]] std::string trace() const {
         perfetto_writer w;
-        w.begin(main_thread_id(), ::program_invocation_short_name, steady_now(), realtime_now());
+        w.begin();
         std::vector<const trace_entry*> open;
         for (const auto& [thread, entries] : open_) {
             for (const trace_entry& e : entries) open.push_back(&e);

@@ -59,13 +59,13 @@ public:
         } catch (const std::bad_alloc&) {
             lose();
         }
-        if (!is_hang(e.what)) return;
+        if (!stands_still(e.what)) return;
         hang_.store(true, release); // [TRACE-3]
         reader_.unpark();
     }
 
 private:
-    static bool is_hang(event::kind k) noexcept {
+    static bool stands_still(event::kind k) noexcept {
         return k == event::kind::stalled || k == event::kind::saturated || k == event::kind::deadlock;
     }
     static trace_record of_queue(trace_kind k, const queue_event& e) noexcept {

@@ -45,7 +45,8 @@ public:
     }
 
 private:
-    // What a thread has found last. The id tells whether it belongs to these rings, whose address may be used again.
+    // The ring that a thread has found last. The id tells whether it belongs to these rings, whose address may be used
+    // again.
     struct cached {
         std::uint64_t rings = 0;
         trace_ring* ring = nullptr;

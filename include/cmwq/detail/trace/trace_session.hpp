@@ -31,7 +31,6 @@ public:
     trace_session& operator=(const trace_session&) = delete;
 
     [[nodiscard]] trace_collector& collector() noexcept { return collector_; }
-    [[nodiscard]] trace_recorder& recorder() noexcept { return recorder_; }
     [[nodiscard]] const trace_recorder& recorder() const noexcept { return recorder_; }
     [[nodiscard]] parker& bell() noexcept { return thread_.bell(); }
 

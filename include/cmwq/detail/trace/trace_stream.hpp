@@ -3,7 +3,6 @@
 // trace_stream: a trace that is written to a file as it grows.
 #pragma once
 
-#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/perfetto_writer.hpp>
 #include <cmwq/detail/trace/trace_collector.hpp>
@@ -25,7 +24,7 @@ public:
     int open(const std::string& path) {
         path_ = path;
         if (const int error = file_.open(path); error != 0) return error;
-        writer_.begin(main_thread_id(), ::program_invocation_short_name, steady_now(), realtime_now());
+        writer_.begin();
         return 0;
     }
     /// Writes what has happened before that time.

@@ -48,12 +48,11 @@ private:
             sleep_.park_until(steady_now() + period);
         }
     }
-    // Those of the process, whichever thread has made the tracer. What the system refuses does not matter.
+    // Those of the process, whichever thread has made the tracer. A refusal does not matter.
     static void take_attributes() noexcept {
         thread_attributes a{.name = "cmwq/trace", .own = priority_of_process()};
         try {
-            cpuset cpus;
-            for_each_allowed_cpu([&cpus](unsigned c) { cpus.insert(c); }, main_thread_id());
+            const cpuset cpus = allowed_cpus(main_thread_id());
             if (!cpus.empty()) a.cpus = &cpus;
             apply_to_this_thread(a);
         } catch (const std::bad_alloc&) {

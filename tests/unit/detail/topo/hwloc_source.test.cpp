@@ -31,12 +31,6 @@ std::string listing(const std::string& name) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-cpuset allowed() {
-    cpuset s;
-    cmwq::detail::os::for_each_allowed_cpu([&](unsigned c) { s.insert(c); });
-    return s;
-}
-
 } // namespace
 
 // Another program made the listings, from lists of the CPUs, cores, caches and nodes of each machine.
@@ -155,7 +149,7 @@ TEST_CASE("hwloc_source: from_xml() refuses a file without a recorded machine an
 
 TEST_CASE("hwloc_source: system() has the CPUs that the calling thread may use") {
     const topology all = topology::system();
-    CHECK(all.cpus() == allowed());
+    CHECK(all.cpus() == cmwq::detail::os::allowed_cpus());
     CHECK_FALSE(all.simulated());
     CHECK(all.nr_nodes() >= 1);
 
@@ -170,7 +164,7 @@ TEST_CASE("hwloc_source: system() has the CPUs that the calling thread may use")
     CPU_SET(last, &one);
     REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
     const topology narrow = topology::system();
-    CHECK(allowed() == cpuset{last}); // system() has not changed it
+    CHECK(cmwq::detail::os::allowed_cpus() == cpuset{last}); // system() has not changed it
     ::sched_setaffinity(0, sizeof before, &before);
     CHECK(narrow.cpus() == cpuset{last});
     CHECK(narrow.node_of(last) == all.node_of(last));
@@ -199,7 +193,7 @@ TEST_CASE("hwloc_source: system() ignores another machine in the environment var
     REQUIRE(::setenv("HWLOC_SYNTHETIC", "l3:512 core:1 pu:1", 1) == 0);
     const topology t = topology::system();
     ::unsetenv("HWLOC_SYNTHETIC");
-    CHECK(t.cpus() == allowed());
+    CHECK(t.cpus() == cmwq::detail::os::allowed_cpus());
     CHECK_FALSE(t.simulated());
     CHECK(t.pods(affinity_scope::cache).size() == 1); // with several CPUs it would not be flat
 }

@@ -41,10 +41,11 @@ CMWQ_INLINE cpu_map::cpu_map(const runtime_options& o, made_for whom, const cpus
 }
 
 CMWQ_INLINE void cpu_map::find_allowed(made_for whom, const cpuset* of_caller) {
-    cpuset inherited;
-    if (!for_each_allowed_cpu([&](unsigned cpu) { inherited.insert(cpu); })) inherited.insert(0);
+    cpuset inherited = allowed_cpus();
+    if (inherited.empty()) inherited.insert(0);
     if (whom == made_for::process) { // the calling thread may be bound to fewer CPUs than the process
-        if (!for_each_allowed_cpu([&](unsigned cpu) { allowed_.insert(cpu); }, main_thread_id())) allowed_ = inherited;
+        allowed_ = allowed_cpus(main_thread_id());
+        if (allowed_.empty()) allowed_ = inherited;
     } else if (of_caller != nullptr) {
         allowed_ = *of_caller;
     } else {

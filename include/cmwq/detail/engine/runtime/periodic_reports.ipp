@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -74,9 +73,7 @@ CMWQ_INLINE void periodic_reports::write_metrics() noexcept {
         error = ENOMEM;
     }
     if (std::exchange(error_, error) == error || error == 0) return;
-    char reason[64];
-    std::fprintf(stderr, "cmwq: the metrics cannot be written to %s: %s\n", env_.options.metrics.c_str(),
-                 ::strerror_r(error, reason, sizeof reason));
+    tell_unwritten("the metrics", env_.options.metrics, error);
 }
 
 CMWQ_INLINE void periodic_reports::print_line(std::int64_t passed) const noexcept {

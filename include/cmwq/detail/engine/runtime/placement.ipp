@@ -256,8 +256,7 @@ CMWQ_INLINE cpuset placement::usable_now_locked() {
     const long tid = tids_[static_cast<std::size_t>(helper::manager)].load(acquire); // [TID-1]
     if (!env_.cpus.binds_threads() || tid == 0) return usable_;
     if (helpers_were_bound_) static_cast<void>(bind_thread(tid, env_.cpus.allowed()));
-    cpuset mask;
-    static_cast<void>(for_each_allowed_cpu([&](unsigned cpu) { mask.insert(cpu); }, tid)); // empty: not known
+    const cpuset mask = allowed_cpus(tid); // empty: not known
     if (!helper_cpus_.empty()) static_cast<void>(bind_thread(tid, helper_cpus_));
     cpuset now = env_.cpus.cpus() & mask;
     return now.empty() ? usable_ : now;

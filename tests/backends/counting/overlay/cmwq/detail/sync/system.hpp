@@ -22,12 +22,9 @@ using os::describe_activity;
 using os::describe_function;
 using os::keep_loaded;
 using os::replace_file;
+using os::tell_unwritten;
 
-template <class F>
-bool for_each_allowed_cpu(F&& f, long /*tid*/ = 0) {
-    for (unsigned c = 0; c < counting::nr_cpus(); ++c) f(c);
-    return true;
-}
+inline cpuset allowed_cpus(long /*tid*/ = 0) { return cpuset::range(0, counting::nr_cpus()); }
 
 struct signal_mask {};
 inline void return_to_program(const cpuset&, const own_priority&, const signal_mask&) noexcept {}
