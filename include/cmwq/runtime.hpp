@@ -26,6 +26,7 @@ namespace detail {
 class runtime_core;
 struct runtime_access;
 enum class made_for : bool;
+class wanted_traces;
 } // namespace detail
 
 /// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
@@ -155,6 +156,12 @@ public:
     /// release them; the series that need these are missing then. Errors: std::bad_alloc.
     [[nodiscard]] std::string metrics() const;
 
+    /// Writes a trace of the last ten seconds: `flight_recorder::snapshot()` of the recorder that the option
+    /// `flight_recorder` has made. Blocks: until it is written. Errors: std::logic_error if there is no such recorder,
+    /// std::system_error if the file cannot be written, or, operation_not_permitted, from inside a bottom half; a
+    /// former file is still there then.
+    void snapshot_trace(const std::string& path);
+
 private:
     friend struct detail::runtime_access;
     runtime(runtime_options options, detail::made_for whom);
@@ -162,6 +169,7 @@ private:
     bool wait_frozen_for_ns(std::int64_t ns);
 
     std::unique_ptr<detail::runtime_core> core_;
+    std::unique_ptr<detail::wanted_traces> traces_; // null: none
 };
 
 /// Keeps the freezable queues of a runtime frozen while it lives. None of their items runs then, so that its owner may

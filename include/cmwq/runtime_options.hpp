@@ -183,9 +183,9 @@ struct runtime_options {
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
     /// The file to which the runtime writes `runtime::metrics()`, at once and then after each `metrics_interval`;
-    /// empty: none. A relative path begins in the folder in which the runtime is made. A reader never sees a part of
-    /// it: the runtime writes another file in the same folder, and renames it. A failure is printed to the standard
-    /// error.
+    /// empty: none. A relative path begins in the folder in which the runtime is made, and `%p` stands for the number
+    /// of the process. A reader never sees a part of it: the runtime writes another file in the same folder, and
+    /// renames it. A failure is printed to the standard error.
     std::string metrics = {};
 
     /// The time between two writes of the file. Zero makes the constructor throw std::invalid_argument.
@@ -193,6 +193,16 @@ struct runtime_options {
 
     /// The time between two lines about the state of the runtime on the standard error. Zero: none.
     std::chrono::nanoseconds schedtrace = {};
+
+    /// The file to which a `tracer` writes what happens until the destructor of the runtime begins, or, for `global()`,
+    /// until the program calls `exit()`. Empty: none. Path and failures: as for `metrics`; of several processes with
+    /// one path, the first has the file. Needs <cmwq/trace.hpp> in any file of the program, or cmwq::compiled on a
+    /// machine with Boost; without, a line on the standard error says so.
+    std::string trace = {};
+
+    /// The file to which a `flight_recorder` writes the last ten seconds when something hangs. Empty: none. Path,
+    /// failures and needs: as for `trace`. `runtime::snapshot_trace()` uses the same recorder.
+    std::string flight_recorder = {};
 
     /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block without announcing it. Without
     /// it the monitor notices them, in milliseconds instead of microseconds.

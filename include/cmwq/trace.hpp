@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// tracer, flight_recorder: what happens in a runtime, in files that https://ui.perfetto.dev shows. The only header that
-// needs Boost, for Boost.Lockfree; <cmwq/cmwq.hpp> does not include it.
+// tracer, flight_recorder: what happens in a runtime, in files that https://ui.perfetto.dev shows. A program that
+// includes this header also has the options `trace` and `flight_recorder` of a runtime. The only header that needs
+// Boost, for Boost.Lockfree; <cmwq/cmwq.hpp> does not include it.
 #pragma once
 
+#include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/engine/env/cpu_map.hpp>
+#include <cmwq/detail/engine/env/observers.hpp>
+#include <cmwq/detail/engine/runtime/wanted_traces.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/flight_log.hpp>
 #include <cmwq/detail/trace/trace_session.hpp>
 #include <cmwq/detail/trace/trace_stream.hpp>
 #include <cmwq/runtime.hpp>
+#include <cmwq/runtime_options.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -39,8 +49,9 @@ struct trace_options {
 class tracer {
 public:
     /// The runtime must outlive the tracer. A former file of this path is replaced. Errors: std::system_error if the
-    /// file cannot be opened or the system refuses a thread, std::invalid_argument for impossible options,
-    /// std::bad_alloc, and as `runtime::attach()`.
+    /// file cannot be opened, or, device_or_resource_busy, if another tracer of this or another process writes it, or
+    /// the system refuses a thread; std::invalid_argument for impossible options, std::bad_alloc, and as
+    /// `runtime::attach()`.
     tracer(runtime& rt, const std::string& path, const trace_options& options = {})
         : session_(rt, options.events_per_thread) {
         if (const int error = stream_.open(path); error != 0) {
@@ -127,5 +138,55 @@ private:
     detail::trace_session session_;
     detail::flight_log log_;
 };
+
+namespace detail {
+
+/// One object for each runtime whose options want it.
+class traces_by_option final : public wanted_traces {
+public:
+    traces_by_option(runtime& rt, const runtime_options& o) {
+        attempt("the trace", o.trace, [&] { tracer_.emplace(rt, o.trace); });
+        attempt("the last events", o.flight_recorder,
+                [&] { recorder_.emplace(rt, flight_recorder_options{.file = o.flight_recorder}); });
+    }
+
+    bool snapshot(const std::string& path) override {
+        if (recorder_.has_value()) recorder_->snapshot(path);
+        return recorder_.has_value();
+    }
+
+    /// Writes the rest of the trace when the program calls exit(), because the runtime is not destroyed.
+    void finish_at_exit() {
+        last_made.store(this, release); // [TRACE-5]
+        std::atexit([] {
+            traces_by_option* const self = last_made.exchange(nullptr, acquire); // [TRACE-5]
+            if (self != nullptr && !observers::tells()) self->tracer_.reset();
+        });
+    }
+
+private:
+    template <class F>
+    static void attempt(const char* what, const std::string& path, const F& f) {
+        if (path.empty()) return;
+        try {
+            f();
+        } catch (const std::system_error& e) {
+            tell_unwritten(what, path, e.code().value());
+        }
+    }
+
+    static constinit inline atomic<traces_by_option*> last_made{nullptr}; // for the process-wide runtime
+
+    std::optional<tracer> tracer_;
+    std::optional<flight_recorder> recorder_;
+};
+
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom) {
+    auto made = std::make_unique<traces_by_option>(rt, o);
+    if (whom == made_for::process) made->finish_at_exit();
+    return made;
+}
+
+} // namespace detail
 
 }} // namespace cmwq::CMWQ_NS

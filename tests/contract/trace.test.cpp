@@ -162,6 +162,13 @@ TEST_CASE("trace: impossible options and files throw, and nothing is attached") 
         CHECK(e.code() == std::errc::no_such_file_or_directory);
         CHECK(std::string(e.what()).find("no folder/t.pftrace") != std::string::npos);
     }
+    const cmwq::tracer first{rt, folder.path("t.pftrace")};
+    try {
+        const cmwq::tracer second{rt, folder.path("t.pftrace")};
+        FAIL("two write one file");
+    } catch (const std::system_error& e) {
+        CHECK(e.code() == std::errc::device_or_resource_busy);
+    }
     cmwq::workqueue<> q{rt, "q"};
     q.post([] {});
     q.flush();
@@ -241,7 +248,7 @@ TEST_CASE("flight recorder: any number of threads, items among them, may make sn
 TEST_CASE("flight recorder: the first report of a hang writes the file, with the report and the items that hang") {
     const temporary_folder folder;
     const std::string path = folder.path("hang");
-    const auto hang = [&path] {
+    const auto hang = [&] {
         cmwq::runtime rt;
         cmwq::flight_recorder recorder{rt, {.file = path}};
         cmwq::workqueue<cmwq::ordered> q{rt, "q"};
@@ -251,6 +258,7 @@ TEST_CASE("flight recorder: the first report of a hang writes the file, with the
         }};
         q.queue(first);
         const bool written = eventually([&] { return ::access(path.c_str(), R_OK) == 0; });
+        for (int i = 0; i < 2; ++i) recorder.snapshot(folder.path("later")); // the recorder has looked again
         second.cancel();
         first.flush();
         return written ? 0 : 1;

@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <string>
 #include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -52,18 +54,27 @@ public:
     output_file() noexcept = default;
     output_file(const output_file&) = delete;
     output_file& operator=(const output_file&) = delete;
-    ~output_file() { static_cast<void>(close()); }
+    ~output_file() {
+        if (fd_ >= 0) ::close(fd_); // the lock stays: a forked child shares it with its parent
+    }
 
-    /// A former file of this path becomes empty. Once.
+    /// A former file of this path becomes empty. EBUSY: another object, of any process, writes that file. Once.
     int open(const std::string& path) noexcept {
-        fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        return fd_ < 0 ? errno : 0;
+        fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        struct stat is{};
+        if (fd_ < 0 || ::fstat(fd_, &is) != 0) return errno;
+        if (!S_ISREG(is.st_mode)) return 0; // terminals and the like
+        // Some file systems have no locks; then nobody is kept off.
+        if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EBUSY;
+        return ::ftruncate(fd_, 0) == 0 ? 0 : errno;
     }
     int write(std::string_view text) noexcept { return write_all(fd_, text); }
     /// Some file systems find only now that there is no room.
     int close() noexcept {
         const int fd = std::exchange(fd_, -1);
-        return fd < 0 || ::close(fd) == 0 ? 0 : errno;
+        if (fd < 0) return 0;
+        ::flock(fd, LOCK_UN); // children may have the file open
+        return ::close(fd) == 0 ? 0 : errno;
     }
 
 private:
@@ -97,6 +108,15 @@ inline std::string absolute_path(const std::string& path) {
     char folder[PATH_MAX];
     if (path.starts_with('/') || ::getcwd(folder, sizeof folder) == nullptr) return path;
     return std::string(folder) + '/' + path;
+}
+
+/// The path with the number of this process in place of each "%p". Throws std::bad_alloc.
+inline std::string with_process_number(std::string path) {
+    const std::string number = std::to_string(::getpid());
+    for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos; at += number.size()) {
+        path.replace(at, 2, number);
+    }
+    return path;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail::os

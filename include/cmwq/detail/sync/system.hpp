@@ -41,5 +41,6 @@ using os::signal_mask;
 using os::stack_end;
 using os::tell_unwritten;
 using os::this_thread_id;
+using os::with_process_number;
 
 }}} // namespace cmwq::CMWQ_NS::detail

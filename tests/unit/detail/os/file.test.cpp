@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 using cmwq::detail::os::absolute_path;
+using cmwq::detail::os::output_file;
 using cmwq::detail::os::read_file;
 using cmwq::detail::os::replace_file;
+using cmwq::detail::os::with_process_number;
 
 TEST_CASE("file: read_file() reads the whole text of a file of any size") {
     const cmwq_test::temporary_folder folder;
@@ -69,4 +71,36 @@ TEST_CASE("file: replace_file() returns the error, and leaves everything as it w
 TEST_CASE("file: absolute_path() begins in the working folder") {
     CHECK(absolute_path("/a/b") == "/a/b");
     CHECK(absolute_path("b") == (std::filesystem::current_path() / "b").string());
+}
+
+TEST_CASE("file: with_process_number() puts it in place of each %p") {
+    const std::string number = std::to_string(::getpid());
+    CHECK(with_process_number("a.%p.b%p") == "a." + number + ".b" + number);
+    CHECK(with_process_number("%p") == number);
+    CHECK(with_process_number("100%") == "100%");
+}
+
+TEST_CASE("file: one output_file at a time writes a file, and a former one becomes empty") {
+    const cmwq_test::temporary_folder folder;
+    const std::string path = folder.path("file");
+    folder.write("file", "former text");
+    std::string text;
+    {
+        output_file one, two;
+        REQUIRE(one.open(path) == 0);
+        REQUIRE(one.write("new") == 0);
+        CHECK(two.open(path) == EBUSY);
+        REQUIRE(read_file(path.c_str(), text) == 0);
+        CHECK(text == "new");
+        CHECK(one.close() == 0);
+        CHECK(one.close() == 0);
+    }
+    output_file three, four;
+    CHECK(three.open(path) == 0);
+    REQUIRE(read_file(path.c_str(), text) == 0);
+    CHECK(text.empty());
+    CHECK(four.open(folder.path("nothing/file")) == ENOENT);
+    output_file nowhere, nowhere_too;
+    CHECK(nowhere.open("/dev/null") == 0);
+    CHECK(nowhere_too.open("/dev/null") == 0);
 }

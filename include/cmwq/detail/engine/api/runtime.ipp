@@ -3,6 +3,7 @@
 // The bodies of cmwq::runtime and freeze_guard.
 
 #include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
@@ -10,12 +11,14 @@
 #include <cmwq/detail/engine/runtime/global.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/runtime/settings.hpp>
+#include <cmwq/detail/engine/runtime/wanted_traces.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -26,6 +29,15 @@ namespace cmwq { inline namespace CMWQ_NS {
 
 namespace detail {
 CMWQ_INLINE std::string metrics_of(const runtime_core& rt) { return to_open_metrics(numbers_of(rt)); }
+
+CMWQ_INLINE std::unique_ptr<wanted_traces> traces_of(runtime& rt, const runtime_options& o, made_for whom) {
+    if (o.trace.empty() && o.flight_recorder.empty()) return nullptr;
+    if (make_wanted_traces != nullptr) return make_wanted_traces(rt, o, whom);
+    std::fputs("cmwq: the options trace and flight_recorder need <cmwq/trace.hpp> in any file of the program, or "
+               "cmwq::compiled on a machine with Boost.Lockfree; there are no traces\n",
+               stderr);
+    return nullptr;
+}
 } // namespace detail
 
 CMWQ_INLINE runtime::runtime(runtime_options options) : runtime(std::move(options), detail::made_for::caller) {}
@@ -37,10 +49,12 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
                                  }};
     hook_forks();
     core_ = std::make_unique<runtime_core>(std::move(options), whom, texts);
+    traces_ = traces_of(*this, core_->env().options, whom);
 }
 
 CMWQ_INLINE runtime::~runtime() {
     detail::check_copy(*core_, detail::a_runtime);
+    traces_.reset();
     // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on
     // purpose. Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.
     if (!core_->is_dead()) delete core_.get();
@@ -179,6 +193,15 @@ CMWQ_INLINE std::string runtime::metrics() const {
     detail::check_copy(*core_, detail::a_runtime);
     if (core_->is_dead()) return "# EOF\n"; // threads that do not exist here may hold locks
     return detail::metrics_of(*core_);
+}
+
+CMWQ_INLINE void runtime::snapshot_trace(const std::string& path) {
+    detail::check_copy(*core_, detail::a_runtime);
+    if (core_->is_dead()) return; // the thread of the recorder does not exist here
+    detail::refuse_in_bottom_half("runtime::snapshot_trace() is called");
+    if (traces_ == nullptr || !traces_->snapshot(path)) {
+        throw std::logic_error("cmwq: runtime::snapshot_trace() needs the option flight_recorder");
+    }
 }
 
 CMWQ_INLINE runtime_stats runtime::stats() const noexcept { return core_->stats(); }

@@ -24,13 +24,14 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 // --- making and ending -----------------------------------------------------------------------------------------------
 
 /// Returns the options as they are used: checked, with times that can be added to the current time without overflow,
-/// and with a path that the program does not change when it changes its folder.
+/// and with paths that the program does not change when it changes its folder.
 CMWQ_INLINE runtime_options checked(runtime_options o) {
     check_options(o);
     constexpr std::chrono::nanoseconds never{std::int64_t{1} << 61};
     for (std::chrono::nanoseconds* const t : {&o.idle_timeout, &o.metrics_interval, &o.schedtrace})
         *t = std::min(*t, never);
-    if (!o.metrics.empty()) o.metrics = absolute_path(o.metrics);
+    for (std::string* const path : {&o.metrics, &o.trace, &o.flight_recorder})
+        if (!path->empty()) *path = absolute_path(with_process_number(*path));
     return o;
 }
 

@@ -67,8 +67,10 @@ private:
         f("name", o.name);
         f("metrics", o.metrics);
         f("metrics_interval", o.metrics_interval);
-        or_milliseconds trace{o.schedtrace};
-        f("schedtrace", trace);
+        or_milliseconds interval{o.schedtrace};
+        f("schedtrace", interval);
+        f("trace", o.trace);
+        f("flight_recorder", o.flight_recorder);
     }
 
     void set(runtime_options& o, std::string_view word) const {

@@ -37,7 +37,8 @@ bool same(const runtime_options& a, const runtime_options& b) {
            a.overdue_after == b.overdue_after && a.idle_poll == b.idle_poll &&
            a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
            a.sentinel == b.sentinel && a.name == b.name && a.metrics == b.metrics &&
-           a.metrics_interval == b.metrics_interval && a.schedtrace == b.schedtrace;
+           a.metrics_interval == b.metrics_interval && a.schedtrace == b.schedtrace && a.trace == b.trace &&
+           a.flight_recorder == b.flight_recorder;
 }
 
 } // namespace
@@ -79,6 +80,8 @@ TEST_CASE("settings: each option has the value of its text and the other options
         {"name=my server", {.name = "my server"}},
         {"metrics=/var/lib/a=b.prom", {.metrics = "/var/lib/a=b.prom"}},
         {"metrics_interval=15s", {.metrics_interval = 15s}},
+        {"trace=a.%p.pftrace", {.trace = "a.%p.pftrace"}},
+        {"flight_recorder=b c", {.flight_recorder = "b c"}},
         {"schedtrace=1000", {.schedtrace = 1s}},
         {"schedtrace=5s", {.schedtrace = 5s}},
         {"schedtrace=0", {}},
@@ -135,6 +138,7 @@ TEST_CASE("settings: an invalid text is refused and the message has the source a
         {"cpus=1 +2", "'cpus=1 +2'", "0-3+8"},
         {"cpus=65536", "'cpus=65536'", "below 65536"},
         {"metrics=", "'metrics='", "wants a text"},
+        {"trace=", "'trace='", "wants a text"},
         {"metrics_interval=10", "'metrics_interval=10'", "ns, us, ms, s or min"},
         {"schedtrace=", "'schedtrace='", "milliseconds"},
         {"schedtrace=1h", "'schedtrace=1h'", "milliseconds"},

@@ -23,6 +23,7 @@ using os::describe_function; // the real one: it waits for no logical thread
 using os::keep_loaded;
 using os::replace_file;
 using os::tell_unwritten;
+using os::with_process_number;
 
 inline cpuset allowed_cpus(long /*tid*/ = 0) { return cpuset::range(0, model::nr_cpus()); }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// wanted_traces: what the options `trace` and `flight_recorder` of a runtime want, and how the engine finds the leaf
+// that makes it.
+#pragma once
+
+#include <cmwq/detail/base/config.hpp>
+#include <cmwq/runtime_options.hpp>
+
+#include <memory>
+#include <string>
+
+namespace cmwq { inline namespace CMWQ_NS {
+class runtime;
+}} // namespace cmwq::CMWQ_NS
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+enum class made_for : bool;
+
+/// It ends before its runtime does.
+class wanted_traces {
+public:
+    wanted_traces() noexcept = default;
+    virtual ~wanted_traces() = default;
+    wanted_traces(const wanted_traces&) = delete;
+    wanted_traces& operator=(const wanted_traces&) = delete;
+
+    /// False: there is no flight recorder. Throws std::system_error if the file cannot be written.
+    virtual bool snapshot(const std::string& path) = 0;
+};
+
+/// <cmwq/trace.hpp> defines it. Its address is null if no file of the program includes that header: the engine needs no
+/// Boost. Throws std::bad_alloc; other failures are printed.
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom);
+
+}}} // namespace cmwq::CMWQ_NS::detail
