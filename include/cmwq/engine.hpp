@@ -50,6 +50,7 @@
 #include <cmwq/detail/engine/runtime/placement.ipp>
 #include <cmwq/detail/engine/runtime/runtime_core.ipp>
 #include <cmwq/detail/engine/runtime/service_thread.ipp>
+#include <cmwq/detail/engine/runtime/stall_report.ipp>
 #include <cmwq/detail/engine/stuck/deadlock_check.ipp>
 #include <cmwq/detail/engine/stuck/diagnosis_thread.ipp>
 #include <cmwq/detail/engine/threads/inner_runs.ipp>

@@ -11,6 +11,7 @@
 #include <cmwq/topology.hpp>
 #include <cmwq/workqueue.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -150,6 +151,18 @@ public:
     /// then. It does not wait for a dlopen() in progress. Errors: std::bad_alloc.
     [[nodiscard]] std::string dump(dump_format form = dump_format::text) const;
 
+    /// Returns what hangs now, as sentences like those of the events; empty: nothing. That is each pool in which items
+    /// wait and none has been started for `at_least`; each queue at its limit whose active items have all been blocked
+    /// for as long, with others waiting, looked at after each twelfth of the option `watchdog`; and each wait of a
+    /// deadlock that has been reported. Any thread, also one that watches the program. Blocks: for 0.1 s at most for
+    /// each lock of the library that another thread does not release. Errors: std::bad_alloc.
+    template <detail::duration_like Duration>
+    [[nodiscard]] std::string stall_report(const Duration& at_least) const {
+        return stall_report_ns(detail::to_ns(at_least));
+    }
+    /// The same, with one second.
+    [[nodiscard]] std::string stall_report() const { return stall_report_ns(1'000'000'000); }
+
     /// Returns the numbers of `stats()` of its queues and of its pools in the text form of OpenMetrics 1.0, which
     /// Prometheus and others read; docs/guide/metrics.md lists the series. Queues of the same name and policy are one
     /// series, the sum. Any thread. Blocks: for 0.1 s at most if other threads hold locks of the library and do not
@@ -167,6 +180,7 @@ private:
     runtime(runtime_options options, detail::made_for whom);
     static runtime* make_global();
     bool wait_frozen_for_ns(std::int64_t ns);
+    std::string stall_report_ns(std::int64_t at_least) const;
 
     std::unique_ptr<detail::runtime_core> core_;
     std::unique_ptr<detail::wanted_traces> traces_; // null: none

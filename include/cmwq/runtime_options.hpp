@@ -182,6 +182,11 @@ struct runtime_options {
     /// are blocked, as `event::kind::saturated`. Time in which the process could not run does not count. Zero: never.
     std::chrono::nanoseconds watchdog = std::chrono::seconds{30};
 
+    /// The time after which the runtime aborts the program if a pool has started no item although items wait, so that a
+    /// supervisor starts it again. It first prints why, if anybody reads the standard error. Time in which the process
+    /// could not run does not count. Zero: never.
+    std::chrono::nanoseconds abort_on_stall_after = {};
+
     /// The file to which the runtime writes `runtime::metrics()`, at once and then after each `metrics_interval`;
     /// empty: none. A relative path begins in the folder in which the runtime is made, and `%p` stands for the number
     /// of the process. A reader never sees a part of it: the runtime writes another file in the same folder, and

@@ -107,6 +107,7 @@ std::vector<member<P>> members() {
         {"runtime::attach", [](h& a) { a.rt->attach(watcher); }},
         {"runtime::detach", [](h& a) { a.rt->detach(watcher); }},
         {"runtime::metrics", [](h& a) { static_cast<void>(a.rt->metrics()); }},
+        {"runtime::stall_report", [](h& a) { static_cast<void>(a.rt->stall_report()); }},
         {"runtime::snapshot_trace", [](h& a) { a.rt->snapshot_trace("no folder/no file"); }},
         {"runtime::stats", [](h& a) { static_cast<void>(a.rt->stats()); }},
         {"runtime::dump",

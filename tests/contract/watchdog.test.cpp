@@ -3,6 +3,8 @@
 // Reports that the runtime makes by itself: pools that start nothing, queues that are stuck at their limit, items that
 // keep their CPU. Times are short here; the tests check whether a report is made, not when.
 #include "catch.hpp"
+#include "child.hpp"
+#include "core_of.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "fake_threads.hpp"
@@ -19,6 +21,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -330,4 +333,82 @@ TEST_CASE("watchdog: negative times are refused") {
     CHECK_THROWS_AS(cmwq::runtime({.cpu_hog_threshold = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.overdue_after = -1ns}), std::invalid_argument);
     CHECK_THROWS_AS(cmwq::runtime({.idle_poll = -1ns}), std::invalid_argument);
+}
+
+TEST_CASE("watchdog: stall_report() names a pool that starts nothing, also without the watchdog, and then nothing") {
+    fake_threads threads;
+    cmwq::runtime rt{{.watchdog = 0s, .threads = &threads}};
+    cmwq::workqueue<cmwq::unbound> q{rt, "forlorn"};
+    CHECK(rt.stall_report(0s).empty());
+    threads.refuse();
+    q.post([] {});
+    REQUIRE(eventually([&] { return !rt.stall_report(30ms).empty(); }));
+    const std::string text = rt.stall_report(30ms);
+    CHECK_THAT(text, Catch::StartsWith("cmwq: nothing has been started for ") && Catch::Contains("\"forlorn\"") &&
+                         Catch::Contains("1 item waits") && Catch::EndsWith("\n"));
+    CHECK(rt.stall_report(1h).empty());
+    threads.allow();
+    q.flush();
+    CHECK(rt.stall_report(0s).empty());
+}
+
+TEST_CASE("watchdog: stall_report() has no item that only waits for its ordered queue, but the queue") {
+    cmwq::runtime rt{{.watchdog = 30ms, .on_event = [](const cmwq::event&) {}}};
+    cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
+    std::binary_semaphore leave{0};
+    q.post([&] { leave.acquire(); });
+    q.post([] {});
+    REQUIRE(eventually([&] { return !rt.stall_report(10ms).empty(); }));
+    CHECK_THAT(rt.stall_report(0s),
+               Catch::StartsWith("cmwq: queue \"one by one\"") && !Catch::Contains("nothing has been started"));
+    leave.release();
+    q.flush();
+    CHECK(rt.stall_report(0s).empty());
+}
+
+TEST_CASE("watchdog: stall_report() has the waits of a deadlock until it is resolved") {
+    event_log heard;
+    cmwq::runtime rt{{.watchdog = 0s, .on_event = heard.listener()}};
+    cmwq::workqueue<cmwq::ordered> q{rt, "circular"};
+    cmwq::work<std::function<void()>> second{[] {}}, first{[&] {
+        q.queue(second);
+        second.flush(); // it is behind this one
+    }};
+    q.queue(first);
+    REQUIRE(eventually([&] { return heard.count(kind::deadlock) == 1; }));
+    CHECK_THAT(rt.stall_report(), Catch::StartsWith("cmwq: a part of a deadlock: ") && Catch::Contains("flush()") &&
+                                      Catch::Contains("\"circular\""));
+    second.cancel();
+    first.flush();
+    CHECK(rt.stall_report().empty());
+}
+
+TEST_CASE("watchdog: abort_on_stall_after aborts, with the reason, even while a listener does not return") {
+    const outcome o = in_child([] {
+        std::binary_semaphore never{0};
+        fake_threads threads;
+        cmwq::runtime rt{{.watchdog = 1ms,
+                          .abort_on_stall_after = 20ms,
+                          .on_event = [&](const cmwq::event&) { never.acquire(); },
+                          .threads = &threads}};
+        cmwq::workqueue<> q{rt, "fatal"};
+        threads.refuse();
+        q.post([] {});
+        never.acquire();
+        return 0;
+    });
+    CHECK(o.aborted());
+    CHECK_THAT(o.stderr_text, Catch::StartsWith("cmwq: nothing has been started for ") &&
+                                  Catch::Contains("\"fatal\"") && Catch::Contains("abort_on_stall_after"));
+}
+
+TEST_CASE("watchdog: an item behind another one of its ordered queue is no reason to report a pool, or to abort") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::ordered> q{rt, "one by one"};
+    gate held;
+    held.hold(q);
+    q.post([] {});
+    CHECK(shared_pools_of(rt).at(0).describe_stall("CPU 0").empty());
+    held.open();
+    q.flush();
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/file.h>
@@ -101,6 +102,17 @@ inline void tell_unwritten(const char* what, const std::string& path, int error)
     char reason[64];
     std::fprintf(stderr, "cmwq: %s cannot be written to %s: %s\n", what, path.c_str(),
                  ::strerror_r(error, reason, sizeof reason));
+}
+
+/// Prints a text to the standard error just before the process ends: gives up when nobody takes it for a second.
+inline void print_last_words(std::string_view text) noexcept {
+    constexpr std::size_t fits = PIPE_BUF; // into a pipe that is ready
+    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    while (!text.empty() && ::poll(&ready, 1, 1000) == 1) {
+        const std::string_view part = text.substr(0, fits);
+        if (write_all(STDERR_FILENO, part) != 0) return;
+        text.remove_prefix(part.size());
+    }
 }
 
 /// The path from the root, if the working folder is known. Throws std::bad_alloc.

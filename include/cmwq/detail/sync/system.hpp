@@ -32,6 +32,7 @@ using os::keep_loaded;
 using os::main_thread_id;
 using os::no_cancellation;
 using os::output_file;
+using os::print_last_words;
 using os::priority_of_process;
 using os::priority_of_this_thread;
 using os::replace_file;

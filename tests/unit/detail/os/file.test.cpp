@@ -4,6 +4,7 @@
 #include <cmwq/detail/os/file.hpp> // a second time: tests the include guard
 
 #include "catch.hpp"
+#include "child.hpp"
 #include "temporary_folder.hpp"
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 using cmwq::detail::os::absolute_path;
 using cmwq::detail::os::output_file;
+using cmwq::detail::os::print_last_words;
 using cmwq::detail::os::read_file;
 using cmwq::detail::os::replace_file;
 using cmwq::detail::os::with_process_number;
@@ -103,4 +105,22 @@ TEST_CASE("file: one output_file at a time writes a file, and a former one becom
     output_file nowhere, nowhere_too;
     CHECK(nowhere.open("/dev/null") == 0);
     CHECK(nowhere_too.open("/dev/null") == 0);
+}
+
+TEST_CASE("file: print_last_words() prints the whole text, and gives up if nobody takes it") {
+    const std::string text(200'000, 'x');
+    const cmwq_test::outcome o = cmwq_test::in_child([&] {
+        print_last_words(text);
+        return 0;
+    });
+    CHECK(o.exited_with(0));
+    CHECK(o.stderr_text == text);
+    const cmwq_test::outcome unread = cmwq_test::in_child([&] {
+        int full[2];
+        if (::pipe(full) != 0) return 1;
+        ::dup2(full[1], 2);
+        print_last_words(text);
+        return 0;
+    });
+    CHECK(unread.exited_with(0));
 }

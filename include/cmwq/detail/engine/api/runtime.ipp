@@ -11,6 +11,7 @@
 #include <cmwq/detail/engine/runtime/global.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/runtime/settings.hpp>
+#include <cmwq/detail/engine/runtime/stall_report.hpp>
 #include <cmwq/detail/engine/runtime/wanted_traces.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
@@ -187,6 +188,12 @@ CMWQ_INLINE std::string runtime::dump(dump_format form) const {
     detail::check_copy(*core_, detail::a_runtime);
     if (core_->is_dead()) return {}; // threads that do not exist here may hold locks
     return form == dump_format::json ? detail::to_json(core_->report()) : detail::to_text(core_->report());
+}
+
+CMWQ_INLINE std::string runtime::stall_report_ns(std::int64_t at_least) const {
+    detail::check_copy(*core_, detail::a_runtime);
+    if (core_->is_dead()) return {}; // threads that do not exist here may hold locks
+    return detail::stall_report_of(core_->env(), core_->queues(), at_least);
 }
 
 CMWQ_INLINE std::string runtime::metrics() const {

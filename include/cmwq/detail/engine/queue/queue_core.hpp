@@ -3,6 +3,7 @@
 // queue_core: the engine's part of a workqueue.
 #pragma once
 
+#include <cmwq/detail/base/statistic.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/engine/queue/pwq_list.hpp>
 #include <cmwq/detail/engine/queue/queue_changes.hpp>
@@ -51,11 +52,15 @@ public:
     [[nodiscard]] bool sample_backlog(std::vector<seen_run>& runs);
     /// The diagnosis thread calls one of these afterwards; the second one if all of those runs are blocked. `passed`:
     /// the time since the last call. Returns whether the queue has stood still for `limit`. Times are in nanoseconds.
-    void note_progress() noexcept { stuck_for_ = 0; }
+    void note_progress() noexcept { stuck_for_.set(0); }
     [[nodiscard]] bool note_standstill(std::int64_t passed, std::int64_t limit) noexcept {
-        stuck_for_ += passed;
-        return stuck_for_ >= limit;
+        const std::int64_t time = stuck_for_.get() + passed;
+        stuck_for_.set(time);
+        return time >= limit;
     }
+    /// For how long the queue had stood still at the last of those calls; 0: it does not any more. It counts as
+    /// standing still if that cannot be seen before `deadline`, steady clock, because of other threads' locks.
+    [[nodiscard]] std::int64_t stuck_for(std::int64_t deadline) const noexcept;
     /// For dump(), under the lock of the list of queues: copies the state of the queue and of its pwqs, as far as their
     /// locks are free before `deadline`, steady clock. Throws std::bad_alloc.
     [[nodiscard]] queue_report report(std::int64_t deadline) const;
@@ -74,9 +79,9 @@ public:
     queue_changes changes;
 
 private:
-    std::uint64_t completed_seen_ = 0; // D: items completed at the last check of the backlog
-    std::int64_t stuck_for_ = 0;       // D: nanoseconds
-    std::unique_ptr<rescuer> rescuer_; // I: null: the queue has none
+    statistic<std::uint64_t> completed_seen_; // written by D: items completed at the last check of the backlog
+    statistic<std::int64_t> stuck_for_;       // written by D: nanoseconds
+    std::unique_ptr<rescuer> rescuer_;        // I: null: the queue has none
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

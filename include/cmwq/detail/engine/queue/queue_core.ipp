@@ -43,7 +43,8 @@ CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
     }
     const scoped_lock g(pwqs.lock, adopt_lock);
     const std::uint64_t completed = pwqs.stats_locked().completed;
-    const bool stands_still = std::exchange(completed_seen_, completed) == completed;
+    const bool stands_still = completed_seen_.get() == completed;
+    completed_seen_.set(completed);
     const std::size_t before = runs.size();
     bool waiting = false, all_run = true;
     const auto look_at = [&](pool_workqueue& p) {
@@ -67,6 +68,13 @@ CMWQ_INLINE bool queue_core::sample_backlog(std::vector<seen_run>& runs) {
     if (!waiting || !all_run) runs.resize(before);
     if (waiting) keep_backlog();
     return waiting;
+}
+
+CMWQ_INLINE std::int64_t queue_core::stuck_for(std::int64_t deadline) const noexcept {
+    const std::int64_t time = stuck_for_.get();
+    pwq_stats now;
+    if (time == 0 || !pwqs.try_stats(now, deadline)) return time;
+    return now.inactive != 0 && now.completed == completed_seen_.get() ? time : 0;
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

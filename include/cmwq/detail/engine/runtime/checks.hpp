@@ -52,6 +52,7 @@ inline void check_options(const runtime_options& o) {
     check_time("cpu_hog_threshold", o.cpu_hog_threshold);
     check_time("overdue_after", o.overdue_after);
     check_time("watchdog", o.watchdog);
+    check_time("abort_on_stall_after", o.abort_on_stall_after);
     check_time("metrics_interval", o.metrics_interval);
     check_time("schedtrace", o.schedtrace);
     check_scope(o.default_scope);

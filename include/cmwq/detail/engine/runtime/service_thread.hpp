@@ -41,6 +41,7 @@ private:
     [[nodiscard]] std::int64_t monitor() noexcept;
     bool tick(std::int64_t passed) noexcept;
     void report_stall(item_pool& pool) noexcept;
+    void abort_if_stalled(item_pool& pool) noexcept;
 
     const pool_env& env_;   // I
     timer_service& timers_; // I

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies of service_thread: its loop, the monitor's tick, and the reports of stalls.
+// The bodies of service_thread: its loop, the monitor's tick, and what follows a stall.
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/closure_memory.hpp>
 #include <cmwq/detail/engine/pools/pool_table.hpp>
 #include <cmwq/detail/engine/runtime/service_thread.hpp>
+#include <cmwq/detail/engine/runtime/stall_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/system.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -73,10 +77,12 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
         all.computing |= f.computing;
         p.rescue->call(now);
         if (p.has_stalled(passed, stalled_after)) report_stall(p);
+        abort_if_stalled(p);
     });
     env_.pools.for_each_bottom_half([&](bottom_half_pool& p) {
         all.pending |= p.pending();
         if (p.has_stalled(passed, stalled_after)) report_stall(p);
+        abort_if_stalled(p);
     });
     bool wanted = false;
     env_.pools.for_each_cpu([&](const cpu_record& r) { wanted |= r.bottom_half_thread.wakeup.wanted(); });
@@ -108,20 +114,24 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
 // The diagnosis thread describes the pool as it is then.
 CMWQ_INLINE void service_thread::report_stall(item_pool& pool) noexcept {
     env_.events.post(event::kind::stalled, 0, 0, [this, &pool](event& e) {
-        char time[32];
-        std::snprintf(time, sizeof time, "%g s: ", static_cast<double>(env_.options.watchdog.count()) / 1e9);
-        std::string cpus;
-        if (pool.is_per_cpu()) {
-            e.cpu = pool.number();
-            cpus = "CPU " + std::to_string(e.cpu);
-        } else { // copies the spec: a shared pool may get another one as soon as its last queue is gone
-            constexpr std::int64_t patience = 100'000'000;
-            const pool_registry::usage now = env_.pools.shared().usage_of(pool, steady_now() + patience);
-            if (now.users != 0) e.cpu = now.spec.pod.next(0);
-            cpus = now.users == 0 ? "unknown CPUs" : "CPUs " + now.spec.pod.to_string();
-        }
-        e.message = "cmwq: nothing has been started for " + (time + pool.describe_stall(cpus));
+        e.message = describe_stalled(env_, pool, env_.options.watchdog.count(), e.cpu);
+        if (e.message.empty()) e.message = "cmwq: a pool had stalled, but none of its items waits for a worker now";
     });
+}
+
+// Does not leave it to the diagnosis thread, which on_event, or the standard error, may hold up.
+CMWQ_INLINE void service_thread::abort_if_stalled(item_pool& pool) noexcept {
+    const std::int64_t limit = env_.options.abort_on_stall_after.count(), time = pool.stalled_for();
+    if (limit == 0 || time < limit) return;
+    try {
+        unsigned cpu = 0;
+        const std::string what = describe_stalled(env_, pool, time, cpu);
+        if (what.empty()) return;
+        print_last_words(what + "\ncmwq: the program is aborted, because of the option abort_on_stall_after\n");
+    } catch (const std::bad_alloc&) {
+        print_last_words("cmwq: a pool starts nothing; the program is aborted\n");
+    }
+    std::abort();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

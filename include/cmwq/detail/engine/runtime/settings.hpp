@@ -63,6 +63,7 @@ private:
         f("overdue_after", o.overdue_after);
         f("cpu_hog_warning_threshold", o.cpu_hog_warning_threshold);
         f("watchdog", o.watchdog);
+        f("abort_on_stall_after", o.abort_on_stall_after);
         f("sentinel", o.sentinel);
         f("name", o.name);
         f("metrics", o.metrics);

@@ -4,10 +4,10 @@
 
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/engine/env/pool_env.hpp>
-#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/queue/queue_list.hpp>
 #include <cmwq/detail/engine/stuck/deadlock_check.hpp>
 #include <cmwq/detail/engine/stuck/diagnosis_thread.hpp>
+#include <cmwq/detail/engine/stuck/saturation.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/this_thread.hpp>
 
@@ -72,21 +72,6 @@ CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     return requests.backlogs_due();
 }
 
-/// The message of the event `saturated`. Throws std::bad_alloc.
-inline std::string sentence_of_saturated(const queue_core& q) {
-    std::string text = "cmwq: " + describe_queue(q.name);
-    const bool adjustable = !q.how.fifo && !q.limit_is_fixed;
-    const bool is_shared = q.limits.is_shared();
-    if (q.how.fifo) text += ", which runs one item at a time, stands still";
-    else text += " is at its limit, max_active " + std::to_string(q.limits.max_active());
-    if (is_shared) text += ", of which each NUMA node has a share";
-    text +=
-        ": all of its items that run have been blocked for long, and others wait behind them. dump() shows the items";
-    if (adjustable) text += "; set_max_active() raises the limit";
-    if (adjustable && is_shared) text += ", and set_min_active() to the same number lets each node use all of it";
-    return text;
-}
-
 // Checks the queues at their limit, and reports one that stands still. The state of the runs is read without a lock,
 // because each takes one to three system calls. Queues may change or be destroyed meanwhile; but a queue whose runs are
 // the same afterwards has not. Returns whether another check is needed.
@@ -121,7 +106,7 @@ CMWQ_INLINE bool diagnosis_thread::look_at_backlogs(std::int64_t passed) noexcep
             if (!s->blocked) return q.note_progress();
             if (!q.note_standstill(passed, limit) || !saturated.empty()) return;
             if (!q.first_report(event::kind::saturated)) return;
-            saturated = sentence_of_saturated(q);
+            saturated = describe_saturation(q);
         });
     } catch (const std::bad_alloc&) {
         any = true; // the next check tries again

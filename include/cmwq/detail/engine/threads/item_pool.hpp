@@ -92,10 +92,17 @@ public:
     /// A tick of the monitor, for a pool with workers: checks for blocked ones, CPU hogs, and overdue items. `passed`:
     /// nanoseconds since the last call, without times in which the process could not run.
     monitor_findings look_after(std::int64_t passed) noexcept CMWQ_EXCLUDES(ledger.lock);
-    /// Whether the pool has started no item for `limit` nanoseconds although items are pending. `passed`: as above.
+    /// Whether the pool has started no item for `limit` nanoseconds although items are pending; 0: never. `passed`: as
+    /// above.
     [[nodiscard]] bool has_stalled(std::int64_t passed, std::int64_t limit) noexcept CMWQ_EXCLUDES(ledger.lock);
-    /// For the diagnosis thread. Describes the pending items and the running workers. `cpus`: how the text names the
-    /// CPUs of the pool. Throws std::bad_alloc.
+
+    // --- any thread --------------------------------------------------------------------------------------------------
+
+    /// For how many nanoseconds the pool had started no item although items were pending, at the last has_stalled().
+    /// The items may only have to wait behind others of their ordered queues: see describe_stall().
+    [[nodiscard]] std::int64_t stalled_for() const noexcept { return stall_.lasted(); }
+    /// Describes the pending items and the running workers; empty if no item waits for a worker. `cpus`: how the text
+    /// names the CPUs of the pool. Throws std::bad_alloc.
     [[nodiscard]] std::string describe_stall(const std::string& cpus) CMWQ_EXCLUDES(ledger.lock);
 
     pool_ledger ledger;
@@ -122,7 +129,7 @@ private:
     load_monitor* const monitor_; // I
     const unsigned number_;       // I
     const bool is_per_cpu_;       // I
-    start_gap stall_;             // S: for the watchdog
+    start_gap stall_;             // S, but lasted() A: for the watchdog
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -139,7 +139,7 @@ CMWQ_INLINE monitor_findings item_pool::look_after(std::int64_t passed) noexcept
 }
 
 CMWQ_INLINE bool item_pool::has_stalled(std::int64_t passed, std::int64_t limit) noexcept {
-    if (!stall_.has_lasted(limit != 0 && pending(), nr_begun(), passed, limit)) return false;
+    if (!stall_.has_lasted(pending(), nr_begun(), passed, limit)) return false;
     // An item in the inbox may only have to wait behind another item of its ordered queue.
     if (ledger.lock_for_service()) {
         deferred d;
@@ -167,6 +167,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         busy = ledger.nr_busy_locked();
         if (threads != nullptr) now = threads->counts_locked(ledger);
         waiting = ledger.nr_listed_locked();
+        if (waiting == 0) return {};
         if (const work_base* w = ledger.first_listed_locked(); w != nullptr) {
             first.function = work_access::run(*w);
             first.queue.copy(work_access::pwq(*w)->queue->name);

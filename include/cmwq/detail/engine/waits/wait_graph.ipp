@@ -195,6 +195,7 @@ CMWQ_INLINE wait_report wait_graph::report_of_locked(const registered_wait& r) {
     if (r.queue_ != nullptr) w.awaited_queue = r.queue_->name;
     w.for_group = r.group_ != nullptr;
     w.since = r.since_;
+    w.reported = r.reported_;
     return w;
 }
 

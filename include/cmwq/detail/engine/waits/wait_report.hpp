@@ -24,6 +24,7 @@ struct wait_report {
     std::string full_queue;    ///< the awaited items are pending behind the limit of this queue; empty: they are not
     unsigned max_active = 0;   ///< that limit
     std::int64_t since = 0;    ///< steady clock
+    bool reported = false;     ///< as a deadlock
     std::size_t nr_more = 0;   ///< in the first report of a knot: the number of waits that are left out
 
     [[nodiscard]] bool for_item() const noexcept { return awaited_queue.empty(); }

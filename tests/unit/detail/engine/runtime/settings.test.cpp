@@ -36,9 +36,9 @@ bool same(const runtime_options& a, const runtime_options& b) {
            a.may_block_threshold == b.may_block_threshold && a.cpu_hog_threshold == b.cpu_hog_threshold &&
            a.overdue_after == b.overdue_after && a.idle_poll == b.idle_poll &&
            a.cpu_hog_warning_threshold == b.cpu_hog_warning_threshold && a.watchdog == b.watchdog &&
-           a.sentinel == b.sentinel && a.name == b.name && a.metrics == b.metrics &&
-           a.metrics_interval == b.metrics_interval && a.schedtrace == b.schedtrace && a.trace == b.trace &&
-           a.flight_recorder == b.flight_recorder;
+           a.abort_on_stall_after == b.abort_on_stall_after && a.sentinel == b.sentinel && a.name == b.name &&
+           a.metrics == b.metrics && a.metrics_interval == b.metrics_interval && a.schedtrace == b.schedtrace &&
+           a.trace == b.trace && a.flight_recorder == b.flight_recorder;
 }
 
 } // namespace
@@ -75,6 +75,7 @@ TEST_CASE("settings: each option has the value of its text and the other options
         {"watchdog=0", {.watchdog = 0s}},
         {"watchdog=0ns", {.watchdog = 0s}},
         {"watchdog=9223372036854775807ns", {.watchdog = std::chrono::nanoseconds::max()}},
+        {"abort_on_stall_after=1min", {.abort_on_stall_after = 1min}},
         {"sentinel=0", {.sentinel = false}},
         {"sentinel=false", {.sentinel = false}},
         {"name=my server", {.name = "my server"}},
@@ -108,7 +109,7 @@ TEST_CASE("settings: an invalid text is refused and the message has the source a
         {"watchdog=1s,", "''", "option=value"},
         {"watchdog=1s,,sentinel=0", "''", "option=value"},
         {"=1s", "'=1s'", "there are cpus, unbound_cpus, "},
-        {"wachdog=1s", "'wachdog=1s'", ", watchdog, sentinel, name, metrics, "},
+        {"wachdog=1s", "'wachdog=1s'", ", watchdog, abort_on_stall_after, sentinel, name, metrics, "},
         {"Watchdog=1s", "'Watchdog=1s'", "there are cpus"},
         {"machine=1", "'machine=1'", "there are cpus"},
         {"watchdog=", "'watchdog='", "ns, us, ms, s or min"},

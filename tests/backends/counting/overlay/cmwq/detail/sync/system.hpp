@@ -21,6 +21,7 @@ using os::absolute_path;
 using os::describe_activity;
 using os::describe_function;
 using os::keep_loaded;
+using os::print_last_words;
 using os::replace_file;
 using os::tell_unwritten;
 using os::with_process_number;
