@@ -51,6 +51,7 @@ struct cancel_pending_t;
 class runtime;
 class task_group;
 struct runtime_options;
+struct runtime_thresholds;
 struct runtime_stats;
 enum class dump_format : unsigned char;
 class freeze_guard;

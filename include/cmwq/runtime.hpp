@@ -96,6 +96,16 @@ public:
     /// `set_unbound_cpus()`.
     void set_default_scope(affinity_scope scope);
 
+    /// Returns the thresholds that are in effect, at first those of the options.
+    [[nodiscard]] runtime_thresholds thresholds() const noexcept;
+    /// Sets all of them, for items that run and for new ones. Blocks: while another thread changes the runtime. Errors:
+    /// std::invalid_argument for a negative time; nothing changed then.
+    ///
+    ///     auto t = rt.thresholds();
+    ///     t.watchdog = 10s;
+    ///     rt.set_thresholds(t);
+    void set_thresholds(const runtime_thresholds& t);
+
     /// Returns the topology of the runtime's CPUs, with their caches and NUMA nodes. The first call, or the first
     /// attribute-keyed queue, loads it, which takes milliseconds. Errors: std::bad_alloc.
     [[nodiscard]] const topology& machine() const;

@@ -228,4 +228,13 @@ struct runtime_options {
     thread_source* threads = nullptr;
 };
 
+/// The options that `runtime::set_thresholds()` sets, each as in `runtime_options`.
+struct runtime_thresholds {
+    std::chrono::nanoseconds may_block_threshold = std::chrono::milliseconds{1}; ///< as in `runtime_options`
+    std::chrono::nanoseconds cpu_hog_threshold = std::chrono::milliseconds{10};  ///< as in `runtime_options`
+    unsigned cpu_hog_warning_threshold = 4;                                      ///< as in `runtime_options`
+    std::chrono::nanoseconds overdue_after = std::chrono::milliseconds{20};      ///< as in `runtime_options`
+    std::chrono::nanoseconds watchdog = std::chrono::seconds{30};                ///< as in `runtime_options`
+};
+
 }} // namespace cmwq::CMWQ_NS

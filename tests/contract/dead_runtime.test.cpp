@@ -107,6 +107,8 @@ std::vector<member<P>> members() {
         {"runtime::attach", [](h& a) { a.rt->attach(watcher); }},
         {"runtime::detach", [](h& a) { a.rt->detach(watcher); }},
         {"runtime::metrics", [](h& a) { static_cast<void>(a.rt->metrics()); }},
+        {"runtime::thresholds", [](h& a) { static_cast<void>(a.rt->thresholds()); }},
+        {"runtime::set_thresholds", [](h& a) { a.rt->set_thresholds(a.rt->thresholds()); }},
         {"runtime::stall_report", [](h& a) { static_cast<void>(a.rt->stall_report()); }},
         {"runtime::snapshot_trace", [](h& a) { a.rt->snapshot_trace("no folder/no file"); }},
         {"runtime::stats", [](h& a) { static_cast<void>(a.rt->stats()); }},

@@ -30,6 +30,7 @@ class bare_env {
     cmwq::detail::service_requests requests_;
     cmwq::detail::observers observers_;
     cmwq::detail::event_reporter events_;
+    cmwq::detail::live_thresholds thresholds_;
     cmwq::detail::diagnosis_requests diagnosis_;
     cmwq::detail::closure_memory closures_;
     cmwq::detail::pool_env env_;
@@ -43,8 +44,9 @@ public:
     explicit bare_env(const char* shape = "numa:1 core:1 pu:1", cmwq::runtime_options o = {})
         : options_(with(std::move(o), cmwq::topology::synthetic(shape))),
           cpus_(options_, cmwq::detail::made_for::caller, nullptr), threads_(options_.threads, options_.max_threads),
-          events_(options_, requests_, observers_), diagnosis_(options_, requests_), closures_(cpus_.nr_cpus()),
-          env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_, observers_},
+          events_(options_, requests_, observers_), thresholds_(options_), diagnosis_(thresholds_, requests_),
+          closures_(cpus_.nr_cpus()),
+          env_{options_, cpus_, threads_, requests_, events_, diagnosis_, pools_, closures_, observers_, thresholds_},
           pools_(env_, first_pool_id), timers(first_pool_id, cpus_) {}
     ~bare_env() { deliver_events(); }
     bare_env(const bare_env&) = delete;

@@ -122,6 +122,14 @@ CMWQ_INLINE void runtime::set_default_scope(affinity_scope scope) {
     if (!core_->is_dead()) core_->placing().set_default_scope(scope);
 }
 
+CMWQ_INLINE runtime_thresholds runtime::thresholds() const noexcept { return core_->env().thresholds.get(); }
+
+CMWQ_INLINE void runtime::set_thresholds(const runtime_thresholds& t) {
+    detail::check_copy(*core_, detail::a_runtime);
+    detail::check_thresholds(t);
+    if (!core_->is_dead()) core_->set_thresholds(t);
+}
+
 CMWQ_INLINE const topology& runtime::machine() const { return core_->env().cpus.machine(); }
 
 namespace detail {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cmwq/detail/base/atomic.hpp>
+#include <cmwq/detail/engine/env/live_thresholds.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/runtime_options.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 class diagnosis_requests {
 public:
     /// The arguments must outlive this object.
-    diagnosis_requests(const runtime_options& o, service_requests& r) noexcept : options_(o), requests_(r) {}
+    diagnosis_requests(const live_thresholds& t, service_requests& r) noexcept : thresholds_(t), requests_(r) {}
     diagnosis_requests(const diagnosis_requests&) = delete;
     diagnosis_requests& operator=(const diagnosis_requests&) = delete;
 
@@ -49,6 +49,13 @@ public:
         if (!backlogs_due_.compare_exchange_strong(none, when, seq_cst, relaxed)) return; // [BACKLOG-1]
         requests_.wake_diagnosis();
     }
+    /// The interval has changed: the next check comes after the new one, or never. Any thread.
+    void restart_backlog_checks() noexcept {
+        const std::int64_t interval = backlog_interval();
+        backlogs_due_.store(interval == 0 ? 0 : steady_now() + interval,
+                            seq_cst); // [BACKLOG-1] one too many is harmless
+        requests_.wake_diagnosis();
+    }
     /// For the diagnosis thread. When the next check of these queues is due; 0: none is.
     [[nodiscard]] std::int64_t backlogs_due() const noexcept { return backlogs_due_.load(relaxed); } // [PARK-1]
     /// The diagnosis thread calls this before a check: a queue that reaches its limit meanwhile requests the next one.
@@ -59,7 +66,7 @@ public:
         backlogs_due_.compare_exchange_strong(none, when, relaxed, relaxed);
     }
     /// How long a queue at its limit may stand still; 0: for ever.
-    [[nodiscard]] std::int64_t backlog_limit() const noexcept { return options_.watchdog.count() / 3; }
+    [[nodiscard]] std::int64_t backlog_limit() const noexcept { return thresholds_.watchdog() / 3; }
     /// Between two checks; 0: there are none.
     [[nodiscard]] std::int64_t backlog_interval() const noexcept {
         const std::int64_t limit = backlog_limit();
@@ -67,7 +74,7 @@ public:
     }
 
 private:
-    const runtime_options& options_;       // I
+    const live_thresholds& thresholds_;    // I
     service_requests& requests_;           // I
     atomic<std::int64_t> waits_due_{0};    // A, written under G
     atomic<std::int64_t> backlogs_due_{0}; // A

@@ -117,14 +117,15 @@ CMWQ_INLINE void event_reporter::bottom_half_blocked(std::string_view queue, uns
     });
 }
 
-CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu) noexcept {
+CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::string_view queue, unsigned cpu,
+                                         unsigned first) noexcept {
     nr_hogs_.fetch_add(1, relaxed);
     auto known = std::ranges::find(hogs_, function, &hog::function);
     if (known == hogs_.end()) {
         known = std::ranges::min_element(hogs_, {}, &hog::hits);
         *known = {function, 0};
     }
-    const std::uint64_t hits = ++known->hits, first = options_.cpu_hog_warning_threshold;
+    const std::uint64_t hits = ++known->hits;
     if (first == 0 || hits % first != 0 || !std::has_single_bit(hits / first)) return;
     post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(queue), cpu, hits] {
         return "cmwq: " + describe_function(function) + " of " + describe_queue(queue.text) + " has kept CPU " +

@@ -6,6 +6,7 @@
 #include <cmwq/detail/engine/env/cpu_map.hpp>
 #include <cmwq/detail/engine/env/diagnosis_requests.hpp>
 #include <cmwq/detail/engine/env/event_reporter.hpp>
+#include <cmwq/detail/engine/env/live_thresholds.hpp>
 #include <cmwq/detail/engine/env/observers.hpp>
 #include <cmwq/detail/engine/env/pool_finder.hpp>
 #include <cmwq/detail/engine/env/service_requests.hpp>
@@ -31,7 +32,8 @@ struct pool_env {
     pool_table& pools;
     closure_memory& closures;
     observers& observing;
-    pool_finder* finder = nullptr; ///< the same object as `pools`, for the floors below; set by its constructor
+    const live_thresholds& thresholds; ///< instead of the options of these names
+    pool_finder* finder = nullptr;     ///< the same object as `pools`, for the floors below; set by its constructor
 
     /// The clock of timers and idle timeouts, nanoseconds.
     [[nodiscard]] std::int64_t now() const noexcept {

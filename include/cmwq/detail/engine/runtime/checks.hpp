@@ -44,14 +44,20 @@ inline void check_time(const char* option, std::chrono::nanoseconds time) {
                                 " ns, it must not be negative");
 }
 
-/// Throws std::invalid_argument if the options would be wrong on every machine.
-inline void check_options(const runtime_options& o) {
-    check_time("idle_timeout", o.idle_timeout);
-    check_time("idle_poll", o.idle_poll);
+/// Of runtime_options or runtime_thresholds. Throws std::invalid_argument.
+template <class Options>
+void check_thresholds(const Options& o) {
     check_time("may_block_threshold", o.may_block_threshold);
     check_time("cpu_hog_threshold", o.cpu_hog_threshold);
     check_time("overdue_after", o.overdue_after);
     check_time("watchdog", o.watchdog);
+}
+
+/// Throws std::invalid_argument if the options would be wrong on every machine.
+inline void check_options(const runtime_options& o) {
+    check_time("idle_timeout", o.idle_timeout);
+    check_time("idle_poll", o.idle_poll);
+    check_thresholds(o);
     check_time("abort_on_stall_after", o.abort_on_stall_after);
     check_time("metrics_interval", o.metrics_interval);
     check_time("schedtrace", o.schedtrace);

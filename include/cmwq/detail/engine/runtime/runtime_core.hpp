@@ -73,6 +73,7 @@ public:
     bool detach(observer& o) noexcept;
     /// Throws std::bad_alloc.
     void check_cpus();
+    void set_thresholds(const runtime_thresholds& t);
     void freeze();
     /// Throws std::logic_error without a matching `freeze()`.
     void thaw();
@@ -112,6 +113,7 @@ private:
     observers observers_;
     event_reporter events_;
     queue_list queues_;
+    live_thresholds thresholds_;
     diagnosis_requests diagnosis_requests_;
     diagnosis_thread diagnosis_;
     closure_memory closures_;

@@ -43,12 +43,12 @@ CMWQ_INLINE runtime_options checked(runtime_options o) {
 
 CMWQ_INLINE runtime_core::runtime_core(runtime_options o, made_for whom, report_texts texts)
     : options_(checked(std::move(o))), cpus_(options_, whom, cpus_of_calling_worker()),
-      threads_(options_.threads, options_.max_threads), events_(options_, requests_, observers_),
-      diagnosis_requests_(options_, requests_),
+      threads_(options_.threads, options_.max_threads), events_(options_, requests_, observers_), thresholds_(options_),
+      diagnosis_requests_(thresholds_, requests_),
       diagnosis_(
           env_, queues_, [](placement& p) { p.helper_began(placement::helper::diagnosis); }, placement_),
-      closures_(cpus_.nr_cpus()),
-      env_{options_, cpus_, threads_, requests_, events_, diagnosis_requests_, pools_, closures_, observers_},
+      closures_(cpus_.nr_cpus()), env_{options_, cpus_,     threads_,   requests_,  events_, diagnosis_requests_,
+                                       pools_,   closures_, observers_, thresholds_},
       pools_(env_, directory::get().reserve_ids()), listed_(*this, pools_, queues_), placement_(env_, queues_),
       freezer_(placement_, queues_, requests_), timers_(pools_.id(), cpus_),
       service_(env_, timers_, placement_, freezer_), manager_(env_, queues_, placement_),
@@ -169,6 +169,13 @@ CMWQ_INLINE bool runtime_core::detach(observer& o) noexcept {
 
 CMWQ_INLINE void runtime_core::check_cpus() {
     if (!is_dead()) placement_.check_cpus();
+}
+
+CMWQ_INLINE void runtime_core::set_thresholds(const runtime_thresholds& t) {
+    const scoped_lock c(placement_.lock()); // one caller at a time
+    if (is_dead()) return;                  // a thread that does not exist here may hold other locks
+    thresholds_.set(t);
+    diagnosis_requests_.restart_backlog_checks();
 }
 
 CMWQ_INLINE void runtime_core::freeze() {

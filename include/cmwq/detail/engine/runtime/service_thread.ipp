@@ -68,7 +68,7 @@ CMWQ_INLINE std::int64_t service_thread::monitor() noexcept {
 // One check of all pools. Returns whether it had to start a spare worker because no sentinel had done so.
 CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
     constexpr int patience = 8; // quiet ticks before the monitor sleeps: arming it costs a producer a system call
-    const std::int64_t now = steady_now(), stalled_after = env_.options.watchdog.count();
+    const std::int64_t now = steady_now(), stalled_after = env_.thresholds.watchdog();
     monitor_findings all;
     env_.pools.for_each_pool([&](item_pool& p) {
         const monitor_findings f = p.look_after(passed);
@@ -114,7 +114,7 @@ CMWQ_INLINE bool service_thread::tick(std::int64_t passed) noexcept {
 // The diagnosis thread describes the pool as it is then.
 CMWQ_INLINE void service_thread::report_stall(item_pool& pool) noexcept {
     env_.events.post(event::kind::stalled, 0, 0, [this, &pool](event& e) {
-        e.message = describe_stalled(env_, pool, env_.options.watchdog.count(), e.cpu);
+        e.message = describe_stalled(env_, pool, env_.thresholds.watchdog(), e.cpu);
         if (e.message.empty()) e.message = "cmwq: a pool had stalled, but none of its items waits for a worker now";
     });
 }

@@ -68,7 +68,7 @@ CMWQ_INLINE std::int64_t diagnosis_thread::serve_backlogs() noexcept {
     if (due == 0 || now < due) return due;
     requests.begin_backlog_check();
     const std::int64_t interval = requests.backlog_interval();
-    if (look_at_backlogs(interval)) requests.repeat_backlog_check(now + interval);
+    if (interval != 0 && look_at_backlogs(interval)) requests.repeat_backlog_check(now + interval);
     return requests.backlogs_due();
 }
 

@@ -203,7 +203,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
 CMWQ_INLINE void worker::begin_blocking(block_kind kind) noexcept {
     if (is_bottom_half()) refuse_to_block(*current_pwq->queue);
     note_block(block_reason::announced);
-    if (kind != will_block && pool.env().options.may_block_threshold.count() != 0)
+    if (kind != will_block && pool.env().thresholds.may_block() != 0)
         may_block_since.store(steady_now(), release); // [ALONE]
     else if (pool.concurrency != nullptr) pool.concurrency->block_begins(*this);
 }

@@ -20,10 +20,10 @@ CMWQ_INLINE bool load_monitor::stalled_since_last_time() noexcept {
 
 CMWQ_INLINE monitor_findings load_monitor::look_after(std::int64_t passed) noexcept {
     monitor_findings found;
-    const auto& options = ledger_.env.options;
-    expire_may_block(options.may_block_threshold.count());
-    found.computing = look_for_hogs(options.cpu_hog_threshold.count());
-    look_for_overdue(passed, options.overdue_after.count());
+    const live_thresholds& limits = ledger_.env.thresholds;
+    expire_may_block(limits.may_block());
+    found.computing = look_for_hogs(limits.cpu_hog());
+    look_for_overdue(passed, limits.overdue());
     switch (load_.check_for_blocked({.who = detector::monitor, .insist = stalled_since_last_time()})) {
     case finding::nothing_pending: break;
     case finding::running: load_.arm_far_sentinels(); [[fallthrough]];
@@ -83,7 +83,8 @@ CMWQ_INLINE bool load_monitor::look_for_hogs(std::int64_t threshold) noexcept {
         void (*const function)(work_base&) = w.function.load(relaxed);
         if (w.nr_runs.load(relaxed) != run) return true; // a local item has followed in the run, without the lock
         ++w.current_pwq->counts.cpu_hogs;
-        ledger_.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0));
+        ledger_.env.events.cpu_hog(function, w.current_pwq->queue->name, spec_.pod.next(0),
+                                   ledger_.env.thresholds.cpu_hog_warning());
         return true;
     });
     return computing;
