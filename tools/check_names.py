@@ -36,6 +36,8 @@ RULES = [
      ("include/cmwq/detail/topo/hwloc_source.hpp",)),
     (("include/",), included(r"boost/lockfree[^>]*"), "Boost.Lockfree belongs to detail/trace",
      ("include/cmwq/detail/trace/trace_ring.hpp",)),
+    (("include/",), included(r"nlohmann/[^>]*"), "JSON belongs to detail/control",
+     ("include/cmwq/detail/control/control_commands.hpp",)),
     (("tests/",), re.compile(r"\b(?:sleep_(?:for|until)|usleep)\b"),
      "a test waits for a condition (support/eventually.hpp) or steps a manual clock; it does not sleep", ()),
 ]

@@ -61,6 +61,8 @@ class tracer;
 struct trace_options;
 class flight_recorder;
 struct flight_recorder_options;
+class control_socket;
+struct control_options;
 struct queue_event;
 struct item_event;
 struct worker_event;

@@ -105,6 +105,11 @@ struct options_for<pool_kind::per_cpu, false, Policy> {
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
 
+    /// Whether <cmwq/control.hpp> shows the attributes of this queue under its name, and lets the user of the program
+    /// change them. An exported queue of the same name on the runtime makes the constructor of the queue throw
+    /// std::invalid_argument.
+    bool exported = false;
+
     /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
@@ -141,6 +146,11 @@ struct options_for<pool_kind::attrs_keyed, false, Policy> {
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
 
+    /// Whether <cmwq/control.hpp> shows the attributes of this queue under its name, and lets the user of the program
+    /// change them. An exported queue of the same name on the runtime makes the constructor of the queue throw
+    /// std::invalid_argument.
+    bool exported = false;
+
     /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};
 };
@@ -164,6 +174,11 @@ struct options_for<pool_kind::attrs_keyed, true, Policy> {
 
     /// Whether `runtime::freeze()` stops this queue.
     bool freezable = false;
+
+    /// Whether <cmwq/control.hpp> shows the attributes of this queue under its name, and lets the user of the program
+    /// change them. An exported queue of the same name on the runtime makes the constructor of the queue throw
+    /// std::invalid_argument.
+    bool exported = false;
 
     /// Receives the exceptions that leave a work function. None: such an exception terminates the program.
     exception_handler on_exception = {};

@@ -28,6 +28,7 @@ class runtime_core;
 struct runtime_access;
 enum class made_for : bool;
 class wanted_traces;
+class wanted_control;
 } // namespace detail
 
 /// Owns the pools, the timers and all threads of the queues that are made on it. Most programs use `global()`, on which
@@ -193,7 +194,8 @@ private:
     std::string stall_report_ns(std::int64_t at_least) const;
 
     std::unique_ptr<detail::runtime_core> core_;
-    std::unique_ptr<detail::wanted_traces> traces_; // null: none
+    std::unique_ptr<detail::wanted_traces> traces_;   // null: none
+    std::unique_ptr<detail::wanted_control> control_; // null: none
 };
 
 /// Keeps the freezable queues of a runtime frozen while it lives. None of their items runs then, so that its owner may

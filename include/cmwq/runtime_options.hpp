@@ -209,6 +209,11 @@ struct runtime_options {
     /// failures and needs: as for `trace`. `runtime::snapshot_trace()` uses the same recorder.
     std::string flight_recorder = {};
 
+    /// Whether the user of the program may look into the runtime, and change it, from another process: as a
+    /// `control_socket`. A failure is printed to the standard error. Needs <cmwq/control.hpp> in any file of the
+    /// program, or cmwq::compiled on a machine with nlohmann-json; without, a line on the standard error says so.
+    bool control = false;
+
     /// Whether a thread of the class SCHED_IDLE watches each CPU for workers that block without announcing it. Without
     /// it the monitor notices them, in milliseconds instead of microseconds.
     bool sentinel = true;

@@ -5,10 +5,9 @@
 // Boost, for Boost.Lockfree; <cmwq/cmwq.hpp> does not include it.
 #pragma once
 
-#include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/engine/env/cpu_map.hpp>
-#include <cmwq/detail/engine/env/observers.hpp>
-#include <cmwq/detail/engine/runtime/wanted_traces.hpp>
+#include <cmwq/detail/engine/runtime/ends_at_exit.hpp>
+#include <cmwq/detail/engine/runtime/wanted_leaves.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/trace/flight_log.hpp>
@@ -20,7 +19,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,14 +153,7 @@ public:
         return recorder_.has_value();
     }
 
-    /// Writes the rest of the trace when the program calls exit(), because the runtime is not destroyed.
-    void finish_at_exit() {
-        last_made.store(this, release); // [TRACE-5]
-        std::atexit([] {
-            traces_by_option* const self = last_made.exchange(nullptr, acquire); // [TRACE-5]
-            if (self != nullptr && !observers::tells()) self->tracer_.reset();
-        });
-    }
+    void end_at_exit() noexcept { tracer_.reset(); }
 
 private:
     template <class F>
@@ -175,15 +166,13 @@ private:
         }
     }
 
-    static constinit inline atomic<traces_by_option*> last_made{nullptr}; // for the process-wide runtime
-
     std::optional<tracer> tracer_;
     std::optional<flight_recorder> recorder_;
 };
 
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom) {
     auto made = std::make_unique<traces_by_option>(rt, o);
-    if (whom == made_for::process) made->finish_at_exit();
+    if (whom == made_for::process) ends_at_exit<traces_by_option>::arm(*made);
     return made;
 }
 

@@ -153,6 +153,7 @@ private:
         if constexpr (requires { o.power_efficient; }) s.power_efficient = o.power_efficient;
         if constexpr (requires { o.rescuer; }) s.rescuer = o.rescuer;
         if constexpr (requires { o.freezable; }) s.freezable = o.freezable;
+        if constexpr (requires { o.exported; }) s.exported = o.exported;
         if constexpr (requires { o.attrs; }) s.attributes = &o.attrs;
         return s;
     }

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-json dump_of(const cmwq::runtime& rt) { return json::parse(rt.dump(cmwq::dump_format::json)); }
+json json_of(const cmwq::runtime& rt) { return json::parse(rt.dump(cmwq::dump_format::json)); }
 
 /// The element of an array whose member has that value.
 json element(const json& array, const char* member, const json& value) {
@@ -44,7 +44,7 @@ TEST_CASE("dump as JSON: queues have their options, pods have their CPUs, pools 
     cmwq::workqueue<> events{rt, {.name = "events", .priority = cmwq::priority::high}};
     cmwq::workqueue<cmwq::bh> fast{rt, "fast"};
     cmwq::workqueue<cmwq_test::strand> actor{rt, "actor"};
-    const json all = dump_of(rt);
+    const json all = json_of(rt);
     CHECK(all["format"] == 1);
     CHECK(all["cpus"] == "0-3");
     CHECK(all["unbound_cpus"] == "0-3");
@@ -101,7 +101,7 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     other.queue(waits);
     json all;
     REQUIRE(cmwq_test::eventually([&] {
-        all = dump_of(rt);
+        all = json_of(rt);
         return all["waits"].size() == 1;
     }));
     const json queue = element(all["queues"], "name", "q"), pwq = queue["pwqs"][0];

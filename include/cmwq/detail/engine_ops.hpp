@@ -75,6 +75,7 @@ struct queue_settings {
     bool power_efficient = false;      ///< per_cpu
     bool rescuer = false;              ///< per_cpu and attrs_keyed
     bool freezable = false;            ///< per_cpu and attrs_keyed
+    bool exported = false;             ///< per_cpu and attrs_keyed
     const attrs* attributes = nullptr; ///< attrs_keyed; else null
     exception_sink on_exception = {};
     workqueue_base* front = nullptr; ///< the object of the user; does not move

@@ -7,3 +7,6 @@
 #if __has_include(<boost/lockfree/spsc_queue.hpp>)
 #include <cmwq/trace.hpp>
 #endif
+#if __has_include(<nlohmann/json.hpp>)
+#include <cmwq/control.hpp>
+#endif

@@ -60,7 +60,7 @@ class Queue:
         priority = str(self.value["prio"]).rpartition("::")[2]
         found += [f"priority {priority}"] if priority != "normal" else []
         found += ["managed"] if self.value["how"]["managed"] and self.policy() in ("unbound", "ordered") else []
-        found += [text for text in ("cpu_intensive", "freezable") if self.value[text]]
+        found += [text for text in ("cpu_intensive", "freezable", "exported") if self.value[text]]
         found += ["frozen"] if self.value["pwqs"]["frozen_"] else []
         found += ["rescuer"] if int(self.value["own_rescuer"]) != 0 else []
         return found

@@ -3,15 +3,13 @@
 // trace_thread: the thread of a tracer, which empties the rings.
 #pragma once
 
-#include <cmwq/cpuset.hpp>
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/clock.hpp>
+#include <cmwq/detail/sync/helper_thread.hpp>
 #include <cmwq/detail/sync/parker.hpp>
-#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <cstdint>
-#include <new>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -42,21 +40,10 @@ private:
 
     static void thread_main(void* self) { static_cast<trace_thread*>(self)->serve(); }
     void serve() noexcept {
-        take_attributes();
+        become_helper("cmwq/trace");
         while (!stop_.load(acquire)) { // [STOP]
             work_(context_);
             sleep_.park_until(steady_now() + period);
-        }
-    }
-    // Those of the process, whichever thread has made the tracer. A refusal does not matter.
-    static void take_attributes() noexcept {
-        thread_attributes a{.name = "cmwq/trace", .own = priority_of_process()};
-        try {
-            const cpuset cpus = allowed_cpus(main_thread_id());
-            if (!cpus.empty()) a.cpus = &cpus;
-            apply_to_this_thread(a);
-        } catch (const std::bad_alloc&) {
-            apply_to_this_thread(a);
         }
     }
 

@@ -12,7 +12,7 @@
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine/runtime/settings.hpp>
 #include <cmwq/detail/engine/runtime/stall_report.hpp>
-#include <cmwq/detail/engine/runtime/wanted_traces.hpp>
+#include <cmwq/detail/engine/runtime/wanted_leaves.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
@@ -31,12 +31,25 @@ namespace cmwq { inline namespace CMWQ_NS {
 namespace detail {
 CMWQ_INLINE std::string metrics_of(const runtime_core& rt) { return to_open_metrics(numbers_of(rt)); }
 
+inline void tell_missing_leaf(const char* options, const char* header, const char* library) noexcept {
+    std::fprintf(
+        stderr,
+        "cmwq: %s in the options of a runtime: that needs %s in any file of the program, or cmwq::compiled on a "
+        "machine with %s\n",
+        options, header, library);
+}
+
 CMWQ_INLINE std::unique_ptr<wanted_traces> traces_of(runtime& rt, const runtime_options& o, made_for whom) {
     if (o.trace.empty() && o.flight_recorder.empty()) return nullptr;
     if (make_wanted_traces != nullptr) return make_wanted_traces(rt, o, whom);
-    std::fputs("cmwq: the options trace and flight_recorder need <cmwq/trace.hpp> in any file of the program, or "
-               "cmwq::compiled on a machine with Boost.Lockfree; there are no traces\n",
-               stderr);
+    tell_missing_leaf("trace or flight_recorder", "<cmwq/trace.hpp>", "Boost.Lockfree");
+    return nullptr;
+}
+
+CMWQ_INLINE std::unique_ptr<wanted_control> control_of(runtime& rt, const runtime_options& o, made_for whom) {
+    if (!o.control) return nullptr;
+    if (make_wanted_control != nullptr) return make_wanted_control(rt, whom);
+    tell_missing_leaf("control", "<cmwq/control.hpp>", "nlohmann-json");
     return nullptr;
 }
 } // namespace detail
@@ -51,10 +64,12 @@ CMWQ_INLINE runtime::runtime(runtime_options options, detail::made_for whom) {
     hook_forks();
     core_ = std::make_unique<runtime_core>(std::move(options), whom, texts);
     traces_ = traces_of(*this, core_->env().options, whom);
+    control_ = control_of(*this, core_->env().options, whom);
 }
 
 CMWQ_INLINE runtime::~runtime() {
     detail::check_copy(*core_, detail::a_runtime);
+    control_.reset();
     traces_.reset();
     // In a forked child there is no thread to join, and threads that do not exist here may hold locks: leaked on
     // purpose. Otherwise `on_event` may still use this runtime, so the pointer must be valid until it has ended.

@@ -69,6 +69,8 @@ public:
     timer_service& timers;       // I
     const priority prio;         // I
     const bool freezable;        // I
+    const bool exported;         // I
+    const bool has_attrs;        // I: its policy has attributes; a power-efficient queue has none, but may be keyed()
     bool limit_is_fixed = false; // I: true for a system queue
     workqueue_base* const front; // I
 

@@ -10,8 +10,9 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE queue_core::queue_core(runtime_core& runtime, const pool_env& e, timer_service& t, const queue_settings& s)
-    : queue_face(*this, e, s), rt(runtime), timers(t), prio(s.prio), freezable(s.freezable), front(s.front),
-      routes(*this), limits(*this, pwqs, s), changes(*this, pwqs, limits, routes) {}
+    : queue_face(*this, e, s), rt(runtime), timers(t), prio(s.prio), freezable(s.freezable), exported(s.exported),
+      has_attrs(s.attributes != nullptr && !s.power_efficient), front(s.front), routes(*this), limits(*this, pwqs, s),
+      changes(*this, pwqs, limits, routes) {}
 
 CMWQ_INLINE queue_core::~queue_core() {
     // destroy_queue() has ended the rescuer before, so this is for a queue whose creation has failed. In a forked

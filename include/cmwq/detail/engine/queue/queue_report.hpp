@@ -18,7 +18,7 @@ struct queue_report {
     const char* kind = ""; ///< percpu, unbound, ordered, elastic, bh: the words of wq_dump, and ours
     bool managed = false;  ///< its pools replace blocked workers
     priority prio = priority::normal;
-    bool cpu_intensive = false, freezable = false, has_rescuer = false;
+    bool cpu_intensive = false, freezable = false, exported = false, has_rescuer = false;
     long rescuer_tid = 0; ///< 0: the rescuer has not begun yet, or there is none
     unsigned min_active = 0, max_active = 0;
 

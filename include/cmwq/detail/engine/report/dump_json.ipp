@@ -6,20 +6,15 @@
 #include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/json_writer.hpp>
 #include <cmwq/detail/engine/report/runtime_report.hpp>
+#include <cmwq/detail/engine/report/version_text.hpp>
 #include <cmwq/detail/engine/waits/wait_report.hpp>
 #include <cmwq/detail/sync/clock.hpp>
-#include <cmwq/version.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <string>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-CMWQ_INLINE std::string version_text() {
-    return std::to_string(CMWQ_VERSION_MAJOR) + '.' + std::to_string(CMWQ_VERSION_MINOR) + '.' +
-           std::to_string(CMWQ_VERSION_PATCH);
-}
 
 CMWQ_INLINE void write_address(json_writer& to, const void* p) {
     if (p == nullptr) to.null();
@@ -181,6 +176,7 @@ CMWQ_INLINE void write_queue(json_writer& to, const queue_report& q) {
     to.key("priority").value(priorities[static_cast<unsigned>(q.prio)]);
     to.key("cpu_intensive").value(q.cpu_intensive);
     to.key("freezable").value(q.freezable);
+    to.key("exported").value(q.exported);
     to.key("rescuer");
     if (q.has_rescuer) to.value(q.rescuer_tid);
     else to.null();

@@ -31,6 +31,7 @@ CMWQ_INLINE queue_report queue_core::report(std::int64_t deadline) const {
     r.prio = prio;
     r.cpu_intensive = cpu_intensive;
     r.freezable = freezable;
+    r.exported = exported;
     r.rescuer_tid = rescuer_ == nullptr ? 0 : rescuer_->tid();
     r.has_rescuer = rescuer_ != nullptr;
     r.min_active = limits.min_active();

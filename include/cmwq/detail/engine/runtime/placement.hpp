@@ -48,11 +48,16 @@ public:
     /// Gives `q` the pools for new attributes. Throws std::invalid_argument or std::bad_alloc, and changes nothing
     /// then.
     void apply(queue_core& q, const attrs& a) CMWQ_EXCLUDES(lock_);
+    /// The same, while the configuration lock is held.
+    void apply_locked(queue_core& q, const attrs& a) CMWQ_REQUIRES(lock_) {
+        q.changes.carry_out(plan(q, a, without_cpus::refuse));
+    }
 
     void set_unbound_cpus(const cpuset& cpus) CMWQ_EXCLUDES(lock_);
     [[nodiscard]] cpuset unbound_cpus() const CMWQ_EXCLUDES(lock_);
     void set_default_scope(affinity_scope scope) CMWQ_EXCLUDES(lock_);
     [[nodiscard]] affinity_scope default_scope() const CMWQ_EXCLUDES(lock_);
+    [[nodiscard]] affinity_scope default_scope_locked() const noexcept CMWQ_REQUIRES(lock_) { return default_scope_; }
 
     /// For dump(): copies both. False: another thread held the lock until `deadline`, steady clock. Throws
     /// std::bad_alloc.

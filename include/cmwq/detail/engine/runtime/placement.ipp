@@ -169,7 +169,7 @@ CMWQ_INLINE void placement::serve_other_cpus(std::vector<pool_choice>& choices) 
 CMWQ_INLINE void placement::apply(queue_core& q, const attrs& a) {
     static_cast<void>(env_.cpus.machine()); // loads the topology before the lock is taken
     const scoped_lock g(lock_);
-    q.changes.carry_out(plan(q, a, without_cpus::refuse));
+    apply_locked(q, a);
 }
 
 CMWQ_INLINE void placement::remap_locked(if_busy then) {

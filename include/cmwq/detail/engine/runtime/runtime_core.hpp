@@ -23,6 +23,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -64,6 +65,16 @@ public:
     /// null. Throws as `placement::apply()`, and does not enter the queue then.
     void attach(queue_core& q, const attrs* a);
     void detach(queue_core& q) noexcept;
+    /// Calls f(queue_core&) for the exported queue of this name. It holds the configuration lock: the queue is not
+    /// destroyed, and its attributes do not change otherwise. False: there is no such queue.
+    template <class F>
+    bool with_exported(std::string_view wanted, F&& f) {
+        static_cast<void>(cpus_.machine()); // loads the topology before the lock is taken
+        const scoped_lock c(placement_.lock());
+        queue_core* const found = exported_locked(wanted);
+        if (found != nullptr) f(*found);
+        return found != nullptr;
+    }
 
     // --- the members of cmwq::runtime --------------------------------------------------------------------------------
 
@@ -102,6 +113,8 @@ private:
     [[nodiscard]] std::array<mutex*, 3> locks_for_fork() noexcept {
         return {&placement_.lock(), &queues_.lock_for_fork(), &cpus_.lock_for_fork()};
     }
+    /// Null: there is none.
+    [[nodiscard]] queue_core* exported_locked(std::string_view wanted) const noexcept;
     void time_passed() noexcept override;
     void end() noexcept;
 

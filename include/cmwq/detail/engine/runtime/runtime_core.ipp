@@ -4,6 +4,7 @@
 
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
 #include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/ledger/own_run.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine/runtime/checks.hpp>
@@ -135,7 +136,11 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
         return;
     }
     if (ending_) throw std::logic_error("cmwq: a queue is made on a runtime that is being destroyed");
-    if (a != nullptr) q.changes.carry_out(placement_.plan(q, *a, without_cpus::refuse));
+    if (q.exported && exported_locked(q.name) != nullptr) {
+        throw std::invalid_argument("cmwq: a second " + describe_queue(q.name) +
+                                    " is exported, but the name is how the user finds it");
+    }
+    if (a != nullptr) placement_.apply_locked(q, *a);
     else q.changes.make_pwqs(q.prio);
     freezer_.join_locked(q);
     queues_.add(q);
@@ -144,6 +149,14 @@ CMWQ_INLINE void runtime_core::attach(queue_core& q, const attrs* a) {
 CMWQ_INLINE void runtime_core::detach(queue_core& q) noexcept {
     const scoped_lock c(placement_.lock()); // waits for a change in progress, which may have a plan for `q`
     queues_.remove(q);
+}
+
+CMWQ_INLINE queue_core* runtime_core::exported_locked(std::string_view wanted) const noexcept {
+    queue_core* found = nullptr;
+    queues_.for_each([&](queue_core& q) {
+        if (q.exported && q.name == wanted) found = &q;
+    });
+    return found;
 }
 
 CMWQ_INLINE std::string runtime_core::name() const {

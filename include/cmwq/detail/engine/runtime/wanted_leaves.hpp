@@ -18,7 +18,7 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 enum class made_for : bool;
 
-/// It ends before its runtime does.
+/// The options `trace` and `flight_recorder`. It ends before its runtime does.
 class wanted_traces {
 public:
     wanted_traces() noexcept = default;
@@ -30,8 +30,17 @@ public:
     virtual bool snapshot(const std::string& path) = 0;
 };
 
-/// <cmwq/trace.hpp> defines it. Its address is null if no file of the program includes that header: the engine needs no
-/// Boost. Throws std::bad_alloc; other failures are printed.
+/// The option `control`. It ends before its runtime does.
+class wanted_control {
+public:
+    wanted_control() noexcept = default;
+    virtual ~wanted_control() = default;
+    wanted_control(const wanted_control&) = delete;
+    wanted_control& operator=(const wanted_control&) = delete;
+};
+
+/// Throw std::bad_alloc; other failures are printed.
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom);
+[[gnu::weak]] std::unique_ptr<wanted_control> make_wanted_control(runtime& rt, made_for whom);
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// control_commands: what clients of the control socket may ask. docs/dev/control_protocol.md describes it.
+#pragma once
+
+#include <cmwq/detail/api/duration.hpp>
+#include <cmwq/detail/control/queue_attributes.hpp>
+#include <cmwq/detail/control/runtime_attributes.hpp>
+#include <cmwq/detail/engine/api/runtime_access.hpp>
+#include <cmwq/detail/engine/report/metrics.hpp>
+#include <cmwq/detail/engine/report/version_text.hpp>
+#include <cmwq/detail/os/file.hpp>
+#include <cmwq/detail/sync/system.hpp>
+#include <cmwq/runtime.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace cmwq { inline namespace CMWQ_NS { namespace detail {
+
+/// The answers of one runtime. One thread at a time; not a bottom half.
+class control_commands {
+public:
+    static constexpr int protocol = 1;
+
+    explicit control_commands(runtime& rt) noexcept : runtime_(rt) {}
+
+    /// Returns a line of JSON for a request, which is one as well, without the end of the line. A request that cannot
+    /// be carried out changes nothing, and its answer has the member "error".
+    [[nodiscard]] std::string answer(std::string_view request) {
+        try {
+            return carry_out(request);
+        } catch (const std::exception& e) {
+            return refusal(e.what());
+        }
+    }
+    [[nodiscard]] static std::string refusal(std::string_view sentence) { return line_of(json{{"error", sentence}}); }
+
+private:
+    using json = nlohmann::ordered_json;
+
+    [[nodiscard]] static std::string line_of(const json& j) {
+        return j.dump(-1, ' ', false, json::error_handler_t::replace) + '\n'; // names are any bytes
+    }
+    [[nodiscard]] runtime_core& core() const { return runtime_access::core_of(runtime_); }
+
+    std::string carry_out(std::string_view text) {
+        const json request = json::parse(text, nullptr, false);
+        if (!request.is_object()) throw std::invalid_argument("a request is a JSON object in one line");
+        const std::string command = text_of(request, "do");
+        if (command == "hello") return hello();
+        if (command == "queues") return queues();
+        if (command == "get") return get(request);
+        if (command == "set") return set(request);
+        if (command == "metrics") return line_of({{"text", runtime_.metrics()}});
+        if (command == "stalls") return stalls(request);
+        if (command == "dump") return dump(request);
+        throw std::invalid_argument("there is no command '" + command +
+                                    "'; there are hello, queues, get, set, metrics, stalls, dump");
+    }
+
+    /// The member of that name, which must be there.
+    static const json& member(const json& of, const char* name) {
+        const auto found = of.find(name);
+        if (found == of.end()) throw std::invalid_argument(std::string("the request lacks \"") + name + '"');
+        return *found;
+    }
+    /// A text, or a number or a yes or no as text.
+    static std::string text_of(const json& request, const char* name) {
+        const json& value = member(request, name);
+        if (value.is_string()) return value.get<std::string>();
+        if (value.is_number_integer() || value.is_boolean()) return value.dump();
+        throw std::invalid_argument(std::string("\"") + name + "\" is a text");
+    }
+
+    std::string hello() const {
+        std::string program;
+        static_cast<void>(os::read_file("/proc/self/comm", program));
+        if (program.ends_with('\n')) program.pop_back();
+        return line_of({{"protocol", protocol},
+                        {"version", version_text()},
+                        {"pid", main_thread_id()},
+                        {"program", program},
+                        {"runtime", core().name()}});
+    }
+
+    std::string queues() const {
+        const runtime_numbers all = numbers_of(core());
+        json list = json::array();
+        for (const queue_numbers& q : all.queues) {
+            const pwq_stats& n = q.counts;
+            list.push_back({{"name", q.name},
+                            {"policy", q.policy},
+                            {"max_active", q.max_active},
+                            {"pending", n.pending},
+                            {"active", n.active},
+                            {"inactive", n.inactive},
+                            {"started", n.started},
+                            {"completed", n.completed},
+                            {"cancelled", n.cancelled},
+                            {"cpu_ns", n.cpu_ns},
+                            {"saturated_ns", n.saturated_ns},
+                            {"blocks_by_guard", n.blocks_by_guard},
+                            {"blocks_by_sentinel", n.blocks_by_sentinel},
+                            {"blocks_by_monitor", n.blocks_by_monitor},
+                            {"spare_wakeups", n.spare_wakeups},
+                            {"repatriated", n.repatriated},
+                            {"cpu_hogs", n.cpu_hogs},
+                            {"maydays", n.maydays},
+                            {"rescued", n.rescued}});
+        }
+        return line_of({{"queues", list}});
+    }
+
+    std::string get(const json& request) const {
+        json attributes = json::object();
+        const auto add = [&](std::string_view name, std::string value) {
+            attributes[std::string(name)] = std::move(value);
+        };
+        if (!request.contains("queue")) {
+            runtime_attributes::for_each(runtime_, add);
+            json names = json::array();
+            core().queues().for_each([&](const queue_core& q) {
+                if (q.exported) names.push_back(q.name);
+            });
+            return line_of({{"attributes", attributes}, {"exported", names}});
+        }
+        with_queue(request, [&](const queue_core& q) { queue_attributes::for_each(q, add); });
+        return line_of({{"attributes", attributes}});
+    }
+
+    std::string set(const json& request) {
+        const std::string name = text_of(request, "attribute"), value = text_of(request, "value");
+        if (!request.contains("queue")) runtime_attributes::set(runtime_, name, value);
+        else with_queue(request, [&](queue_core& q) { queue_attributes::set(q, name, value); });
+        return get(request);
+    }
+
+    template <class F>
+    void with_queue(const json& request, const F& f) const {
+        const std::string name = text_of(request, "queue");
+        if (core().with_exported(name, f)) return;
+        throw std::invalid_argument("no queue of the name '" + name + "' is exported");
+    }
+
+    std::string stalls(const json& request) const {
+        std::chrono::nanoseconds at_least = std::chrono::seconds{1};
+        if (request.contains("at_least")) queue_attributes::read("at_least", text_of(request, "at_least"), at_least);
+        return line_of({{"text", runtime_.stall_report(at_least)}});
+    }
+
+    std::string dump(const json& request) const {
+        const std::string format = request.contains("format") ? text_of(request, "format") : "text";
+        if (format == "text") return line_of({{"text", runtime_.dump()}});
+        if (format != "json") throw std::invalid_argument("the \"format\" of a dump is text or json");
+        std::string whole = runtime_.dump(dump_format::json); // one line already
+        whole.insert(0, "{\"dump\":");
+        whole.back() = '}';
+        return whole + '\n';
+    }
+
+    runtime& runtime_;
+};
+
+}}} // namespace cmwq::CMWQ_NS::detail

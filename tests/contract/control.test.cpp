@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// control_socket: another process sees what a runtime does, and changes what the program has exported.
+#include "catch.hpp"
+#include "child.hpp"
+#include "control_client.hpp"
+#include "eventually.hpp"
+#include "gate.hpp"
+#include "temporary_folder.hpp"
+#include "threads_named.hpp"
+
+#include <cmwq/cmwq.hpp>
+#include <cmwq/control.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+using namespace cmwq_test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+/// A runtime with a control socket, and a client.
+struct controlled {
+    temporary_folder folder;
+    cmwq::runtime rt;
+    cmwq::control_socket socket{rt, {.folder = folder.path("")}};
+    control_client client{socket.path()};
+
+    json get(const char* queue) { return client.ask({{"do", "get"}, {"queue", queue}}).at("attributes"); }
+    json set(const char* queue, const char* attribute, const json& value) {
+        return client.ask({{"do", "set"}, {"queue", queue}, {"attribute", attribute}, {"value", value}});
+    }
+    json set(const char* attribute, const json& value) {
+        return client.ask({{"do", "set"}, {"attribute", attribute}, {"value", value}});
+    }
+};
+
+std::string error_of(const json& answer) { return answer.value("error", ""); }
+
+} // namespace
+
+TEST_CASE("control: each exported queue shows the attributes of its policy") {
+    controlled c;
+    cmwq::workqueue<> bound{c.rt, {.name = "bound", .max_active = 3, .exported = true}};
+    cmwq::workqueue<cmwq::elastic> elastic{c.rt,
+                                           {.name = "elastic",
+                                            .max_active = 20,
+                                            .attrs = cmwq::attrs{}.nice(5).affinity(cmwq::affinity_scope::numa),
+                                            .exported = true}};
+    cmwq::workqueue<cmwq::unbound> unbound{c.rt,
+                                           {.name = "unbound", .attrs = cmwq::attrs{}.strict(true), .exported = true}};
+    cmwq::workqueue<cmwq::ordered> ordered{c.rt, {.name = "ordered", .exported = true}};
+    cmwq::workqueue<cmwq::elastic> hidden{c.rt, "hidden"};
+    CHECK(c.get("bound") == json{{"max_active", "3"}});
+    CHECK(c.get("elastic") == json{{"max_active", "20"},
+                                   {"min_active", "8"},
+                                   {"nice", "5"},
+                                   {"cpumask", "all"},
+                                   {"affinity_scope", "numa"},
+                                   {"affinity_strict", "0"}});
+    CHECK(c.get("unbound")["affinity_scope"] == "default (cache_shard)");
+    CHECK(c.get("unbound")["affinity_strict"] == "1");
+    CHECK(c.get("ordered") == json{{"nice", "0"}, {"cpumask", "all"}});
+    CHECK(error_of(c.client.ask({{"do", "get"}, {"queue", "hidden"}})).find("'hidden'") != std::string::npos);
+    CHECK(c.client.ask({{"do", "get"}}).at("exported") == json{"bound", "elastic", "unbound", "ordered"});
+}
+
+TEST_CASE("control: a queue that power_efficient has made elastic has only the attributes of its policy") {
+    const temporary_folder folder;
+    cmwq::runtime rt{{.power_efficient = true}};
+    cmwq::workqueue<> q{rt, {.name = "q", .max_active = 4, .power_efficient = true, .exported = true}};
+    const cmwq::control_socket socket{rt, {.folder = folder.path("")}};
+    control_client client{socket.path()};
+    CHECK(client.ask({{"do", "get"}, {"queue", "q"}}).at("attributes") == json{{"max_active", "4"}});
+}
+
+// proves: observe-7
+TEST_CASE("control: what is set is in effect, while items run") {
+    controlled c;
+    cmwq::workqueue<cmwq::elastic> q{c.rt, {.name = "q", .exported = true}};
+    gate held;
+    held.hold(q);
+    CHECK(c.set("q", "max_active", 1).at("attributes").at("max_active") == "1");
+    CHECK(q.max_active() == 1);
+    CHECK(q.min_active() == 1);
+    q.post([] {});
+    CHECK(eventually([&] { return q.stats().inactive == 1; }));
+    c.set("q", "max_active", "30");
+    CHECK(eventually([&] { return q.stats().inactive == 0; }));
+    c.set("q", "min_active", 7);
+    CHECK(q.min_active() == 7);
+    const unsigned cpu = *c.rt.unbound_cpus().begin();
+    CHECK(c.set("q", "cpumask", std::to_string(cpu)).at("attributes").at("cpumask") == std::to_string(cpu));
+    CHECK(q.attributes().cpus() == cmwq::cpuset{cpu});
+    c.set("q", "cpumask", "all");
+    CHECK(q.attributes().on_all_cpus());
+    c.set("q", "nice", -1);
+    CHECK(q.attributes().nice() == -1);
+    c.set("q", "affinity_scope", "cpu");
+    CHECK(q.attributes().affinity() == cmwq::affinity_scope::cpu);
+    c.set("q", "affinity_scope", "default");
+    CHECK(q.attributes().affinity() == cmwq::affinity_scope::default_);
+    c.set("q", "affinity_strict", true);
+    CHECK(q.attributes().strict());
+    held.open();
+    q.flush();
+}
+
+// proves: observe-7
+TEST_CASE("control: what is refused is named, and changes nothing") {
+    controlled c;
+    cmwq::workqueue<cmwq::elastic> elastic{c.rt, {.name = "elastic", .exported = true}};
+    cmwq::workqueue<> bound{c.rt, {.name = "bound", .exported = true}};
+    cmwq::workqueue<cmwq::ordered> ordered{c.rt, {.name = "ordered", .exported = true}};
+    const json before[] = {c.get("elastic"), c.get("bound"), c.get("ordered"), c.client.ask({{"do", "get"}})};
+    struct row {
+        const char *queue, *attribute;
+        json value;
+        const char* says;
+    };
+    const row rows[] = {
+        {"elastic", "max_active", 0, "1 to 2048"},
+        {"elastic", "max_active", 4000, "1 to 2048"},
+        {"elastic", "max_active", "many", "whole number"},
+        {"elastic", "max_active", 1.5, "\"value\" is a text"},
+        {"elastic", "max_active", nullptr, "\"value\" is a text"},
+        {"elastic", "min_active", 257, "min_active"},
+        {"elastic", "nice", 20, "-20 to 19"},
+        {"elastic", "nice", "--1", "-20 to 19"},
+        {"elastic", "cpumask", "60000", "60000"},
+        {"elastic", "cpumask", "x", "list of CPUs"},
+        {"elastic", "cpumask", "", "list of CPUs"},
+        {"elastic", "affinity_scope", "galaxy", "cpu smt cache cache_shard numa system"},
+        {"elastic", "affinity_strict", "maybe", "0, 1, false or true"},
+        {"elastic", "color", "red", "no attribute 'color'; it has max_active, min_active, nice"},
+        {"bound", "nice", 1, "no attribute 'nice'; it has max_active"},
+        {"ordered", "max_active", 2, "no attribute 'max_active'; it has nice, cpumask"},
+        {"absent", "max_active", 2, "'absent'"},
+    };
+    for (const row& r : rows) {
+        INFO(r.queue << ' ' << r.attribute << '=' << r.value);
+        CHECK_THAT(error_of(c.set(r.queue, r.attribute, r.value)), Catch::Contains(r.says));
+    }
+    CHECK_THAT(error_of(c.set("watchdog", "soon")), Catch::Contains("wants a duration"));
+    CHECK_THAT(error_of(c.set("watchdog", "-1s")), Catch::Contains("wants a duration"));
+    CHECK_THAT(error_of(c.set("unbound_cpus", "60000")), Catch::Contains("60000"));
+    CHECK_THAT(error_of(c.set("default_scope", "default")), Catch::Contains("cache_shard"));
+    CHECK_THAT(error_of(c.set("color", "red")), Catch::Contains("no attribute 'color'; it has unbound_cpus"));
+    CHECK(c.get("elastic") == before[0]);
+    CHECK(c.get("bound") == before[1]);
+    CHECK(c.get("ordered") == before[2]);
+    CHECK(c.client.ask({{"do", "get"}}) == before[3]);
+}
+
+TEST_CASE("control: what can be set of a runtime") {
+    controlled c;
+    const std::string cpu = std::to_string(*c.rt.cpus().begin());
+    c.set("watchdog", "2min");
+    c.set("may_block_threshold", "3us");
+    c.set("cpu_hog_threshold", "0");
+    c.set("cpu_hog_warning_threshold", 9);
+    c.set("overdue_after", "5ms");
+    c.set("unbound_cpus", cpu);
+    const json now = c.set("default_scope", "numa").at("attributes");
+    CHECK(now == json{{"watchdog", "2min"},
+                      {"may_block_threshold", "3us"},
+                      {"cpu_hog_threshold", "0"},
+                      {"cpu_hog_warning_threshold", "9"},
+                      {"overdue_after", "5ms"},
+                      {"unbound_cpus", cpu},
+                      {"default_scope", "numa"}});
+    CHECK(c.rt.thresholds().watchdog == 2min);
+    CHECK(c.rt.thresholds().may_block_threshold == 3us);
+    CHECK(c.rt.thresholds().cpu_hog_threshold == 0s);
+    CHECK(c.rt.thresholds().cpu_hog_warning_threshold == 9);
+    CHECK(c.rt.thresholds().overdue_after == 5ms);
+    CHECK(c.rt.default_scope() == cmwq::affinity_scope::numa);
+    CHECK(c.rt.unbound_cpus().to_string() == cpu);
+}
+
+TEST_CASE("control: two exported queues of a runtime have different names") {
+    cmwq::runtime rt, other;
+    auto first = std::make_unique<cmwq::workqueue<>>(rt, cmwq::options<>{.name = "q", .exported = true});
+    using elastic = cmwq::workqueue<cmwq::elastic>;
+    CHECK_THROWS_AS(elastic(rt, {.name = "q", .exported = true}), std::invalid_argument);
+    const cmwq::workqueue<> hidden{rt, "q"}, elsewhere{other, {.name = "q", .exported = true}};
+    first.reset();
+    CHECK_NOTHROW(elastic(rt, {.name = "q", .exported = true}));
+}
+
+TEST_CASE("control: hello, the numbers of queues, metrics, stalls and dumps") {
+    controlled c;
+    cmwq::workqueue<> q{c.rt, "q \xff"}; // a name is any bytes
+    q.post([] {});
+    q.flush();
+    const json hello = c.client.ask({{"do", "hello"}});
+    CHECK(hello.at("protocol") == 1);
+    CHECK(hello.at("pid") == ::getpid());
+    CHECK(hello.at("version") == "0.1.0");
+    CHECK(hello.at("program") == "cmwq_contract");
+    const json numbers = c.client.ask({{"do", "queues"}}).at("queues").at(0);
+    CHECK(numbers.at("name") == "q \ufffd");
+    CHECK(numbers.at("policy") == "bound");
+    CHECK(numbers.at("started") == 1);
+    CHECK(numbers.at("completed") == 1);
+    CHECK(c.client.ask({{"do", "metrics"}}).at("text").get<std::string>().ends_with("# EOF\n"));
+    CHECK(c.client.ask({{"do", "stalls"}}).at("text").get<std::string>().empty());
+    CHECK(c.client.ask({{"do", "stalls"}, {"at_least", "5s"}}).at("text").get<std::string>().empty());
+    CHECK(c.client.ask({{"do", "dump"}}).at("text") ==
+          json::parse(json(c.rt.dump()).dump(-1, ' ', false, json::error_handler_t::replace)));
+    CHECK(c.client.ask({{"do", "dump"}, {"format", "json"}}).at("dump").at("queues").at(0).at("exported") == false);
+}
+
+// proves: observe-8
+TEST_CASE("control: nonsense gets an error, and the connection goes on") {
+    controlled c;
+    for (const char* const text : {"", "{", "[]", "1", "null", "{\"do\":1}", "{\"do\":\"\"}", "{}", "\xff\xfe",
+                                   "{\"do\":[]}", "{\"do\":\"get\",\"queue\":{}}",
+                                   "{\"do\":\"dump\",\"format\":\"xml\"}", "{\"do\":\"stalls\",\"at_least\":\"x\"}",
+                                   "{\"do\":\"set\"}", "{\"do\":\"set\",\"attribute\":\"watchdog\"}"}) {
+        INFO(text);
+        REQUIRE(c.client.send(std::string(text) + '\n'));
+        CHECK_FALSE(error_of(json::parse(c.client.line())).empty());
+    }
+    REQUIRE(c.client.send(std::string(60'000, '[') + '\n')); // deep
+    CHECK_FALSE(error_of(json::parse(c.client.line())).empty());
+    CHECK(c.client.ask({{"do", "hello"}}).contains("protocol"));
+}
+
+TEST_CASE("control: requests that come together, or in pieces, are answered one by one") {
+    controlled c;
+    REQUIRE(c.client.send("{\"do\":\"hello\"}\n{\"do\":\"get\"}\n{\"do\""));
+    CHECK(json::parse(c.client.line()).contains("protocol"));
+    CHECK(json::parse(c.client.line()).contains("attributes"));
+    REQUIRE(c.client.send(":\"hello\"}\n"));
+    CHECK(json::parse(c.client.line()).contains("protocol"));
+}
+
+// proves: observe-8
+TEST_CASE("control: a request without an end is refused, and the client dropped") {
+    controlled c;
+    static_cast<void>(c.client.send(std::string(1'000'000, 'x'))); // the end comes before that, perhaps
+    CHECK_THAT(error_of(json::parse(c.client.line())), Catch::Contains("65536"));
+    CHECK(c.client.line().empty());
+    CHECK(control_client(c.socket.path()).ask({{"do", "hello"}}).contains("protocol"));
+}
+
+// proves: observe-8
+TEST_CASE("control: clients beyond the sixteenth are told so, until another one has gone") {
+    controlled c;
+    std::list<control_client> others;
+    for (int i = 0; i < 15; ++i) {
+        others.emplace_back(c.socket.path());
+        CHECK(others.back().ask({{"do", "hello"}}).contains("protocol"));
+    }
+    for (int i = 0; i < 3; ++i) {
+        control_client refused{c.socket.path()};
+        CHECK_THAT(error_of(json::parse(refused.line())), Catch::Contains("too many"));
+        CHECK(refused.line().empty());
+    }
+    others.pop_back();
+    CHECK(eventually([&] {
+        control_client next{c.socket.path()};
+        static_cast<void>(next.send("{\"do\":\"hello\"}\n"));
+        return json::parse(next.line()).contains("protocol");
+    }));
+    CHECK(c.client.ask({{"do", "hello"}}).contains("protocol"));
+}
+
+// proves: observe-8
+TEST_CASE("control: the socket is for its user alone, and processes of others are refused") {
+    controlled c;
+    struct stat is{};
+    REQUIRE(::stat(c.socket.path().c_str(), &is) == 0);
+    CHECK((is.st_mode & 0777) == 0600);
+    if (::geteuid() != 0) return; // only root can become another user
+    std::filesystem::permissions(c.folder.path(""), std::filesystem::perms::all);
+    const auto as_nobody = [&](const std::function<int()>& f) {
+        return in_child([&] { return ::setgid(65534) == 0 && ::setuid(65534) == 0 ? f() : 9; });
+    };
+    const outcome barred = as_nobody([&] {
+        try {
+            const control_client other{c.socket.path()};
+            return 1;
+        } catch (const std::runtime_error&) {
+            return 0;
+        }
+    });
+    CHECK(barred.exited_with(0));
+    REQUIRE(::chmod(c.socket.path().c_str(), 0666) == 0);
+    const outcome refused = as_nobody([&] {
+        control_client other{c.socket.path()};
+        const bool told = error_of(json::parse(other.line())).find("another user") != std::string::npos;
+        return told && other.line().empty() ? 0 : 1;
+    });
+    CHECK(refused.exited_with(0));
+}
+
+TEST_CASE("control: the socket goes with its object, not with a forked child, and abandoned ones go before") {
+    const temporary_folder folder;
+    folder.write("notes", "not a socket");
+    const outcome killed = in_child([&] {
+        cmwq::runtime rt;
+        const cmwq::control_socket socket{rt, {.folder = folder.path("")}};
+        ::raise(SIGKILL);
+        return 0;
+    });
+    CHECK(killed.killed_by(SIGKILL));
+    const auto nr_files = [&] {
+        return std::distance(std::filesystem::directory_iterator(folder.path("")),
+                             std::filesystem::directory_iterator{});
+    };
+    CHECK(nr_files() == 2);
+    {
+        cmwq::runtime rt;
+        std::optional<cmwq::control_socket> socket{std::in_place, rt, cmwq::control_options{.folder = folder.path("")}};
+        CHECK(nr_files() == 2);
+        const outcome child = in_child([&] {
+            socket.reset();
+            return 0;
+        });
+        CHECK(child.exited_with(0));
+        CHECK(control_client(socket->path()).ask({{"do", "hello"}}).at("pid") == ::getpid());
+        try {
+            const cmwq::control_socket second{rt, {.folder = folder.path("")}};
+            FAIL("two sockets of one path");
+        } catch (const std::system_error& e) {
+            CHECK(e.code() == std::errc::address_in_use);
+        }
+        CHECK(control_client(socket->path()).ask({{"do", "hello"}}).at("pid") == ::getpid());
+    }
+    CHECK(nr_files() == 1);
+}
+
+TEST_CASE("control: a folder that does not exist, or that others may enter, is refused") {
+    const temporary_folder folder;
+    cmwq::runtime rt;
+    CHECK_THROWS_AS(cmwq::control_socket(rt, {.folder = folder.path("nothing")}), std::system_error);
+    const outcome o = in_child([&] {
+        std::filesystem::create_directories(folder.path("cmwq"));
+        ::chmod(folder.path("cmwq").c_str(), 0755);
+        ::setenv("XDG_RUNTIME_DIR", folder.path("").c_str(), 1);
+        cmwq::runtime mine{{.control = true}};
+        cmwq::workqueue<> q{mine};
+        q.post([] {});
+        q.flush();
+        return 0;
+    });
+    CHECK(o.exited_with(0));
+    CHECK_THAT(o.stderr_text, Catch::StartsWith("cmwq::control_socket: ") && Catch::Contains("Permission denied"));
+}
+
+TEST_CASE("control: the option makes the socket in the user's folder, and without it there is no thread") {
+    const temporary_folder folder;
+    const outcome o = in_child([&] {
+        findings f;
+        ::setenv("XDG_RUNTIME_DIR", folder.path("").c_str(), 1);
+        cmwq::runtime without;
+        f.expect(1, threads_named("cmwq/control").empty(), "a thread");
+        cmwq::runtime rt{{.control = true}};
+        for (const auto& e : std::filesystem::directory_iterator(folder.path("cmwq")))
+            f.expect(2, control_client(e.path()).ask({{"do", "hello"}}).at("pid") == ::getpid(), "no answer");
+        f.expect(4, threads_named("cmwq/control").size() == 1, "no thread");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
+}
