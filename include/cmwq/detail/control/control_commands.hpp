@@ -35,7 +35,9 @@ public:
         try {
             return carry_out(request);
         } catch (const std::exception& e) {
-            return refusal(e.what());
+            std::string_view sentence = e.what();
+            if (sentence.starts_with("cmwq: ")) sentence.remove_prefix(6); // the client says who speaks
+            return refusal(sentence);
         }
     }
     [[nodiscard]] static std::string refusal(std::string_view sentence) { return line_of(json{{"error", sentence}}); }
@@ -96,6 +98,7 @@ private:
             list.push_back({{"name", q.name},
                             {"policy", q.policy},
                             {"max_active", q.max_active},
+                            {"rescuer", q.rescuer},
                             {"pending", n.pending},
                             {"active", n.active},
                             {"inactive", n.inactive},

@@ -23,6 +23,7 @@ struct queue_numbers {
     bool complete = true; ///< no lock of these queues was held by another thread for too long
     pwq_stats counts = {};
     unsigned max_active = 0; ///< of the newest one
+    bool rescuer = false;    ///< of any of them
     duration_histogram run_times = {}, wait_times = {};
 };
 

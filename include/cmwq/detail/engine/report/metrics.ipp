@@ -27,6 +27,7 @@ CMWQ_INLINE void add_numbers(std::vector<queue_numbers>& to, const queue_core& q
     same->complete &= q.pwqs.try_stats(counts, deadline);
     add(same->counts, counts);
     same->max_active = q.limits.max_active();
+    same->rescuer |= q.own_rescuer != nullptr;
     same->run_times.add(q.times.runs.get());
     same->wait_times.add(q.times.waits.get());
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""The tool cmwq, on a live process whose queue "disk" is stuck: check_tool.py TOOL PROGRAM"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL, PROGRAM = sys.argv[1:3]
+HERE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "cmwq"
+
+
+class OnProcess(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen([PROGRAM, self.folder.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.item = self.process.stdout.readline().split()[1]
+        self.pid = str(self.process.pid)
+
+    def tearDown(self):
+        if self.process.poll() is None:
+            self.process.communicate("")
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def run_tool(self, *arguments, expect=0):
+        made = subprocess.run([TOOL, "--folder", self.folder.name, *arguments], capture_output=True, text=True, timeout=300)
+        self.assertEqual(made.returncode, expect, made.stdout + made.stderr)
+        return made.stderr if expect > 1 else made.stdout
+
+    def rows(self, text):
+        """The rows of a table by their first word, as a dictionary from titles to values."""
+        lines = [line.split() for line in text.splitlines() if line]
+        return {row[0]: dict(zip(lines[0], row)) for row in lines[1:]}
+
+    def test_list(self):
+        row, = self.rows(self.run_tool("list")).items()
+        self.assertEqual(row[0], self.pid + ".0")
+        self.assertEqual(row[1]["EXPORTED"], "disk")
+        self.assertEqual(row[1]["QUEUES"], "2")
+
+    def test_monitor_has_the_counts_of_the_program(self):
+        text = self.run_tool("monitor", self.pid, "--count", "1")
+        rows = self.rows(text)
+        self.assertEqual({k: rows["events"][k] for k in ("TOTAL", "INFL", "PENDING", "MAYDAY", "RESCUED")},
+                         {"TOTAL": "1000", "INFL": "0", "PENDING": "0", "MAYDAY": "-", "RESCUED": "-"})
+        self.assertEqual({k: rows["disk"][k] for k in ("TOTAL", "INFL", "PENDING", "RESCUED")},
+                         {"TOTAL": "2", "INFL": "2", "PENDING": "2", "RESCUED": "0"})
+        self.assertRegex(rows["disk"]["CMW/RPR"], r"^\d+/\d+$")
+        self.assertEqual(list(self.rows(self.run_tool("monitor", self.pid, "d*k", "--count", "1"))), ["disk"])
+        numbers = [json.loads(line) for line in self.run_tool("monitor", self.pid + ".0", "--json", "--count", "2",
+                                                              "--interval", "0.01").splitlines()]
+        self.assertEqual(len(numbers), 2)
+        self.assertEqual({q["name"]: q["started"] for q in numbers[1]["queues"]}, {"events": 1000, "disk": 2})
+        said = self.process.communicate("")[0].split()
+        self.assertEqual(said, ["events", "1000", "disk", "4"])
+
+    def test_top_and_dump_name_what_is_stuck(self):
+        text = self.run_tool("top", self.pid, "--count", "2", "--interval", "0.01")
+        self.assertNotIn("\033", text)
+        row = next(line for line in text.splitlines() if self.item in line)
+        self.assertRegex(row, r"disk .*waits in futex.*waits for the end$")
+        self.assertIn("items running 2", text)
+        self.assertRegex(self.run_tool("dump", self.pid), r"waits in futex[^\n]*waits for the end|waits for the end")
+        self.assertEqual(json.loads(self.run_tool("dump", self.pid, "--json"))["format"], 1)
+
+    def test_get_and_set(self):
+        self.assertIn("max_active=2\n", self.run_tool("get", self.pid, "disk"))
+        self.assertEqual(self.run_tool("get", self.pid, "disk", "max_active"), "2\n")
+        self.assertIn("watchdog=300ms\nqueue=disk\n", self.run_tool("get", self.pid))
+        made = self.run_tool("set", self.pid, "disk", "max_active=3", "affinity_scope=numa")
+        self.assertIn("max_active=3\n", made)
+        self.assertIn("affinity_scope=numa\n", made)
+        self.assertIn("watchdog=10s\n", self.run_tool("set", self.pid, "watchdog=10s"))
+        before = self.run_tool("get", self.pid, "disk")
+        self.assertIn("1 to 2048", self.run_tool("set", self.pid, "disk", "max_active=0", expect=4))
+        self.assertIn("'color'", self.run_tool("set", self.pid, "disk", "color=red", expect=4))
+        self.assertIn("'events'", self.run_tool("set", self.pid, "events", "max_active=1", expect=4))
+        self.assertIn("'color'", self.run_tool("get", self.pid, "disk", "color", expect=4))
+        self.assertIn("ATTRIBUTE=VALUE", self.run_tool("set", self.pid, "disk", expect=2))
+        self.assertIn("ATTRIBUTE=VALUE", self.run_tool("set", self.pid, "disk", "max_active", expect=2))
+        self.assertEqual(self.run_tool("get", self.pid, "disk"), before)
+
+    def test_stalls_and_doctor_find_it(self):
+        self.assertIn('queue "disk" is at its limit', self.run_tool("stalls", self.pid, "--at-least", "100ms", expect=1))
+        self.assertEqual(self.run_tool("stalls", self.pid, "--at-least", "100min"), "")
+        self.assertIn("duration", self.run_tool("stalls", self.pid, "--at-least", "soon", expect=4))
+        self.assertRegex(self.run_tool("doctor", self.pid, "--seconds", "0.1", expect=1),
+                         r'degraded +queue "disk" \(elastic\) is at its limit, max_active 2, most of the time')
+
+    def test_metrics(self):
+        self.assertTrue(self.run_tool("metrics", self.pid).endswith("# EOF\n"))
+
+    def test_nobody(self):
+        self.assertIn("no control socket", self.run_tool("dump", "1", expect=3))
+        self.assertIn("'x'", self.run_tool("dump", "x", expect=2))
+        self.assertIn("no control socket", self.run_tool("dump", self.pid + ".7", expect=3))
+        self.process.kill()
+        self.process.wait()
+        self.assertIn("has ended", self.run_tool("dump", self.pid, expect=3))
+        self.assertIn("no process", self.run_tool("list", expect=3))
+
+
+class Alone(unittest.TestCase):
+    def help_of(self, *command):
+        return subprocess.run([TOOL, *command, "--help"], capture_output=True, text=True, check=True).stdout
+
+    def test_doctor_of_the_machine(self):
+        made = subprocess.run([TOOL, "doctor"], capture_output=True, text=True, timeout=300)
+        self.assertIn(made.returncode, (0, 1), made.stderr)
+        self.assertRegex(made.stdout, r"^ok +\d+ CPUs .* hwloc sees \d+ cpu \d+ smt \d+ cache ")
+        self.assertRegex(made.stdout, r"(permitted|refused): SCHED_IDLE")
+
+    def test_wrong_arguments(self):
+        for wrong in ([], ["dance"], ["dump"], ["monitor", "1", "--interval", "0"]):
+            made = subprocess.run([TOOL, *wrong], capture_output=True, text=True)
+            self.assertEqual(made.returncode, 2, wrong)
+
+    def test_manual_and_completions_have_every_command_and_option(self):
+        commands = re.findall(r"^  (\w+) ", self.help_of().partition("Subcommands:")[2], re.M)
+        self.assertGreater(len(commands), 8)
+        manual = (HERE / "cmwq.1").read_text().replace("\\-", "-")
+        shells = [(HERE / "completion" / name).read_text() for name in ("cmwq.bash", "_cmwq", "cmwq.fish")]
+        for c in commands:
+            options = re.findall(r"(--[a-z-]+) ", self.help_of(c).partition("Options:")[2])
+            for o in {"", *options} - {"--help"}:
+                self.assertIn(f"cmwq {c}", manual)
+                self.assertIn(o, manual, c)
+                for text in shells:
+                    self.assertIn(c, text)
+                    self.assertIn(o.removeprefix("--"), text, c)
+
+    def test_bash_completes(self):
+        script = (f'source {HERE}/completion/cmwq.bash; COMP_WORDS=(cmwq mon); COMP_CWORD=1; _cmwq; echo "${{COMPREPLY[@]}}";'
+                  f'COMP_WORDS=(cmwq monitor --i); COMP_CWORD=2; _cmwq; echo "${{COMPREPLY[@]}}"')
+        made = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        self.assertEqual(made.stdout.split(), ["monitor", "--interval"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// cmwq monitor: the counters of the queues, like the kernel's wq_monitor.
+#pragma once
+
+#include "client.hpp"
+#include "table.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fnmatch.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cmwq_tool {
+
+struct monitor_options {
+    std::vector<std::string> queues; ///< patterns; empty: all
+    double interval = 1;             ///< seconds
+    unsigned count = 0;              ///< how often; 0: until the process ends
+    bool as_json = false;
+};
+
+inline bool is_wanted(const std::string& name, const std::vector<std::string>& patterns) {
+    return patterns.empty() ||
+           std::ranges::any_of(patterns, [&](const auto& p) { return ::fnmatch(p.c_str(), name.c_str(), 0) == 0; });
+}
+
+/// A line for each queue.
+inline std::string monitor_table(const json& queues) {
+    using enum table::align;
+    table t({{"QUEUE", left},
+             {"POLICY", left},
+             {"TOTAL", right},
+             {"INFL", right},
+             {"PENDING", right},
+             {"CPUTIME", right},
+             {"CPUITSV", right},
+             {"CMW/RPR", right},
+             {"MAYDAY", right},
+             {"RESCUED", right}});
+    for (const json& q : queues) {
+        const auto number = [&](const char* name) { return q.at(name).get<std::uint64_t>(); };
+        const auto count = [&](const char* name) { return std::to_string(number(name)); };
+        const auto policy = q.at("policy").get<std::string>();
+        char seconds[32];
+        std::snprintf(seconds, sizeof seconds, "%.1f", static_cast<double>(number("cpu_ns")) / 1e9);
+        // Which of the two a queue can have depends on its policy; an elastic one has both.
+        std::string replaced = count("spare_wakeups");
+        if (policy == "unbound" || policy == "ordered") replaced = count("repatriated");
+        else if (policy != "bound" && policy != "bh") replaced += '/' + count("repatriated");
+        const bool rescuer = q.at("rescuer").get<bool>();
+        t.add({q.at("name").get<std::string>(), policy, count("started"),
+               std::to_string(number("started") - number("completed")), count("pending"), seconds, count("cpu_hogs"),
+               replaced, rescuer ? count("maydays") : "-", rescuer ? count("rescued") : "-"});
+    }
+    return t.text();
+}
+
+inline void monitor(client& to, const monitor_options& o) {
+    for (unsigned n = 1;; ++n) {
+        json wanted = json::array();
+        const json answer = to.ask({{"do", "queues"}});
+        for (const json& q : answer.at("queues")) {
+            if (is_wanted(q.at("name").get<std::string>(), o.queues)) wanted.push_back(q);
+        }
+        if (o.as_json) {
+            const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+            std::printf("%s\n", json{{"time", now.count()}, {"queues", wanted}}.dump().c_str());
+        } else {
+            std::printf("%s%s", n == 1 ? "" : "\n", monitor_table(wanted).c_str());
+        }
+        std::fflush(stdout);
+        if (n == o.count) return;
+        std::this_thread::sleep_for(std::chrono::duration<double>(o.interval));
+    }
+}
+
+} // namespace cmwq_tool
