@@ -170,6 +170,19 @@ private:
     std::optional<flight_recorder> recorder_;
 };
 
+class one_trace final : public wanted_traces {
+public:
+    one_trace(runtime& rt, const std::string& path) : tracer_(rt, path) {}
+    bool snapshot(const std::string& /*path*/) override { return false; }
+
+private:
+    tracer tracer_;
+};
+
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path) {
+    return std::make_unique<one_trace>(rt, path);
+}
+
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom) {
     auto made = std::make_unique<traces_by_option>(rt, o);
     if (whom == made_for::process) ends_at_exit<traces_by_option>::arm(*made);

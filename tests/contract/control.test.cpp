@@ -6,11 +6,13 @@
 #include "control_client.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "perfetto_reader.hpp"
 #include "temporary_folder.hpp"
 #include "threads_named.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/control.hpp>
+#include <cmwq/trace.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -224,6 +226,33 @@ TEST_CASE("control: hello, the numbers of queues, metrics, stalls and dumps") {
     CHECK(c.client.ask({{"do", "dump"}}).at("text") ==
           json::parse(json(c.rt.dump()).dump(-1, ' ', false, json::error_handler_t::replace)));
     CHECK(c.client.ask({{"do", "dump"}, {"format", "json"}}).at("dump").at("queues").at(0).at("exported") == false);
+}
+
+TEST_CASE("control: a trace is written for its time, one at a time, also when its client has gone") {
+    const temporary_folder folder;
+    const std::string path = folder.path("t.pftrace");
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "q"};
+    std::optional<cmwq::control_socket> socket{std::in_place, rt, cmwq::control_options{.folder = folder.path("")}};
+    const auto trace = [&](const std::string& file, const char* time) {
+        return control_client(socket->path()).ask({{"do", "trace"}, {"file", file}, {"time", time}});
+    };
+    const auto traces = [&] { return control_client(socket->path()).ask({{"do", "trace"}}).at("tracing").get<bool>(); };
+    CHECK_THAT(error_of(trace("t.pftrace", "1s")), Catch::Contains("from the root"));
+    CHECK_THAT(error_of(trace(path, "0")), Catch::Contains("more than 0"));
+    CHECK_THAT(error_of(trace(path, "61min")), Catch::Contains("60min"));
+    CHECK_THAT(error_of(trace(path, "long")), Catch::Contains("duration"));
+    CHECK_THAT(error_of(trace(folder.path("nothing/t"), "1s")), Catch::Contains("No such file"));
+    CHECK_FALSE(traces());
+    CHECK(trace(path, "1ns").at("tracing") == true);
+    CHECK(eventually([&] { return !traces(); }));
+    CHECK(trace(path, "60min").at("tracing") == true);
+    CHECK_THAT(error_of(trace(folder.path("second"), "1s")), Catch::Contains("is being written"));
+    q.post([] {});
+    q.flush();
+    CHECK(traces());
+    socket.reset(); // ends the trace
+    CHECK(perfetto_trace::of_file(path).named("queued").size() == 1);
 }
 
 // proves: observe-8

@@ -94,6 +94,12 @@ class OnProcess(unittest.TestCase):
         self.assertRegex(self.run_tool("doctor", self.pid, "--seconds", "0.1", expect=1),
                          r'degraded +queue "disk" \(elastic\) is at its limit, max_active 2, most of the time')
 
+    def test_trace(self):
+        file = pathlib.Path(self.folder.name) / "t.pftrace"
+        self.assertIn(str(file), self.run_tool("trace", self.pid, "--seconds", "0.1", "-o", str(file)))
+        self.assertGreater(file.stat().st_size, 0)
+        self.assertIn("No such file", self.run_tool("trace", self.pid, "-o", "/no folder/t", expect=4))
+
     def test_metrics(self):
         self.assertTrue(self.run_tool("metrics", self.pid).endswith("# EOF\n"))
 

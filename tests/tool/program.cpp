@@ -4,6 +4,7 @@
 // counted. The first argument is the folder of the control socket.
 #include <cmwq/cmwq.hpp>
 #include <cmwq/control.hpp>
+#include <cmwq/trace.hpp>
 
 #include <atomic>
 #include <cstdio>

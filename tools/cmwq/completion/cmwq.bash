@@ -4,13 +4,14 @@
 _cmwq() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} options
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'list dump monitor top get set metrics stalls doctor --folder --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'list dump monitor top get set metrics trace stalls doctor --folder --help --version' -- "$word")
         return
     fi
     case $command in
     dump) options=--json ;;
     monitor) options='--interval --count --json' ;;
     top) options='--interval --count' ;;
+    trace) options='--seconds --output' ;;
     stalls) options=--at-least ;;
     doctor) options=--seconds ;;
     esac

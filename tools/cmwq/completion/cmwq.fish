@@ -18,6 +18,9 @@ complete -c cmwq -n '__fish_seen_subcommand_from top' -l count -r
 complete -c cmwq -n __fish_use_subcommand -a get -d 'The attributes of a queue, or of the runtime'
 complete -c cmwq -n __fish_use_subcommand -a set -d 'Changes attributes'
 complete -c cmwq -n __fish_use_subcommand -a metrics -d 'The numbers of a runtime as OpenMetrics text'
+complete -c cmwq -n __fish_use_subcommand -a trace -d 'Lets the process write a trace'
+complete -c cmwq -n '__fish_seen_subcommand_from trace' -l seconds -r
+complete -c cmwq -n '__fish_seen_subcommand_from trace' -l output -r
 complete -c cmwq -n __fish_use_subcommand -a stalls -d 'What hangs'
 complete -c cmwq -n '__fish_seen_subcommand_from stalls' -l at-least -r
 complete -c cmwq -n __fish_use_subcommand -a doctor -d 'What this machine, or a process, lacks'

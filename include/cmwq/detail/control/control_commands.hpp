@@ -9,13 +9,16 @@
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/report/version_text.hpp>
+#include <cmwq/detail/engine/runtime/wanted_leaves.hpp>
 #include <cmwq/detail/os/file.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -40,6 +43,13 @@ public:
             return refusal(sentence);
         }
     }
+    /// When to call pass_time(), steady clock; 0: not at all.
+    [[nodiscard]] std::int64_t due() const noexcept { return trace_ends_at_; }
+    void pass_time(std::int64_t now) noexcept {
+        if (trace_ends_at_ == 0 || now < trace_ends_at_) return;
+        trace_.reset();
+        trace_ends_at_ = 0;
+    }
     [[nodiscard]] static std::string refusal(std::string_view sentence) { return line_of(json{{"error", sentence}}); }
 
 private:
@@ -61,8 +71,9 @@ private:
         if (command == "metrics") return line_of({{"text", runtime_.metrics()}});
         if (command == "stalls") return stalls(request);
         if (command == "dump") return dump(request);
+        if (command == "trace") return trace(request);
         throw std::invalid_argument("there is no command '" + command +
-                                    "'; there are hello, queues, get, set, metrics, stalls, dump");
+                                    "'; there are hello, queues, get, set, metrics, stalls, dump, trace");
     }
 
     /// The member of that name, which must be there.
@@ -166,7 +177,27 @@ private:
         return whole + '\n';
     }
 
+    // Writes one trace at a time, and ends it by itself: its client may go.
+    std::string trace(const json& request) {
+        if (request.contains("file")) {
+            const std::string file = text_of(request, "file");
+            std::chrono::nanoseconds time{};
+            queue_attributes::read("time", text_of(request, "time"), time);
+            if (!file.starts_with('/')) throw std::invalid_argument("the \"file\" of a trace is a path from the root");
+            if (time.count() == 0 || time > std::chrono::hours{1}) {
+                throw std::invalid_argument("the \"time\" of a trace is more than 0, and at most 60min");
+            }
+            if (trace_ != nullptr) throw std::invalid_argument("a trace is being written");
+            if (make_trace == nullptr) throw std::invalid_argument("the program does not contain <cmwq/trace.hpp>");
+            trace_ = make_trace(runtime_, file);
+            trace_ends_at_ = steady_now() + time.count();
+        }
+        return line_of({{"tracing", trace_ != nullptr}});
+    }
+
     runtime& runtime_;
+    std::unique_ptr<wanted_traces> trace_;
+    std::int64_t trace_ends_at_ = 0; // steady clock; 0: there is no trace
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -82,6 +82,7 @@ private:
             const short events = polled_[c.place].revents;
             if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !read(c, now)) c.socket.reset();
         }
+        commands_.pass_time(now);
         answer_one();
         for (client& c : clients_) send(c, steady_now());
         std::erase_if(clients_, [&](const client& c) {
@@ -96,6 +97,7 @@ private:
         polled_.assign({{.fd = bell_.fd(), .events = POLLIN, .revents = 0},
                         {.fd = now < accepts_at_ ? -1 : listener_.get(), .events = POLLIN, .revents = 0}});
         if (now < accepts_at_) until = std::min(until, accepts_at_);
+        if (commands_.due() != 0) until = std::min(until, commands_.due());
         for (client& c : clients_) {
             const int wanted = (c.talk.reads() ? POLLIN : 0) | (c.talk.has_output() ? POLLOUT : 0);
             c.place = polled_.size();

@@ -18,7 +18,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 enum class made_for : bool;
 
-/// The options `trace` and `flight_recorder`. It ends before its runtime does.
+/// The options `trace` and `flight_recorder`, or a trace until the object is destroyed. It ends before its runtime
+/// does.
 class wanted_traces {
 public:
     wanted_traces() noexcept = default;
@@ -39,6 +40,8 @@ public:
     wanted_control& operator=(const wanted_control&) = delete;
 };
 
+/// Throws as the constructor of cmwq::tracer.
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path);
 /// Throw std::bad_alloc; other failures are printed.
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom);
 [[gnu::weak]] std::unique_ptr<wanted_control> make_wanted_control(runtime& rt, made_for whom);
