@@ -502,9 +502,9 @@ POLICY_TEST_CASE("rescue: a worker whose spare takes seconds to start delays no 
     std::atomic<int> entered{0}, rescued{0};
     int n = 0;
     // The workers block one after another, until one of them has to wait for its spare. That may be the first one, and
-    // the rescuer may have taken an item before.
+    // the rescuer may have taken an item before. The manager thread may wait for a thread of another pool meanwhile.
     const auto is_rescued = [&] {
-        const bool done = threads.nr_stalled() == 1 && rescued == 1;
+        const bool done = threads.nr_stalled() != 0 && rescued == 1;
         if (done || entered != n) return done;
         ++n;
         q.post_on(first_cpu(), [&] {
