@@ -4,6 +4,7 @@
 #include "any_queue.hpp"
 #include "catch.hpp"
 #include "child.hpp"
+#include "deadlocked_queue.hpp"
 #include "eventually.hpp"
 #include "perfetto_reader.hpp"
 #include "pinned.hpp"
@@ -244,23 +245,16 @@ TEST_CASE("flight recorder: any number of threads, items among them, may make sn
 }
 
 // proves: observe-6
-// A queue whose items wait for each other is reported as a deadlock.
 TEST_CASE("flight recorder: the first report of a hang writes the file, with the report and the items that hang") {
     const temporary_folder folder;
     const std::string path = folder.path("hang");
     const auto hang = [&] {
         cmwq::runtime rt;
         cmwq::flight_recorder recorder{rt, {.file = path}};
-        cmwq::workqueue<cmwq::ordered> q{rt, "q"};
-        traced_item second{[] {}}, first{[&] {
-            q.queue(second);
-            second.flush(); // it is behind this one
-        }};
-        q.queue(first);
+        deadlocked_queue q{rt, "q"};
         const bool written = eventually([&] { return ::access(path.c_str(), R_OK) == 0; });
         for (int i = 0; i < 2; ++i) recorder.snapshot(folder.path("later")); // the recorder has looked again
-        second.cancel();
-        first.flush();
+        q.resolve();
         return written ? 0 : 1;
     };
     const outcome o = in_child(hang);

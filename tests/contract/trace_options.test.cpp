@@ -3,6 +3,7 @@
 // The options `trace` and `flight_recorder` of a runtime, and runtime::snapshot_trace().
 #include "catch.hpp"
 #include "child.hpp"
+#include "deadlocked_queue.hpp"
 #include "eventually.hpp"
 #include "perfetto_reader.hpp"
 #include "temporary_folder.hpp"
@@ -10,7 +11,6 @@
 #include <cmwq/cmwq.hpp>
 #include <cmwq/trace.hpp>
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -124,15 +124,9 @@ TEST_CASE("trace options: a hang writes the file of the flight recorder") {
     const std::string path = folder.path("hang");
     const outcome o = in_child([&] {
         cmwq::runtime rt{{.flight_recorder = path}};
-        cmwq::workqueue<cmwq::ordered> q{rt, "q"};
-        cmwq::work<std::function<void()>> second{[] {}}, first{[&] {
-            q.queue(second);
-            second.flush(); // it is behind this one
-        }};
-        q.queue(first);
+        deadlocked_queue q{rt, "q"};
         const bool written = eventually([&] { return ::access(path.c_str(), R_OK) == 0; });
-        second.cancel();
-        first.flush();
+        q.resolve();
         return written ? 0 : 1;
     });
     CHECK(o.exited_with(0));

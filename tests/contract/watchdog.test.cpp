@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "child.hpp"
 #include "core_of.hpp"
+#include "deadlocked_queue.hpp"
 #include "event_log.hpp"
 #include "eventually.hpp"
 #include "fake_threads.hpp"
@@ -21,7 +22,6 @@
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -369,17 +369,11 @@ TEST_CASE("watchdog: stall_report() has no item that only waits for its ordered 
 TEST_CASE("watchdog: stall_report() has the waits of a deadlock until it is resolved") {
     event_log heard;
     cmwq::runtime rt{{.watchdog = 0s, .on_event = heard.listener()}};
-    cmwq::workqueue<cmwq::ordered> q{rt, "circular"};
-    cmwq::work<std::function<void()>> second{[] {}}, first{[&] {
-        q.queue(second);
-        second.flush(); // it is behind this one
-    }};
-    q.queue(first);
+    deadlocked_queue q{rt, "circular"};
     REQUIRE(eventually([&] { return heard.count(kind::deadlock) == 1; }));
     CHECK_THAT(rt.stall_report(), Catch::StartsWith("cmwq: a part of a deadlock: ") && Catch::Contains("flush()") &&
                                       Catch::Contains("\"circular\""));
-    second.cancel();
-    first.flush();
+    q.resolve();
     CHECK(rt.stall_report().empty());
 }
 

@@ -32,11 +32,8 @@ public:
         for (const attribute& a : all) {
             if (a.name == name && a.is_of(q)) return a.set(q, value);
         }
-        std::string names;
-        for_each(
-            q, [&](std::string_view n, const std::string&) { names += (names.empty() ? "" : ", ") + std::string(n); });
         throw std::invalid_argument(describe_queue(q.name) + " has no attribute '" + std::string(name) + "'; it has " +
-                                    names);
+                                    option_text::names_of([&](const auto& f) { for_each(q, f); }));
     }
 
     /// Reads the value into `to`, or says what it has to be.
@@ -55,9 +52,8 @@ private:
     };
 
     static bool has_limit(const queue_core& q) { return !q.how.fifo; }
-    static bool has_shares(const queue_core& q) {
-        return q.has_attrs && !q.how.fifo;
-    } // and pods: one serves an ordered queue
+    // And pods: one serves an ordered queue.
+    static bool has_shares(const queue_core& q) { return q.has_attrs && !q.how.fifo; }
     static bool has_attrs(const queue_core& q) { return q.has_attrs; }
 
     template <class Change>

@@ -43,10 +43,8 @@ public:
             known = true;
         });
         if (known) return rt.set_thresholds(now);
-        std::string names;
-        for_each(
-            rt, [&](std::string_view n, const std::string&) { names += (names.empty() ? "" : ", ") + std::string(n); });
-        throw std::invalid_argument("a runtime has no attribute '" + std::string(name) + "'; it has " + names);
+        throw std::invalid_argument("a runtime has no attribute '" + std::string(name) + "'; it has " +
+                                    option_text::names_of([&](const auto& f) { for_each(rt, f); }));
     }
 
 private:

@@ -51,6 +51,17 @@ public:
         }
     }
 
+    /// The names of all options: `for_each(f)` calls f(name, option) for each.
+    template <class ForEach>
+    static std::string names_of(const ForEach& for_each) {
+        std::string names;
+        for_each([&](std::string_view n, const auto& /*option*/) {
+            if (!names.empty()) names += ", ";
+            names += n;
+        });
+        return names;
+    }
+
     // --- reading: false, and `to` has any value then: the text is no such value
     // ---------------------------------------
 

@@ -72,9 +72,8 @@ private:
             if (!option_text::read(value, option)) refuse(word, option_text::wants(option));
         });
         if (known) return;
-        std::string names;
-        for_each_option(o, [&](std::string_view n, auto&) { names += (names.empty() ? "" : ", ") + std::string(n); });
-        refuse(word, "names no option; there are " + names);
+        refuse(word,
+               "names no option; there are " + option_text::names_of([&](const auto& f) { for_each_option(o, f); }));
     }
 
     static std::string_view trim(std::string_view s) noexcept {
