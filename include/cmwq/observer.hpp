@@ -24,6 +24,9 @@ struct queue_event {
 struct item_event : queue_event {
     const void* item;                  ///< its address, to compare with: the item may be gone
     void (*function)(work_base& self); ///< its function, to compare with
+    /// When it has ended: the CPU time of the run, in nanoseconds, without that of items that its thread has run while
+    /// it waited. Otherwise 0.
+    std::int64_t cpu_time = 0;
 
     /// Names the function, as `runtime::dump()` does. Takes some microseconds. Errors: std::bad_alloc.
     [[nodiscard]] std::string function_name() const { return detail::name_of_function(function); }

@@ -12,11 +12,13 @@
 #include "scarce_runtime.hpp"
 
 #include <cmwq/cmwq.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -80,6 +82,41 @@ POLICY_TEST_CASE("observer: is told of each item when it is queued, starts and e
     CHECK(entries[0].thread == std::this_thread::get_id());
     CHECK(entries[4].thread == runner);
     CHECK(entries[5].thread == runner);
+}
+
+POLICY_TEST_CASE("observer: the end of an item has the CPU time of its run", "", every_policy) {
+    observed_runtime o;
+    any_queue q{policy, o.rt, "q"};
+    std::int64_t used = 0;
+    item w{[&] {
+        const std::int64_t began = cmwq::detail::thread_cpu_now();
+        while (used < 2'000'000) used = cmwq::detail::thread_cpu_now() - began;
+    }};
+    q.queue(w);
+    w.flush();
+    const std::vector<observer_log::entry> entries = o.log.of(&w);
+    REQUIRE(entries.size() == 3);
+    CHECK(entries[0].cpu_time == 0);
+    CHECK(entries[1].cpu_time == 0);
+    CHECK(entries[2].cpu_time >= used);
+}
+
+TEST_CASE("observer: the CPU time of an item is without that of the items that run while it waits") {
+    observed_runtime o;
+    cmwq::workqueue<cmwq::elastic> q{o.rt, {.name = "q", .max_active = 1}};
+    std::int64_t used = 0;
+    item inner{[&] {
+        const std::int64_t began = cmwq::detail::thread_cpu_now();
+        while (used < 50'000'000) used = cmwq::detail::thread_cpu_now() - began;
+    }};
+    item outer{[&] {
+        q.queue(inner);
+        inner.flush(); // which runs it in this thread, because of the limit
+    }};
+    q.queue(outer);
+    outer.flush();
+    CHECK(o.log.of(&inner).back().cpu_time >= used);
+    CHECK(o.log.of(&outer).back().cpu_time < used / 2);
 }
 
 // proves: observe-1

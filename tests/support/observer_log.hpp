@@ -27,6 +27,7 @@ public:
         unsigned pool = 0;
         const void* item = nullptr;
         void (*function)(cmwq::work_base&) = nullptr;
+        std::int64_t cpu_time = 0;
         unsigned worker = 0;
         std::thread::id thread = {}; ///< that was told
     };
@@ -81,6 +82,7 @@ private:
         entry one = of_queue(std::move(what), e);
         one.item = e.item;
         one.function = e.function;
+        one.cpu_time = e.cpu_time;
         add(std::move(one));
     }
     void add(std::string what, const cmwq::worker_event& e) {

@@ -23,7 +23,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// The process has a track, below it each thread has one, and each queue two, with the number of its items that are
 /// pending and running. The run of an item is a slice on the track of its thread; a block with a known end is a slice
-/// inside it. A flow leads from the call that queued the item to its run.
+/// inside it. A flow leads from the call that queued the item to its run. Annotations say which pool, item and CPU it
+/// was, and how much CPU time a run took.
 ///
 /// Records come in the order of their times, as far as that matters: an item that is queued after its start has no
 /// flow. Members throw std::bad_alloc. One thread at a time.
@@ -83,14 +84,18 @@ public:
             count(r, -1, +1);
             break;
         case trace_kind::ended:
-            end_slice(r, thread, open);
+            end_slice(r, thread, open, [&](proto_message& e) {
+                annotate(e, "cpu_time_ns", [&](proto_message& a) {
+                    a.number(field::number_value, static_cast<std::uint64_t>(r.cpu_time));
+                });
+            });
             count(r, 0, -1);
             break;
         case trace_kind::blocked:
             if (has_end(r.why)) ++open;
             event_of_item(r, thread, has_end(r.why) ? slice_begin : instant, name_id(name_of(r.why)), {});
             break;
-        case trace_kind::unblocked: end_slice(r, thread, open); break;
+        case trace_kind::unblocked: end_slice(r, thread, open, [&](proto_message& e) { annotate_cpu(e, r); }); break;
         case trace_kind::worker_created: event_of_worker(r, thread, "worker created"); break;
         case trace_kind::worker_woken: event_of_worker(r, thread, "worker woken"); break;
         case trace_kind::worker_ended: event_of_worker(r, thread, "worker ended"); break;
@@ -237,16 +242,18 @@ private:
             });
         });
     }
-    void end_slice(const trace_record& r, unsigned thread, unsigned& open) {
+    template <class F>
+    void end_slice(const trace_record& r, unsigned thread, unsigned& open, const F& fill) {
         if (open == 0) return; // it has begun before the trace
         --open;
-        event(r.time, thread, slice_end, {}, {}, {});
+        event(r.time, thread, slice_end, {}, {}, fill);
     }
     // The category is the queue.
     template <class F = nothing>
     void event_of_item(const trace_record& r, unsigned thread, event_type type, std::uint64_t name, const F& fill) {
         event(r.time, thread, type, id_of(categories_, r.name()), name, [&](proto_message& e) {
             annotate(e, "pool", [&](proto_message& a) { a.number(field::number_value, r.pool); });
+            annotate_cpu(e, r);
             if (r.item != nullptr) {
                 annotate(e, "item", [&](proto_message& a) {
                     a.number(field::pointer_value, reinterpret_cast<std::uintptr_t>(r.item));
@@ -267,6 +274,10 @@ private:
             a.bytes(field::annotation_name, name);
             value(a);
         });
+    }
+
+    static void annotate_cpu(proto_message& e, const trace_record& r) {
+        annotate(e, "cpu", [&](proto_message& a) { a.number(field::number_value, r.cpu); });
     }
 
     void count(const trace_record& r, int pending, int running) {

@@ -33,21 +33,25 @@ constexpr bool has_end(block_reason why) noexcept {
     return why == block_reason::announced || why == block_reason::waiting;
 }
 
-/// Small, because a thread has thousands: 80 bytes, of which a long name of a queue gets the first 40.
+/// Small, because a thread has thousands: 80 bytes, of which a long name of a queue gets the first 39.
 struct trace_record {
     std::int64_t time = 0; ///< steady clock
     union {
         const void* item = nullptr;
         std::string* message; ///< of a report; the thread that takes the record deletes it
     };
-    void (*function)(work_base&) = nullptr; ///< of the item
-    unsigned pool = 0;                      ///< its number in dumps
-    unsigned worker = 0;                    ///< of the event of a worker: its number in the pool
-    unsigned nr_lost = 0; ///< events of this thread that were lost between the last record and this one
+    union {
+        void (*function)(work_base&) = nullptr; ///< of the item
+        std::int64_t cpu_time;                  ///< of an item that has ended: of the run, in nanoseconds
+    };
+    unsigned pool = 0;     ///< its number in dumps
+    unsigned worker = 0;   ///< of the event of a worker: its number in the pool
+    unsigned nr_lost = 0;  ///< events of this thread that were lost between the last record and this one
+    std::uint16_t cpu = 0; ///< on which the thread was
     trace_kind kind = trace_kind::queued;
     block_reason why = block_reason::announced; ///< of a block
     unsigned char name_size = 0;
-    char name_bytes[41] = {}; ///< the queue, or the beginning of a report
+    char name_bytes[39] = {}; ///< the queue, or the beginning of a report
 
     void set_name(std::string_view s) noexcept {
         const std::string_view kept = cut_to(s, sizeof name_bytes);

@@ -6,6 +6,7 @@
 #include <cmwq/detail/base/atomic.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/parker.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 #include <cmwq/detail/trace/trace_rings.hpp>
 #include <cmwq/observer.hpp>
 #include <cmwq/runtime_options.hpp>
@@ -38,7 +39,12 @@ public:
     void queued(const item_event& e) noexcept override { add(trace_kind::queued, e); }
     void cancelled(const item_event& e) noexcept override { add(trace_kind::cancelled, e); }
     void started(const item_event& e) noexcept override { add(trace_kind::started, e); }
-    void ended(const item_event& e) noexcept override { add(trace_kind::ended, e); }
+    void ended(const item_event& e) noexcept override {
+        trace_record r = of_queue(trace_kind::ended, e);
+        r.item = e.item;
+        r.cpu_time = e.cpu_time;
+        push(r);
+    }
     void blocked(const item_event& e, block_reason why) noexcept override { add(trace_kind::blocked, e, why); }
     void unblocked(const item_event& e) noexcept override { add(trace_kind::unblocked, e); }
     void worker_created(const worker_event& e) noexcept override { add(trace_kind::worker_created, e); }
@@ -92,6 +98,7 @@ private:
         push(r);
     }
     bool push(trace_record& r) noexcept {
+        r.cpu = static_cast<std::uint16_t>(current_cpu());
         trace_ring* const ring = rings_.of_this_thread();
         const bool done = ring != nullptr && ring->push(r);
         if (!done) lose();

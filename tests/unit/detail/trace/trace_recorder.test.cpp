@@ -42,11 +42,12 @@ TEST_CASE("trace_recorder: a record has what the event has, and a long name is c
     parker reader;
     trace_recorder recorder(8, reader);
     int item = 0;
-    const std::string name(40, 'n'), long_name = name + "ü";
+    const std::string name(39, 'n'), long_name = name + "ü";
     recorder.blocked({{7, long_name, "bound", 3}, &item, nullptr}, cmwq::block_reason::monitor);
     recorder.worker_woken({9, 4, 5});
+    recorder.ended({{11, "q", "bound", 3}, &item, nullptr, 25});
     const std::vector<trace_record> all = read_all(recorder);
-    REQUIRE(all.size() == 2);
+    REQUIRE(all.size() == 3);
     CHECK(all[0].kind == trace_kind::blocked);
     CHECK(all[0].time == 7);
     CHECK(all[0].pool == 3);
@@ -56,6 +57,9 @@ TEST_CASE("trace_recorder: a record has what the event has, and a long name is c
     CHECK(all[1].kind == trace_kind::worker_woken);
     CHECK(all[1].pool == 4);
     CHECK(all[1].worker == 5);
+    CHECK(all[2].kind == trace_kind::ended);
+    CHECK(all[2].item == &item);
+    CHECK(all[2].cpu_time == 25);
 }
 
 // proves: observe-5

@@ -10,6 +10,8 @@
 #include <cmwq/detail/engine/ledger/run_record.hpp>
 #include <cmwq/observer.hpp>
 
+#include <cstdint>
+
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Calls that member of each observer, for an item of `pwq` of which the caller owns PENDING.
@@ -29,19 +31,19 @@ public:
     observed_run(const observed_run&) = delete;
     observed_run& operator=(const observed_run&) = delete;
 
-    /// The item has ended.
-    void end() noexcept {
-        if (observed_) finish();
+    /// The item has ended, and has taken that CPU time, in nanoseconds.
+    void end(std::int64_t cpu_time) noexcept {
+        if (observed_) finish(cpu_time);
     }
     void block(block_reason why) noexcept;
     void unblock() noexcept;
 
 private:
     void begin() noexcept;
-    void finish() noexcept;
+    void finish(std::int64_t cpu_time) noexcept;
     void tell_noticed_block() noexcept;
     template <class F>
-    void tell(std::int64_t time, const F& f) const noexcept;
+    void tell(std::int64_t time, const F& f, std::int64_t cpu_time = 0) const noexcept;
 
     run_record& self_;
     const item_name item_;

@@ -14,7 +14,7 @@ inline queue_event event_of(const pool_workqueue& pwq, std::int64_t time) noexce
     return {time, pwq.queue->name, pwq.queue->policy, pwq.number_of_pool()};
 }
 inline item_event event_of(const item_name& i, const pool_workqueue& pwq, std::int64_t time) noexcept {
-    return {event_of(pwq, time), i.item, i.function};
+    return {event_of(pwq, time), i.item, i.function, 0};
 }
 
 CMWQ_INLINE void tell_of_item(const work_base& w, const pool_workqueue& pwq,
@@ -29,8 +29,9 @@ CMWQ_INLINE void tell_mayday(const pool_workqueue& pwq) noexcept {
 }
 
 template <class F>
-void observed_run::tell(std::int64_t time, const F& f) const noexcept {
-    const item_event e = event_of(item_, *self_.current_pwq, time);
+void observed_run::tell(std::int64_t time, const F& f, std::int64_t cpu_time) const noexcept {
+    item_event e = event_of(item_, *self_.current_pwq, time);
+    e.cpu_time = cpu_time;
     self_.current_pwq->queue->env.observing.tell([&](observer& o) { f(o, e); });
 }
 
@@ -40,9 +41,9 @@ CMWQ_INLINE void observed_run::begin() noexcept {
     tell(began_, [](observer& o, const item_event& e) { o.started(e); });
 }
 
-CMWQ_INLINE void observed_run::finish() noexcept {
+CMWQ_INLINE void observed_run::finish(std::int64_t cpu_time) noexcept {
     tell_noticed_block();
-    tell(steady_now(), [](observer& o, const item_event& e) { o.ended(e); });
+    tell(steady_now(), [](observer& o, const item_event& e) { o.ended(e); }, cpu_time);
     self_.observed = outer_;
 }
 

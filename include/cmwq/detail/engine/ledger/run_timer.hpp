@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/ledger/run_record.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -24,19 +25,20 @@ public:
     run_timer(const run_timer&) = delete;
     run_timer& operator=(const run_timer&) = delete;
 
-    /// The item has ended.
-    void end() noexcept {
+    /// The item has ended. Returns its CPU time, in nanoseconds.
+    std::int64_t end() noexcept {
         const std::int64_t took = steady_now() - began_;
-        const std::int64_t cpu = thread_cpu_now() - cpu_began_ - excluded_cpu_;
+        const std::int64_t cpu = std::max<std::int64_t>(thread_cpu_now() - cpu_began_ - excluded_cpu_, 0);
         self_.timer = outer_;
         const std::uint64_t n = nr_items_for(step_);
-        if (cpu > 0) self_.measured_cpu += static_cast<std::uint64_t>(cpu) * n;
+        self_.measured_cpu += static_cast<std::uint64_t>(cpu) * n;
         self_.was_measured = true;
         pool_workqueue& pwq = *self_.current_pwq;
         pwq.queue->times.runs.add(took, n);
         // Without the time in which it waited, and others ran: an item that waits for many small ones must not make all
         // of those be measured.
         pwq.sampling.note_run(took - excluded_);
+        return cpu;
     }
 
 private:
@@ -81,8 +83,7 @@ template <class F>
     observed_run told(self, item, step);
     run_timer timer(self, step);
     f();
-    timer.end();
-    told.end();
+    told.end(timer.end());
 }
 /// Calls `f`, the function of `item`, which is of `self.current_pwq`; measures some of these calls.
 template <class F>
