@@ -45,8 +45,7 @@ std::string pointer_text(const void* p) { return std::to_string(reinterpret_cast
 std::vector<perfetto_trace::event> events_of(const perfetto_trace& trace, const void* item) {
     std::vector<perfetto_trace::event> found;
     for (const perfetto_trace::event& e : trace.events) {
-        const auto a = e.annotations.find("item");
-        if (a != e.annotations.end() && a->second == pointer_text(item)) found.push_back(e);
+        if (e.annotation("item") == pointer_text(item)) found.push_back(e);
     }
     return found;
 }
@@ -64,6 +63,7 @@ POLICY_TEST_CASE("trace: an item is queued on the track of its caller, and runs 
     traced_item w{[&] { runner = cmwq::detail::this_thread_id(); }};
     {
         const cmwq::tracer t{rt, path};
+        const pinned here{first_cpu()};
         q.queue(w);
         w.flush();
         CHECK(t.events_lost() == 0);
@@ -79,6 +79,11 @@ POLICY_TEST_CASE("trace: an item is queued on the track of its caller, and runs 
     CHECK(trace.tracks.at(events[1].on).tid == static_cast<std::uint64_t>(runner));
     CHECK(trace.values("q: pending") == "1 0");
     CHECK(trace.values("q: running") == "1 0");
+    CHECK(events[0].annotation("cpu") == std::to_string(first_cpu()));
+    CHECK(events[1].annotation("pool") == events[0].annotation("pool"));
+    const auto end = std::ranges::find(trace.events, perfetto_trace::slice_end, &perfetto_trace::event::what);
+    REQUIRE(end != trace.events.end());
+    CHECK_FALSE(end->annotation("cpu_time_ns").empty());
 }
 
 // proves: observe-5
@@ -134,7 +139,7 @@ TEST_CASE("trace: a block that is announced is a slice inside the item") {
     REQUIRE(trace.named("blocked").size() == 1);
     const perfetto_trace::event block = trace.named("blocked")[0];
     CHECK(block.what == perfetto_trace::slice_begin);
-    CHECK(block.annotations.at("item") == pointer_text(&w));
+    CHECK(block.annotation("item") == pointer_text(&w));
     CHECK(block.on == events_of(trace, &w)[1].on);
 }
 
@@ -266,9 +271,9 @@ TEST_CASE("flight recorder: the first report of a hang writes the file, with the
     REQUIRE(trace.named("waits for items").size() == 1);
     CHECK(trace.named("waits for items")[0].what == perfetto_trace::slice_begin);
     const auto report =
-        std::ranges::find_if(trace.events, [](const auto& e) { return e.annotations.contains("message"); });
+        std::ranges::find_if(trace.events, [](const auto& e) { return !e.annotation("message").empty(); });
     REQUIRE(report != trace.events.end());
-    CHECK(report->annotations.at("message").find("deadlock") != std::string::npos);
+    CHECK(report->annotation("message").find("deadlock") != std::string::npos);
 }
 
 TEST_CASE("flight recorder: impossible options throw") {

@@ -100,6 +100,38 @@ class OnProcess(unittest.TestCase):
         self.assertGreater(file.stat().st_size, 0)
         self.assertIn("No such file", self.run_tool("trace", self.pid, "-o", "/no folder/t", expect=4))
 
+    def data_of(self, page):
+        text = page.read_text()
+        data, = re.findall(r'<script type="application/json" id="data">([^<]*)</script>', text)
+        self.assertIn("<canvas", text)
+        self.assertNotRegex(text, r'(src|href)="|https?://')  # it needs no other file
+        return json.loads(data)
+
+    def test_page(self):
+        folder = pathlib.Path(self.folder.name)
+        page, file = folder / "t.html", folder / "t.pftrace"
+        self.assertIn(str(page), self.run_tool("trace", self.pid, "--seconds", "0.1", "--html", "-o", str(page)))
+        self.assertEqual([p.name for p in folder.glob("t.*")], ["t.html"])
+        self.assertEqual(self.data_of(page)["program"], "cmwq_tool_program")
+        # A file, by name; also one that was not written to its end.
+        page.unlink()
+        self.run_tool("trace", self.pid, "--seconds", "0.1", "-o", str(file))
+        self.assertIn(str(page), self.run_tool("trace", str(file), "--html"))
+        data = self.data_of(page)
+        self.assertEqual((data["pid"], data["is_cut"]), (int(self.pid), False))
+        with file.open("ab") as f:
+            f.write(b"\x0a\x05part")
+        self.run_tool("trace", str(file), "--html", "-o", str(folder / "cut.html"))
+        self.assertEqual(self.data_of(folder / "cut.html")["is_cut"], True)
+
+    def test_page_of_nonsense(self):
+        file = pathlib.Path(self.folder.name) / "t.pftrace"
+        for nonsense in (b"", b"no trace", b"\x0a\x02\xff\xff", b"\x0a\x80", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"):
+            file.write_bytes(nonsense)
+            self.assertIn(str(file), self.run_tool("trace", str(file), "--html", expect=4))
+            self.assertFalse(file.with_suffix(".html").exists())
+        self.assertIn("'" + str(file) + "'", self.run_tool("trace", str(file), expect=2))
+
     def test_metrics(self):
         self.assertTrue(self.run_tool("metrics", self.pid).endswith("# EOF\n"))
 

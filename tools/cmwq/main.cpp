@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -175,11 +176,15 @@ int run(int argc, char** argv) {
     c_set->add_option("[QUEUE] ATTRIBUTE=VALUE", words, "max_active=8, affinity_scope=numa, cpumask=0-3, watchdog=10s")
         ->required();
     const auto* const c_metrics = command("metrics", "The numbers of a runtime as OpenMetrics text");
-    auto* const c_trace = command("trace", "Lets the process write what happens to a file, for Perfetto");
-    std::string trace_file = "cmwq.pftrace";
+    auto* const c_trace =
+        command("trace", "Lets the process write what happens to a file, for Perfetto or a browser", false);
+    std::string trace_file;
+    bool as_page = false;
+    c_trace->add_option("PROCESS", process, "PID or PID.N; with --html also the file of a trace")->required();
+    c_trace->add_flag("--html", as_page, "As a page that needs nothing but a browser");
     double trace_seconds = 5;
     c_trace->add_option("--seconds", trace_seconds, "For how long")->check(CLI::Range(0.001, 3600.0));
-    c_trace->add_option("-o,--output", trace_file, "The file, written by the process; cmwq.pftrace");
+    c_trace->add_option("-o,--output", trace_file, "The file, written by the process; cmwq.pftrace, or cmwq.html");
     auto* const c_stalls = command("stalls", "What hangs; exit status 1 if something does");
     c_stalls->add_option("--at-least", at_least, "For how long: a whole number and ns, us, ms, s or min");
     auto* const c_doctor = command("doctor", "What this machine, or a process, lacks", false);
@@ -194,6 +199,10 @@ int run(int argc, char** argv) {
 
     if (c_list->parsed()) return list(folder), 0;
     if (c_doctor->parsed() && process.empty()) return static_cast<int>(print(examine_machine()));
+    if (as_page && std::filesystem::is_regular_file(process)) {
+        if (trace_file.empty()) trace_file = std::filesystem::path(process).replace_extension("html").string();
+        return write_page(process, trace_file), 0;
+    }
     const socket_file target = find_socket(process, folder);
     client to(target.path);
     status result = status::good;
@@ -205,7 +214,7 @@ int run(int argc, char** argv) {
     else if (c_get->parsed()) get(to, queue, attribute);
     else if (c_set->parsed()) set(to, words);
     else if (c_metrics->parsed()) std::fputs(to.text_of({{"do", "metrics"}}).c_str(), stdout);
-    else if (c_trace->parsed()) trace(to, trace_seconds, trace_file);
+    else if (c_trace->parsed()) trace(to, trace_seconds, trace_file, as_page);
     else if (c_stalls->parsed()) result = stalls(to, at_least);
     else result = print(examine_process(to, seconds));
     return static_cast<int>(result);

@@ -11,7 +11,7 @@ _cmwq() {
     dump) options=--json ;;
     monitor) options='--interval --count --json' ;;
     top) options='--interval --count' ;;
-    trace) options='--seconds --output' ;;
+    trace) options='--seconds --html --output' ;;
     stalls) options=--at-least ;;
     doctor) options=--seconds ;;
     esac

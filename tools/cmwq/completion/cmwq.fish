@@ -20,6 +20,7 @@ complete -c cmwq -n __fish_use_subcommand -a set -d 'Changes attributes'
 complete -c cmwq -n __fish_use_subcommand -a metrics -d 'The numbers of a runtime as OpenMetrics text'
 complete -c cmwq -n __fish_use_subcommand -a trace -d 'Lets the process write a trace'
 complete -c cmwq -n '__fish_seen_subcommand_from trace' -l seconds -r
+complete -c cmwq -n '__fish_seen_subcommand_from trace' -l html
 complete -c cmwq -n '__fish_seen_subcommand_from trace' -l output -r
 complete -c cmwq -n __fish_use_subcommand -a stalls -d 'What hangs'
 complete -c cmwq -n '__fish_seen_subcommand_from stalls' -l at-least -r

@@ -67,7 +67,7 @@ TEST_CASE("perfetto_writer: a flow leads from the call to the run, for each inst
         if (e.what != perfetto_trace::slice_begin) continue;
         CHECK(e.on == 3);
         CHECK(e.category == "q");
-        CHECK(e.annotations.at("pool") == "7");
+        CHECK(e.annotation("pool") == "7");
         flows += std::to_string(e.last_of_flow) + " ";
     }
     const auto queued = trace.named("queued");
@@ -135,7 +135,7 @@ TEST_CASE("perfetto_writer: workers, maydays and reports are instants") {
     t.writer.add(e);
     const perfetto_trace trace = t.trace();
     CHECK(trace.story(2) == "worker created, worker woken, mayday, the whole");
-    CHECK(trace.named("the whole")[0].annotations.at("message") == "the whole message");
+    CHECK(trace.named("the whole")[0].annotation("message") == "the whole message");
     CHECK(trace.named("mayday")[0].category == "q");
 }
 
