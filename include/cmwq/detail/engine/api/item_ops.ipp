@@ -176,7 +176,7 @@ CMWQ_API work_base* work_of_this_thread() noexcept {
     return self == nullptr ? nullptr : self->own_item;
 }
 
-CMWQ_API std::string name_of_function(void (*function)(work_base&)) { return describe_function(function); }
+CMWQ_API std::string name_of_function(void (*function)(work_base&)) { return describe_callable(function); }
 
 CMWQ_API workqueue_base* queue_of_this_thread() noexcept {
     const run_record* self = this_thread_slots().current_run;

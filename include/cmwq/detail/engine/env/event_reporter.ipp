@@ -128,7 +128,7 @@ CMWQ_INLINE void event_reporter::cpu_hog(void (*function)(work_base&), std::stri
     const std::uint64_t hits = ++known->hits;
     if (first == 0 || hits % first != 0 || !std::has_single_bit(hits / first)) return;
     post(event::kind::cpu_hog, 0, cpu, [function, queue = short_name(queue), cpu, hits] {
-        return "cmwq: " + describe_function(function) + " of " + describe_queue(queue.text) + " has kept CPU " +
+        return "cmwq: " + describe_callable(function) + " of " + describe_queue(queue.text) + " has kept CPU " +
                std::to_string(cpu) + " from other items for too long, " + std::to_string(hits) +
                " times: it belongs on a queue that is unbound, or cpu_intensive";
     });

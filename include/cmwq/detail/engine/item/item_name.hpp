@@ -4,6 +4,7 @@
 // lock of the library: see describe_function().
 #pragma once
 
+#include <cmwq/detail/engine/item/callable_name.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
@@ -23,6 +24,9 @@ struct item_name {
 /// Of `w`, which exists.
 inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
 
+/// Of the function of an item: what it runs.
+inline std::string describe_callable(work_access::function f) { return callable_name(describe_function(f)); }
+
 inline std::string describe_queue(std::string_view name) { return "queue \"" + std::string(name) + "\""; }
 
 inline std::string describe_address(const void* p) {
@@ -32,7 +36,7 @@ inline std::string describe_address(const void* p) {
 }
 
 inline std::string describe(const item_name& i) {
-    const std::string function = " (" + describe_function(i.function) + ")";
+    const std::string function = " (" + describe_callable(i.function) + ")";
     if (i.item == nullptr) return "an item that has destroyed itself" + function;
     return "item " + describe_address(i.item) + function;
 }

@@ -56,7 +56,7 @@ CMWQ_INLINE void write_groups(json_writer& to, const item_groups& items, with_qu
     for (const item_group& g : items.groups()) {
         to.open('{');
         to.key("count").value(g.count);
-        to.key("function").value(describe_function(g.function));
+        to.key("function").value(describe_callable(g.function));
         to.key("first");
         write_address(to, g.first);
         if (named == with_queues::yes) to.key("queue").value(g.queue.text);
@@ -77,7 +77,7 @@ CMWQ_INLINE void write_run(json_writer& to, const run_report& run, const std::st
     to.key("activity").value(activity);
     to.key("item");
     write_address(to, run.item);
-    to.key("function").value(describe_function(run.function));
+    to.key("function").value(describe_callable(run.function));
     to.key("queue").value(run.queue.text);
     to.key("description").value(run.description);
     to.key("queued_again").value(run.nr_behind);
@@ -214,13 +214,13 @@ CMWQ_INLINE void write_wait(json_writer& to, const wait_report& w, std::int64_t 
     to.open('{');
     to.key("item");
     write_address(to, w.who.item);
-    to.key("function").value(describe_function(w.who.function));
+    to.key("function").value(describe_callable(w.who.function));
     to.key("queue").value(w.queue);
     to.key("call").value(w.call);
     if (w.for_item()) {
         to.key("for_item");
         write_address(to, w.item.item);
-        to.key("for_function").value(describe_function(w.item.function));
+        to.key("for_function").value(describe_callable(w.item.function));
     } else {
         to.key(w.for_group ? "for_group_on" : "for_queue").value(w.awaited_queue);
     }

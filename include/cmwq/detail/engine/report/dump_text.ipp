@@ -81,7 +81,7 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
         const run_report& run = p.now.runs[i];
         append(to, "pool[%02u] %s %u, thread %ld, %s: ", p.number, run.kind_of_thread(), run.worker, run.tid,
                p.activities[i].c_str());
-        to += run.item == nullptr ? describe_function(run.function) : describe({run.item, run.function});
+        to += run.item == nullptr ? describe_callable(run.function) : describe({run.item, run.function});
         to += " of " + describe_queue(run.queue.text);
         if (run.is_nested) to += ", inside another item";
         if (run.nr_behind != 0) to += ", queued again";
@@ -97,7 +97,7 @@ CMWQ_INLINE void print_groups(std::string& to, const item_groups& items, with_qu
     for (const item_group& g : items.groups()) {
         to += separator;
         if (g.count != 1) to += std::to_string(g.count) + '*';
-        to += describe_function(g.function);
+        to += describe_callable(g.function);
         if (named == with_queues::yes) to += " of " + describe_queue(g.queue.text);
         separator = ", ";
     }

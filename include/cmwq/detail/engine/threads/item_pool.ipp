@@ -181,7 +181,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     std::string text = "the pool of " + cpus;
     text += ": " + std::to_string(waiting) + (waiting == 1 ? " item waits" : " items wait");
     if (first.function != nullptr)
-        text += ", the first one is " + describe_function(first.function) + " of " + describe_queue(first.queue.text);
+        text += ", the first one is " + describe_callable(first.function) + " of " + describe_queue(first.queue.text);
     text += "; " + std::to_string(busy) + (busy == 1 ? " worker is busy, " : " workers are busy, ") +
             std::to_string(now.idle) + " idle";
     if (now.short_of_threads) text += "; another one could not be made";
@@ -191,7 +191,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         text += r.kind_of_thread();
         if (!r.is_rescuer) text += " " + std::to_string(r.worker);
         if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
-        text += ": " + describe_function(r.function) + " of " + describe_queue(r.queue.text);
+        text += ": " + describe_callable(r.function) + " of " + describe_queue(r.queue.text);
         if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";
     }
     if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
