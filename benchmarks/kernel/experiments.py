@@ -37,7 +37,7 @@ from measurement import ProgramFailed, checked_output
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GUEST_TIMEOUT = 1500  # seconds
 # In the order of the page: as old as the documents, the newest last.
-NAMES = ("perf_wq", "numa", "stacking", "fifo", "affinity", "limits", "queue_latency", "neighbours")
+NAMES = ("timelines", "perf_wq", "numa", "stacking", "fifo", "affinity", "limits", "queue_latency", "neighbours")
 
 INTRODUCTION = """# The experiments of the kernel's documents, in user space
 
@@ -51,7 +51,8 @@ means for a program.
 
 On Debian and Ubuntu the script installs what it needs, LAME, OpenSSL, qemu and a kernel for the guest included.
 
-Each experiment is a program, `build/bench/benchmarks/kernel/NAME`; `--help` describes its parameters, and it prints JSON.
+Each experiment is a program, as a rule `build/bench/benchmarks/kernel/NAME`; `--help` describes its parameters, and it
+prints JSON.
 The results of all runs are in `docs/dev/experiments/NAME.json`. Runs are interleaved: all variants in turn, then all of them
 again, every second time backwards. A figure is the median of the runs unless the table says otherwise; *(a – b)* are the
 least and the most of the runs. Where these ranges overlap, the runs do not show which variant is better. The original

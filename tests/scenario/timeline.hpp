@@ -7,6 +7,7 @@
 #include <cmwq/cmwq.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -118,6 +119,14 @@ inline std::string to_text(const std::vector<entry>& seen) {
     return text;
 }
 
+/// The items, whose functions traces name so.
+struct w0 {
+    std::function<void()> run;
+    void operator()() const { run(); }
+};
+struct w1 : w0 {};
+struct w2 : w0 {};
+
 /// Runs one scenario. `World` has `burn(ms)`, `sleep(ms)` and `now()` in milliseconds.
 template <class World>
 std::vector<entry> play(cmwq::runtime& rt, const scenario& s, bool annotated, World& world) {
@@ -145,7 +154,7 @@ std::vector<entry> play(cmwq::runtime& rt, const scenario& s, bool annotated, Wo
     };
     cmwq::workqueue<> q0{rt, {.name = "q0", .max_active = s.max_active}};
     cmwq::workqueue<> q1{rt, {.name = "q1", .max_active = 3, .cpu_intensive = true}};
-    cmwq::work w0{[&] {
+    cmwq::work first{w0{[&] {
         note("w0", "starts");
         world.burn(5);
         note("w0", "sleeps");
@@ -153,17 +162,17 @@ std::vector<entry> play(cmwq::runtime& rt, const scenario& s, bool annotated, Wo
         note("w0", "wakes");
         world.burn(5);
         note("w0", "finishes");
-    }};
-    cmwq::work w1{[&] { short_item("w1"); }};
-    cmwq::work w2{[&] { short_item("w2"); }};
+    }}};
+    cmwq::work second{w1{{[&] { short_item("w1"); }}}};
+    cmwq::work third{w2{{[&] { short_item("w2"); }}}};
     const unsigned cpu = *rt.cpus().begin();
     // All three items are queued before the first one starts, as the document assumes: the item that queues them
     // occupies the CPU meanwhile.
     world.begin(q0, cpu, [&] {
         cmwq::workqueue<>& others = s.others_cpu_intensive ? q1 : q0;
-        q0.queue_on(cpu, w0);
-        others.queue_on(cpu, w1);
-        others.queue_on(cpu, w2);
+        q0.queue_on(cpu, first);
+        others.queue_on(cpu, second);
+        others.queue_on(cpu, third);
         start = world.now();
     });
     q0.drain();

@@ -148,6 +148,15 @@ TEST_CASE("trace_runs: a spare worker takes over from the item that has blocked 
     CHECK_FALSE(t.runs[4].takes_over.has_value());
 }
 
+TEST_CASE("trace_runs: of two blocked items without a successor the later one gets it") {
+    made_trace m;
+    m.add(1, trace_kind::started, 1, &one).add(2, trace_kind::started, 2, &other);
+    m.block(1, 10, &one, block_reason::announced).block(2, 11, &other, block_reason::announced);
+    m.add(3, trace_kind::worker_woken, 12).add(3, trace_kind::started, 13, &third);
+    const perfetto_trace trace = m.read();
+    CHECK(trace_runs(trace).runs[2].takes_over == 1);
+}
+
 TEST_CASE("trace_runs: an item that has gone on has no successor") {
     made_trace m;
     m.add(1, trace_kind::started, 2, &one).block(1, 10, &one, block_reason::announced);
