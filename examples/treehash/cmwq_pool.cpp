@@ -10,7 +10,8 @@ namespace {
 class cmwq_pool final : public pool {
 public:
     explicit cmwq_pool(const options& o)
-        : queue_(runtime_, {.name = "treehash",
+        : runtime_({.control = o.watched}),
+          queue_(runtime_, {.name = "treehash",
                             .max_active = o.max_active != 0 ? o.max_active : cmwq::bound::default_max_active}) {}
 
     // The destructor of a queue ends the program if an item of the queue runs it; no item does that here.

@@ -117,6 +117,10 @@ int run(const options& o) {
         complain(o.json, errno);
         complete = false;
     }
+    if (o.watched) {
+        std::fprintf(stderr, "treehash: Enter ends the program\n");
+        while (std::getchar() != '\n' && std::feof(stdin) == 0) {}
+    }
     return complete ? ok : incomplete;
 }
 

@@ -40,6 +40,8 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
     auto* max_active = app.add_option("--max-active", o.max_active, "limit of active items per CPU of the cmwq queue")
                            ->check(CLI::Range(1u, 2048u));
     app.add_flag("--cold", o.cold, "drop the files from the page cache first");
+    auto* watched = app.add_flag("--watched", o.watched,
+                                 "answer the tool cmwq, as in `cmwq monitor PID`, and wait at the end for Enter");
     app.add_option("--out", o.out, "write the manifest to this file (default: standard output)");
     app.add_option("--json", o.json, "write the figures to this file, as JSON");
 
@@ -51,6 +53,9 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
         }
         if (max_active->count() != 0 && o.pool != pool_choice::cmwq) {
             throw CLI::ValidationError("--max-active", "is for --pool cmwq");
+        }
+        if (watched->count() != 0 && o.pool != pool_choice::cmwq) {
+            throw CLI::ValidationError("--watched", "is for --pool cmwq");
         }
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : bad_usage;

@@ -19,8 +19,9 @@ struct options {
     unsigned threads = 0;    // asio only; 0: the number of CPUs
     unsigned max_active = 0; // cmwq only; 0: the default of the queue
     bool cold = false;
-    std::string out;  // empty: standard output
-    std::string json; // empty: no JSON
+    bool watched = false; // cmwq only
+    std::string out;      // empty: standard output
+    std::string json;     // empty: no JSON
 };
 
 /// Fills `o` from the command line. If it returns a value, the program must end with this exit status: 0 after --help,
