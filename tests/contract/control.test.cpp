@@ -4,8 +4,10 @@
 #include "catch.hpp"
 #include "child.hpp"
 #include "control_client.hpp"
+#include "core_of.hpp"
 #include "eventually.hpp"
 #include "gate.hpp"
+#include "held_elsewhere.hpp"
 #include "perfetto_reader.hpp"
 #include "temporary_folder.hpp"
 #include "threads_named.hpp"
@@ -409,4 +411,36 @@ TEST_CASE("control: the option makes the socket in the user's folder, and withou
     });
     INFO(o.stderr_text);
     CHECK(o.exited_with(0));
+}
+
+TEST_CASE("control: it answers while the thread that holds a lock of the library is stopped") {
+    controlled c;
+    cmwq::workqueue<cmwq::unbound> q{c.rt, {.name = "q", .exported = true}};
+    cmwq::workqueue<> other{c.rt, "other"};
+    q.post([] {});
+    q.flush();
+    const auto answers = [&](const char* text_of_dump) {
+        CHECK(c.client.ask({{"do", "dump"}}).at("text").get<std::string>().find(text_of_dump) != std::string::npos);
+        return c.client.ask({{"do", "queues"}}).at("queues");
+    };
+    SECTION("of a pool: only its queues are missing") {
+        const held_elsewhere held{[&](auto f) {
+            const cmwq::detail::scoped_lock g(shared_pools_of(c.rt).at(0).ledger.lock);
+            f();
+        }};
+        const json queues = answers("locked by another thread");
+        REQUIRE(queues.size() == 1);
+        CHECK(queues[0].at("name") == "other");
+    }
+    SECTION("of the settings") {
+        const held_elsewhere held{[&](auto f) {
+            const cmwq::detail::scoped_lock g(core_of(c.rt).placing().lock());
+            f();
+        }};
+        CHECK(answers("locked by another thread").size() == 2);
+    }
+    SECTION("of the list of queues") {
+        const held_elsewhere held{[&](auto f) { core_of(c.rt).queues().with_all_kept(f); }};
+        CHECK(answers("locked by another thread").empty());
+    }
 }
