@@ -213,6 +213,11 @@ def check_messages(program):
         subprocess.run(["strip", "-g", "-o", bare, program], check=True)
         output = gdb(bare, commands=["break main", "run", "cmwq dump"])
         require("no debug information for it" in output, "no message without debug information", output)
+    # As of another version of the library.
+    number = "'cmwq::v0_std::detail::directory::the_one_'.layout_"
+    output = gdb(program, commands=["break main", "run", f"set var {number} = 7", "cmwq dump"])
+    require("the layout 7, and these commands know the layout 1" in output, "no message for another layout", output)
+    require("Traceback" not in output and "POOL" not in output, "another layout was read", output)
 
 
 def main():

@@ -13,6 +13,9 @@ from cmwq_gdb import memory
 _VARIABLE = re.compile(r"\b(cmwq::\w+)::detail::directory::the_one_\b")
 
 
+LAYOUT = 1  # of the members that the commands read, as detail::directory says it
+
+
 class NotFound(Exception):
     """There is nothing to show. The text says why, and what to do."""
 
@@ -24,6 +27,17 @@ class Copy:
         self.namespace = namespace
         self.directory = directory
         self._block = symtab.global_block()
+
+    def other_layout(self):
+        """Why the commands cannot read this copy; None if they can."""
+        try:
+            layout = int(self.directory["layout_"])
+        except gdb.error:
+            layout = 0  # it is older than the number
+        if layout == LAYOUT:
+            return None
+        return (f"its members have the layout {layout}, and these commands know the layout {LAYOUT}. Load those of the "
+                "version with which the program was compiled, by `source PATH/tools/gdb/cmwq.py`")
 
     def type(self, name):
         """The type `name` of the namespace of the engine, as this copy was compiled."""

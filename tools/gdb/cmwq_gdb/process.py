@@ -54,7 +54,13 @@ class Process:
         self.walks = lists.Walks(limit)
         self.threads = Threads()
         self.runtimes = []
-        for copy in copies.find():
+        found = [(copy, copy.other_layout()) for copy in copies.find()]
+        for copy, why in found:
+            if why is not None:
+                if all(w is not None for _, w in found):
+                    raise copies.NotFound(f"The process has the library ({copy.namespace}), but {why}.")
+                self.walks.note(f"a copy of the library ({copy.namespace})", f"cannot be read: {why}")
+                continue
             first = memory.load(copy.directory["first_"])
             for listed in self.walks.of_chain(first, "next_", "runtimes"):
                 value = listed["core"].referenced_value()

@@ -173,6 +173,9 @@ private:
     atomic<unsigned> generation_{0};
     static grace_counts::stripe stripes_[nr_stripes];
     grace_counts readers_{stripes_, nr_stripes};
+    // tools/gdb reads private members, also in core files of other versions. It knows this number; a change of what it
+    // reads takes the next one.
+    [[maybe_unused]] const unsigned layout_ = 1;
 };
 
 inline constinit grace_counts::stripe directory::stripes_[nr_stripes];
