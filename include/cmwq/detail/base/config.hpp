@@ -41,6 +41,9 @@
 #define CMWQ_INLINE inline
 #endif
 
+// For a small body that every item passes: two places that call it would make the compiler call it.
+#define CMWQ_HOT_INLINE [[gnu::always_inline]] inline
+
 #if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)
 #define CMWQ_ASSERTS 0
 #define CMWQ_ASSERT(cond) static_cast<void>(0)

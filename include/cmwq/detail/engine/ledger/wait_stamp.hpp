@@ -44,7 +44,7 @@ constexpr std::int64_t time_between(wait_stamp began, wait_stamp ended) noexcept
 }
 
 /// The caller, which owns PENDING, is about to publish the item in a pool of `pwq`. Measures the wait of some items.
-inline void assign(work_base& w, pool_workqueue& pwq) noexcept {
+CMWQ_HOT_INLINE void assign(work_base& w, pool_workqueue& pwq) noexcept {
     work_access::set_pwq(w, &pwq);
     thread_slots& here = this_thread_slots();
     CMWQ_PROBE(queue_work, &w, work_access::run(w), pwq.queue->name.c_str());

@@ -15,7 +15,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // On a draining queue only its own items may queue, and only without delay.
-CMWQ_INLINE bool accepts(const queue_core& q, int cpu, std::int64_t ns) noexcept {
+CMWQ_HOT_INLINE bool accepts(const queue_core& q, int cpu, std::int64_t ns) noexcept {
     const bool admitted = q.gate.is_open() || (ns == 0 && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
     return admitted && q.env.cpus.has_cpu(cpu);
 }

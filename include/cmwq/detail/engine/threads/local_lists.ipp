@@ -10,7 +10,7 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE void lock_after_run(pool_ledger& ledger, worker& self) noexcept {
+CMWQ_HOT_INLINE void lock_after_run(pool_ledger& ledger, worker& self) noexcept {
     self.finishing.store(true, relaxed);
     if (!ledger.lock.try_lock()) {
         const std::int64_t began = steady_now();
