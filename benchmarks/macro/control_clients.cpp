@@ -21,10 +21,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>

@@ -19,7 +19,6 @@
 #include <functional>
 #include <iterator>
 #include <latch>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +18,18 @@
 #include <vector>
 
 namespace cmwq_tool {
+
+/// Takes a number from the beginning. None: it does not end there.
+inline std::optional<std::uint64_t> take_number(std::string_view& from) {
+    std::uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
+        const auto byte = static_cast<unsigned char>(from.front());
+        from.remove_prefix(1);
+        v |= std::uint64_t{byte & 0x7fu} << shift;
+        if (byte < 0x80) return v;
+    }
+    return std::nullopt;
+}
 
 /// Calls `f(unsigned field, std::uint64_t number, std::string_view bytes)` for each field of a message. Throws
 /// std::runtime_error if it is none.
@@ -28,14 +41,10 @@ void for_each_field(std::string_view message, const F& f) {
         message.remove_prefix(n);
         return taken;
     };
-    const auto varint = [&take] {
-        std::uint64_t v = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const auto byte = static_cast<unsigned char>(take(1)[0]);
-            v |= std::uint64_t{byte & 0x7fu} << shift;
-            if (byte < 0x80) return v;
-        }
-        throw std::runtime_error("a number does not end");
+    const auto varint = [&message] {
+        const std::optional<std::uint64_t> v = take_number(message);
+        if (!v.has_value()) throw std::runtime_error("a number does not end");
+        return *v;
     };
     while (!message.empty()) {
         const std::uint64_t key = varint();
@@ -59,7 +68,6 @@ public:
     struct track {
         std::string name = {};
         std::uint64_t parent = 0, pid = 0, tid = 0; ///< 0: it has none
-        bool is_counter = false;
     };
     struct event {
         std::uint64_t time = 0; ///< nanoseconds of CLOCK_MONOTONIC
@@ -112,16 +120,12 @@ private:
         std::string_view rest = *bytes_;
         while (!rest.empty()) {
             if (rest[0] != '\x0a') return; // nobody knows what follows
-            std::size_t size = 0, at = 1;
-            for (unsigned shift = 0; at < rest.size() && shift < 64; shift += 7) {
-                const auto byte = static_cast<unsigned char>(rest[at++]);
-                size |= std::size_t{byte & 0x7fu} << shift;
-                if (byte < 0x80) break;
-            }
-            is_cut = size > rest.size() - at || (static_cast<unsigned char>(rest[at - 1]) & 0x80u) != 0 || at == 1;
+            std::string_view packet = rest.substr(1);
+            const std::optional<std::uint64_t> size = take_number(packet);
+            is_cut = !size.has_value() || *size > packet.size();
             if (is_cut) return;
-            read_packet(rest.substr(at, size));
-            rest.remove_prefix(at + size);
+            read_packet(packet.substr(0, *size));
+            rest = packet.substr(*size);
         }
     }
     void read_packet(std::string_view packet) {
@@ -170,7 +174,6 @@ private:
             if (field == 1) id = number;
             else if (field == 2) t.name = bytes;
             else if (field == 5) t.parent = number;
-            else if (field == 8) t.is_counter = true;
             else if (field == 3 || field == 4) {
                 for_each_field(bytes, [&](unsigned f, std::uint64_t n, std::string_view b) {
                     if (!b.empty()) t.name = b;
