@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """Fails when a header includes a header of a layer that layers.txt does not allow, is in no layer, or is longer than
-500 lines; when headers, with their bodies, include each other in a circle; and when the drawing of the engine in
-docs/dev/architecture.md does not match the headers. --draw prints it."""
+500 lines; when headers, with their bodies, include each other in a circle; when a body in an .ipp is CMWQ_HOT_INLINE; and
+when the drawing of the engine in docs/dev/architecture.md does not match the headers. --draw prints it."""
 
 import collections
 import graphlib
@@ -91,6 +91,8 @@ def check(root):
         if len(lines) > MAX_LINES:
             yield f"{rel}: {len(lines)} lines, more than {MAX_LINES}"
         for number, line in enumerate(lines, 1):
+            if rel.endswith(".ipp") and line.startswith("CMWQ_HOT_INLINE"):
+                yield f"{rel}:{number}: a body that callers must inline belongs in a header, which they see"
             if not (m := INCLUDE.match(line)):
                 continue
             if m[1] == '"':
@@ -142,6 +144,9 @@ SELF_TEST = [
                                                  "#include <cmwq/detail/engine/ledger/b.hpp>\n",
       "include/cmwq/engine.hpp": "#include <cmwq/detail/engine/ledger/a.ipp>\n"},
      ["detail/engine/ledger/a includes detail/engine/ledger/b includes detail/engine/ledger/a: a circle"]),
+    ({"include/cmwq/detail/engine/ops/grab.hpp": "CMWQ_HOT_INLINE int f() {}\n",
+      "include/cmwq/detail/engine/ops/grab.ipp": "CMWQ_HOT_INLINE int g() {}\n"},
+     ["detail/engine/ops/grab.ipp:1: a body that callers must inline belongs in a header, which they see"]),
     ({"include/cmwq/cmwq.hpp": "#include <cmwq/testing/probe.hpp>\n"},
      ["cmwq.hpp:1: may include up to layer 20, not testing/probe.hpp (layer 21)"]),
     ({"include/cmwq/novel.hpp": ""}, ["novel.hpp: in no layer (tools/layers.txt)"]),

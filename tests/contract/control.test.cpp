@@ -268,7 +268,9 @@ TEST_CASE("control: nonsense gets an error, and the connection goes on") {
         REQUIRE(c.client.send(std::string(text) + '\n'));
         CHECK_FALSE(error_of(json::parse(c.client.line())).empty());
     }
-    REQUIRE(c.client.send(std::string(60'000, '[') + '\n')); // deep
+    std::string deep(60'000, '[');
+    deep += '\n';
+    REQUIRE(c.client.send(deep));
     CHECK_FALSE(error_of(json::parse(c.client.line())).empty());
     CHECK(c.client.ask({{"do", "hello"}}).contains("protocol"));
 }

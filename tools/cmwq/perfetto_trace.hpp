@@ -100,7 +100,8 @@ public:
     explicit perfetto_trace(std::string bytes) : bytes_(std::make_shared<const std::string>(std::move(bytes))) {
         read_packets();
         if (tracks.empty()) throw std::runtime_error("it is no trace of Perfetto, or has no beginning");
-        std::ranges::stable_sort(events, {}, &event::time);
+        // Those of one time in the order of the file.
+        std::ranges::sort(events, {}, [](const event& e) { return std::pair(e.time, e.bytes.data()); });
     }
     /// Also if it cannot be read.
     static perfetto_trace of_file(const std::string& path) {

@@ -101,8 +101,8 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
                             text_of(r.at("description"))});
         }
     }
-    std::ranges::stable_sort(rows, std::greater<>(), [](const std::vector<std::string>& row) {
-        return row[1] == "-" ? -1.0 : std::stod(row[1]);
+    std::ranges::sort(rows, std::greater<>(), [](const std::vector<std::string>& row) {
+        return std::pair(row[1] == "-" ? -1.0 : std::stod(row[1]), row[0]);
     });
     for (auto& row : rows) t.add(std::move(row));
     return "workers " + std::to_string(workers) + ", idle " + std::to_string(idle) + "; items running " +

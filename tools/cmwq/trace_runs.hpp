@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,7 @@ public:
         for (std::size_t i = 0; i < runs.size(); ++i) {
             if (!runs[i].end.has_value()) change(i, end, state::running, 0);
         }
-        std::ranges::stable_sort(segments, {}, &segment::begin);
+        std::ranges::sort(segments, {}, [](const segment& s) { return std::tuple(s.begin, s.of, s.end); });
     }
 
 private:

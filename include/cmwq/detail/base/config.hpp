@@ -41,7 +41,8 @@
 #define CMWQ_INLINE inline
 #endif
 
-// For a small body that every item passes: two places that call it would make the compiler call it.
+// For a small body that every item passes: two places that call it would make the compiler call it. Only in headers:
+// with CMWQ_UNITY_BUILD=OFF a translation unit does not see the bodies of the others.
 #define CMWQ_HOT_INLINE [[gnu::always_inline]] inline
 
 #if defined(NDEBUG) && !defined(CMWQ_ASSERTIONS)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/work_access.hpp>
+#include <cmwq/detail/engine/ops/flush.hpp>
 #include <cmwq/detail/engine/queue/queue_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
 #include <cmwq/policy.hpp>
@@ -12,8 +13,12 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-/// Whether the caller may queue an item for that CPU, after `ns` nanoseconds.
-[[nodiscard]] bool accepts(const queue_core& q, int cpu, std::int64_t ns = 0) noexcept;
+/// Whether the caller may queue an item for that CPU, after `ns` nanoseconds. On a draining queue only its own items
+/// may queue, and only without delay.
+[[nodiscard]] CMWQ_HOT_INLINE bool accepts(const queue_core& q, int cpu, std::int64_t ns = 0) noexcept {
+    const bool admitted = q.gate.is_open() || (ns == 0 && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
+    return admitted && q.env.cpus.has_cpu(cpu);
+}
 /// Pushes a bottom half whose PENDING the caller owns: raises it in this thread, if it can.
 void push_bottom_half(queue_core& q, work_base& w, int cpu) noexcept;
 /// Of a queue with local lists: an item that one of its items queues goes to the list of the worker. False: it has to

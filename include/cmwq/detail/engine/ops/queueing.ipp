@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bodies of queueing.hpp: who may queue an item, and the way to a pool or a timer.
+// Bodies of queueing.hpp: the way of an item to a pool or a timer.
 
 #include <cmwq/detail/engine/bh/bottom_half_pool.hpp>
 #include <cmwq/detail/engine/bh/bottom_halves.hpp>
@@ -13,12 +13,6 @@
 #include <cstdint>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-// On a draining queue only its own items may queue, and only without delay.
-CMWQ_HOT_INLINE bool accepts(const queue_core& q, int cpu, std::int64_t ns) noexcept {
-    const bool admitted = q.gate.is_open() || (ns == 0 && !q.gate.is_dead() && !q.gate.is_shut() && runs_item_of(q));
-    return admitted && q.env.cpus.has_cpu(cpu);
-}
 
 // The CPU of the caller. If a bottom half queues a bottom half, that is the CPU of its context, even if its thread
 // runs on another CPU now.

@@ -7,6 +7,7 @@
 #include <cmwq/detail/engine/threads/busy_workers.hpp>
 #include <cmwq/detail/engine/threads/spare_workers.hpp>
 #include <cmwq/detail/engine/threads/worker.hpp>
+#include <cmwq/detail/sync/clock.hpp>
 
 #include <cstdint>
 
@@ -14,7 +15,15 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// Locks the pool after a run. Waiting for the lock must not count as blocking in an item: otherwise the pool would
 /// keep many workers for the only reason that they contend for the lock.
-void lock_after_run(pool_ledger& ledger, worker& self) noexcept CMWQ_ACQUIRE(ledger.lock);
+CMWQ_HOT_INLINE void lock_after_run(pool_ledger& ledger, worker& self) noexcept CMWQ_ACQUIRE(ledger.lock) {
+    self.finishing.store(true, relaxed);
+    if (!ledger.lock.try_lock()) {
+        const std::int64_t began = steady_now();
+        ledger.lock.lock();
+        self.exclude(steady_now() - began);
+    }
+    self.finishing.store(false, relaxed);
+}
 
 /// Knows which workers have local items, and takes items from all of them. `ledger` is that of the pool. A worker has
 /// local items only while it is among `workers`.

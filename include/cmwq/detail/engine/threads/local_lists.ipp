@@ -4,21 +4,10 @@
 
 #include <cmwq/detail/engine/item/group_credit.hpp>
 #include <cmwq/detail/engine/threads/local_lists.hpp>
-#include <cmwq/detail/sync/clock.hpp>
 
 #include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-CMWQ_HOT_INLINE void lock_after_run(pool_ledger& ledger, worker& self) noexcept {
-    self.finishing.store(true, relaxed);
-    if (!ledger.lock.try_lock()) {
-        const std::int64_t began = steady_now();
-        ledger.lock.lock();
-        self.exclude(steady_now() - began);
-    }
-    self.finishing.store(false, relaxed);
-}
 
 CMWQ_INLINE bool local_lists::is_idle(const pool_ledger& ledger, const work_base& w) const noexcept {
     constexpr int many = 32; // then the search in the table of runs is faster
