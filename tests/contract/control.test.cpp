@@ -245,6 +245,8 @@ TEST_CASE("control: a trace is written for its time, one at a time, also when it
     CHECK_THAT(error_of(trace(path, "61min")), Catch::Contains("60min"));
     CHECK_THAT(error_of(trace(path, "long")), Catch::Contains("duration"));
     CHECK_THAT(error_of(trace(folder.path("nothing/t"), "1s")), Catch::Contains("No such file"));
+    REQUIRE(::mkfifo(folder.path("pipe").c_str(), 0600) == 0);
+    CHECK_THAT(error_of(trace(folder.path("pipe"), "1s")), Catch::Contains("No such device")); // nobody reads it
     CHECK_FALSE(traces());
     CHECK(trace(path, "1ns").at("tracing") == true);
     CHECK(eventually([&] { return !traces(); }));

@@ -39,8 +39,8 @@ inline int read_file(const char* path, std::string& text) {
     }
 }
 
-/// Returns 0, or the errno with which writing failed.
-inline int write_all(int fd, std::string_view text) noexcept {
+/// Returns 0, or the errno with which writing failed. Removes what has been written from `text`.
+inline int write_all(int fd, std::string_view& text) noexcept {
     while (!text.empty()) {
         const ssize_t n = ::write(fd, text.data(), text.size());
         if (n >= 0) text.remove_prefix(static_cast<std::size_t>(n));
@@ -59,9 +59,11 @@ public:
         if (fd_ >= 0) ::close(fd_); // the lock stays: a forked child shares it with its parent
     }
 
-    /// A former file of this path becomes empty. EBUSY: another object, of any process, writes that file. Once.
+    /// A former file of this path becomes empty. EBUSY: another object, of any process, writes that file. ENXIO: it is
+    /// a pipe that nobody reads. Once.
     int open(const std::string& path) noexcept {
-        fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        // The wish not to wait is of use for all but regular files, and stays: the reader of a pipe may stop.
+        fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
         struct stat is{};
         if (fd_ < 0 || ::fstat(fd_, &is) != 0) return errno;
         if (!S_ISREG(is.st_mode)) return 0; // terminals and the like
@@ -69,7 +71,15 @@ public:
         if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EBUSY;
         return ::ftruncate(fd_, 0) == 0 ? 0 : errno;
     }
-    int write(std::string_view text) noexcept { return write_all(fd_, text); }
+    /// ETIMEDOUT: it is a pipe or the like, and nobody has taken a part for that time, in milliseconds.
+    int write(std::string_view text, int patience = 5000) noexcept {
+        for (;;) {
+            const int error = write_all(fd_, text);
+            if (error != EAGAIN) return error;
+            pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
+            if (::poll(&room, 1, patience) == 0) return ETIMEDOUT;
+        }
+    }
     /// Some file systems find only now that there is no room.
     int close() noexcept {
         const int fd = std::exchange(fd_, -1);
@@ -109,9 +119,10 @@ inline void print_last_words(std::string_view text) noexcept {
     constexpr std::size_t fits = PIPE_BUF; // into a pipe that is ready
     pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     while (!text.empty() && ::poll(&ready, 1, 1000) == 1) {
-        const std::string_view part = text.substr(0, fits);
+        std::string_view part = text.substr(0, fits);
+        const std::size_t size = part.size();
         if (write_all(STDERR_FILENO, part) != 0) return;
-        text.remove_prefix(part.size());
+        text.remove_prefix(size);
     }
 }
 

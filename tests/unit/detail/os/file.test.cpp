@@ -9,8 +9,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <fcntl.h>
 #include <filesystem>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using cmwq::detail::os::absolute_path;
@@ -105,6 +107,26 @@ TEST_CASE("file: one output_file at a time writes a file, and a former one becom
     output_file nowhere, nowhere_too;
     CHECK(nowhere.open("/dev/null") == 0);
     CHECK(nowhere_too.open("/dev/null") == 0);
+}
+
+TEST_CASE("file: an output_file waits neither for a reader of a pipe, nor for one that has stopped") {
+    const cmwq_test::temporary_folder folder;
+    const std::string path = folder.path("pipe");
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const cmwq_test::outcome o = cmwq_test::in_child([&] {
+        cmwq_test::findings f;
+        output_file unread, read;
+        f.expect(1, unread.open(path) == ENXIO, "a pipe without a reader");
+        const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+        f.expect(2, read.open(path) == 0, "a pipe with a reader");
+        f.expect(4, read.write("text") == 0, "a pipe with room");
+        f.expect(8, read.write(std::string(1'000'000, 'x'), 1) == ETIMEDOUT, "a pipe without room");
+        char part[4];
+        f.expect(16, ::read(reader, part, sizeof part) == sizeof part, "what has been written");
+        return f.wrong();
+    });
+    INFO(o.stderr_text);
+    CHECK(o.exited_with(0));
 }
 
 TEST_CASE("file: print_last_words() prints the whole text, and gives up if nobody takes it") {
