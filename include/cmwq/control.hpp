@@ -5,14 +5,9 @@
 // <cmwq/cmwq.hpp> does not include it.
 #pragma once
 
-#include <cmwq/detail/control/control_server.hpp>
-#include <cmwq/detail/engine/api/runtime_access.hpp>
-#include <cmwq/detail/engine/env/cpu_map.hpp>
-#include <cmwq/detail/engine/env/directory.hpp>
+#include <cmwq/detail/control/shared_server.hpp>
 #include <cmwq/detail/engine/runtime/ends_at_exit.hpp>
 #include <cmwq/detail/engine/runtime/wanted_leaves.hpp>
-#include <cmwq/detail/os/local_socket.hpp>
-#include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
 #include <cstdio>
@@ -20,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace cmwq { inline namespace CMWQ_NS {
 
@@ -38,51 +32,27 @@ struct control_options {
 ///     cmwq::control_socket control{cmwq::runtime::global()};
 ///
 /// Nobody else is answered. Clients get a tenth of one CPU at most, and a part of the memory for sixteen answers; those
-/// that are slow, or send nonsense, are dropped. In a forked child it does nothing.
+/// that are slow, or send nonsense, are dropped. A forked child does not keep the socket.
 ///
 /// Thread safety: any thread may call the members.
 class control_socket {
 public:
     /// The runtime must outlive it. A thread is made, and a socket PID.N of mode 0600, where N is the number of the
-    /// runtime in the process; those of processes that were killed are removed. Errors: std::system_error if the system
-    /// refuses one of them, or if the folder is open to others, std::bad_alloc.
-    explicit control_socket(runtime& rt, const control_options& options = {}) : server_(rt) {
-        std::string folder = options.folder;
-        if (folder.empty()) check(detail::os::folder_for_sockets(folder), folder);
-        detail::os::remove_abandoned(folder);
-        detail::runtime_core& core = detail::runtime_access::core_of(rt);
-        path_ = detail::absolute_path(folder) + '/' + std::to_string(process_) + '.' +
-                std::to_string(detail::directory::get().number_of(core.pools().id()));
-        detail::os::descriptor listener;
-        check(detail::os::listen_at(path_, listener), path_);
-        if (const int error = server_.start(std::move(listener)); error != 0) {
-            static_cast<void>(std::remove(path_.c_str()));
-            check(error, path_);
-        }
-    }
-    /// Removes the socket. Blocks: for an answer in progress.
-    ~control_socket() {
-        if (detail::main_thread_id() != process_) {
-            server_.forget();
-        } else {
-            static_cast<void>(std::remove(path_.c_str()));
-            server_.end();
-        }
-    }
+    /// runtime in the process; those of processes that were killed are removed. If the runtime has a control socket in
+    /// this folder already, by its option `control` perhaps, both are the same one, which ends with the last object.
+    /// Errors: std::system_error if the system refuses one of them, or if the folder is open to others, std::bad_alloc.
+    explicit control_socket(runtime& rt, const control_options& options = {})
+        : server_(detail::shared_server::join(rt, options.folder)) {}
+    /// Removes the socket, if no other object wants it. Blocks: for an answer in progress.
+    ~control_socket() { detail::shared_server::leave(server_); }
     control_socket(const control_socket&) = delete;
     control_socket& operator=(const control_socket&) = delete;
 
     /// The path of the socket.
-    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    [[nodiscard]] const std::string& path() const noexcept { return server_.path(); }
 
 private:
-    static void check(int error, const std::string& path) {
-        if (error != 0) throw std::system_error(error, std::generic_category(), "cmwq::control_socket: " + path);
-    }
-
-    const long process_ = detail::main_thread_id();
-    std::string path_;
-    detail::control_server server_;
+    detail::shared_server& server_;
 };
 
 namespace detail {

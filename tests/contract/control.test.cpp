@@ -6,17 +6,20 @@
 #include "control_client.hpp"
 #include "core_of.hpp"
 #include "eventually.hpp"
+#include "fork.hpp"
 #include "gate.hpp"
 #include "held_elsewhere.hpp"
 #include "perfetto_reader.hpp"
 #include "temporary_folder.hpp"
 #include "threads_named.hpp"
+#include "uninterrupted.hpp"
 
 #include <cmwq/cmwq.hpp>
 #include <cmwq/control.hpp>
 #include <cmwq/trace.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -28,7 +31,10 @@
 #include <semaphore>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -371,15 +377,102 @@ TEST_CASE("control: the socket goes with its object, not with a forked child, an
         });
         CHECK(child.exited_with(0));
         CHECK(control_client(socket->path()).ask({{"do", "hello"}}).at("pid") == ::getpid());
-        try {
-            const cmwq::control_socket second{rt, {.folder = folder.path("")}};
-            FAIL("two sockets of one path");
-        } catch (const std::system_error& e) {
-            CHECK(e.code() == std::errc::address_in_use);
-        }
         CHECK(control_client(socket->path()).ask({{"do", "hello"}}).at("pid") == ::getpid());
     }
     CHECK(nr_files() == 1);
+}
+
+TEST_CASE("control: objects of one runtime and folder share a socket, and the last one ends it") {
+    const temporary_folder folder, other;
+    const auto answers = [](const std::string& path) {
+        return control_client(path).ask({{"do", "hello"}}).at("pid") == ::getpid();
+    };
+    cmwq::runtime rt, second;
+    using socket = std::optional<cmwq::control_socket>;
+    const cmwq::control_options here{.folder = folder.path("")};
+    SECTION("any one ends first") {
+        for (const bool first_goes_first : {true, false}) {
+            socket one{std::in_place, rt, here}, two{std::in_place, rt, here};
+            const std::string path = one->path();
+            CHECK(two->path() == path);
+            (first_goes_first ? one : two).reset();
+            CHECK(answers(path));
+            (first_goes_first ? two : one).reset();
+            CHECK_FALSE(std::filesystem::exists(path));
+        }
+    }
+    SECTION("a folder has any path") {
+        const std::string again = folder.path("again");
+        std::filesystem::create_directory_symlink(folder.path(""), again);
+        socket one{std::in_place, rt, here}, two{std::in_place, rt, cmwq::control_options{.folder = again}};
+        one.reset();
+        CHECK(answers(two->path()));
+    }
+    SECTION("other runtimes, and other folders, have their own") {
+        const socket one{std::in_place, rt, here}, two{std::in_place, second, here},
+            three{std::in_place, rt, cmwq::control_options{.folder = other.path("")}};
+        CHECK(threads_named("cmwq/control").size() == 3);
+        CHECK(one->path() != two->path());
+        for (const socket* s : {&one, &two, &three}) CHECK(answers((*s)->path()));
+    }
+    SECTION("with the option, and a forked child has its own") {
+        const outcome o = in_child([&] {
+            findings f;
+            ::setenv("XDG_RUNTIME_DIR", folder.path("").c_str(), 1);
+            cmwq::runtime mine{{.control = true}};
+            socket mine_too{std::in_place, mine};
+            f.expect(1, answers(mine_too->path()), "no answer");
+            f.expect(2, threads_named("cmwq/control").size() == 1, "two threads");
+            mine_too.reset();
+            mine_too.emplace(mine);
+            f.expect(4, answers(mine_too->path()), "no answer of the option's");
+            const int child = status_of_child([&] {
+                cmwq::runtime its;
+                const cmwq::control_socket of_child{its};
+                mine_too.reset();
+                return answers(of_child.path()) ? 0 : 1;
+            });
+            f.expect(8, child == 0, "a child");
+            f.expect(16, answers(mine_too->path()), "no answer after a fork()");
+            return f.wrong();
+        });
+        INFO(o.stderr_text);
+        CHECK(o.exited_with(0));
+    }
+}
+
+TEST_CASE("control: a forked child does not keep the sockets of its parent") {
+    namespace os = cmwq::detail::os;
+    const temporary_folder folder;
+    cmwq::runtime rt;
+    std::optional<cmwq::control_socket> socket{std::in_place, rt, cmwq::control_options{.folder = folder.path("")}};
+    os::descriptor client;
+    REQUIRE(os::connect_to(socket->path(), client) == 0);
+    std::string_view request = "{\"do\":\"hello\"}\n";
+    REQUIRE(os::send_some(client, request) == 0);
+    std::string answer;
+    REQUIRE(eventually([&] { return os::receive(client, answer) == 0; }));
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    const pid_t child = fork_a_child();
+    if (child == 0) {
+        ::close(ends[0]);
+        char end = 'x';
+        if (::write(ends[1], &end, 1) != 1) ::_exit(9);
+        ::_exit(static_cast<int>(uninterrupted([&] { return ::read(ends[1], &end, 1); })));
+    }
+    ::close(ends[1]);
+    char begun = 0;
+    REQUIRE(uninterrupted([&] { return ::read(ends[0], &begun, 1); }) == 1); // the child has come out of fork()
+    const std::string left = folder.path("left"); // as if the parent had been killed, the file stays
+    std::filesystem::rename(socket->path(), left);
+    socket.reset();
+    CHECK(os::is_abandoned(left));
+    CHECK(os::receive(client, answer) == EPIPE);
+    ::close(ends[0]);
+    int status = -1;
+    REQUIRE(uninterrupted([&] { return ::waitpid(child, &status, 0); }) == child);
+    CHECK(status == 0);
 }
 
 TEST_CASE("control: a folder that does not exist, or that others may enter, is refused") {

@@ -10,6 +10,7 @@
 #include <cmwq/detail/os/local_socket.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/helper_thread.hpp>
+#include <cmwq/detail/sync/mutex.hpp>
 #include <cmwq/detail/sync/thread.hpp>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// No client makes the process suffer: there are sixteen at most, each may keep one request and one answer in memory,
 /// and the thread rests nine times as long as an answer has taken, so clients get a tenth of one CPU.
 ///
-/// Letters: I set before the thread starts · A atomic · S the thread itself
+/// Letters: I set before the thread starts · A atomic · S the thread itself · F the thread itself, under the lock for
+/// fork()
 class control_server {
 public:
     static constexpr std::size_t most_clients = 16;
@@ -50,12 +52,23 @@ public:
     }
     /// In the child of fork(), where the thread does not exist.
     void forget() noexcept { thread_.forget(); }
+    /// After end(), or in the child of fork().
+    void close_locked() noexcept {
+        listener_.reset();
+        bell_.close();
+        for (client& c : clients_) c.socket.reset();
+    }
+
+    /// Of all servers. Held while sockets are opened or closed, and during fork(), so that a child finds all of them.
+    /// Nothing waits under it but for the system.
+    static constinit inline mutex lock_for_fork;
 
 private:
     struct client {
         os::descriptor socket;
         control_connection talk;
         std::size_t place = 0; // in the list of poll()
+        bool gone = false;
     };
 
     static constexpr std::int64_t second = 1'000'000'000;
@@ -67,7 +80,7 @@ private:
             try {
                 serve_once();
             } catch (const std::bad_alloc&) {
-                clients_.clear(); // that may free enough
+                drop([](const client&) { return true; }); // that may free enough
                 rest_for(second);
             }
         }
@@ -80,14 +93,18 @@ private:
         for (client& c : clients_) {
             if (c.place == 0) continue; // new
             const short events = polled_[c.place].revents;
-            if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !read(c, now)) c.socket.reset();
+            if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !read(c, now)) c.gone = true;
         }
         commands_.pass_time(now);
         answer_one();
         for (client& c : clients_) send(c, steady_now());
-        std::erase_if(clients_, [&](const client& c) {
-            return !c.socket.is_open() || c.talk.is_over() || c.talk.deadline() <= now;
-        });
+        drop([&](const client& c) { return c.gone || c.talk.is_over() || c.talk.deadline() <= now; });
+    }
+    template <class Which>
+    void drop(const Which& which) noexcept {
+        if (std::ranges::none_of(clients_, which)) return;
+        const scoped_lock g(lock_for_fork);
+        std::erase_if(clients_, which);
     }
 
     // A client that may not be read yet is not polled for input: it would be ready all the time.
@@ -115,6 +132,7 @@ private:
     }
 
     void accept_some(std::int64_t now) {
+        const scoped_lock g(lock_for_fork);
         for (int n = 0; n < 16; ++n) { // then the others have their turn
             os::descriptor socket;
             const int error = os::accept_from(listener_, socket);
@@ -151,30 +169,33 @@ private:
         const auto c = std::ranges::find_if(clients_, [](const client& one) { return waits_for_answer(one); });
         if (c == clients_.end()) return;
         c->talk.answer(commands_.answer(c->talk.take_request()), began);
-        clients_.splice(clients_.end(), clients_, c);
+        {
+            const scoped_lock g(lock_for_fork);
+            clients_.splice(clients_.end(), clients_, c);
+        }
         const std::int64_t ended = steady_now();
         answers_at_ = ended + 9 * (ended - began);
     }
     static bool waits_for_answer(const client& c) noexcept {
-        return c.socket.is_open() && !c.talk.has_output() && c.talk.has_request();
+        return !c.gone && !c.talk.has_output() && c.talk.has_request();
     }
 
     static void send(client& c, std::int64_t now) noexcept {
-        while (c.socket.is_open() && c.talk.has_output()) {
+        while (!c.gone && c.talk.has_output()) {
             std::string_view rest = c.talk.output();
             const std::size_t before = rest.size();
             const int error = os::send_some(c.socket, rest);
             c.talk.sent(before - rest.size(), now);
             if (error == EAGAIN || error == EINTR) return;
-            if (error != 0) c.socket.reset();
+            if (error != 0) c.gone = true;
         }
     }
 
     control_commands commands_;   // S
-    os::descriptor listener_;     // I
-    os::poll_bell bell_;          // I
+    os::descriptor listener_;     // I, until close_locked()
+    os::poll_bell bell_;          // I, until close_locked()
     atomic<bool> stop_{false};    // A
-    std::list<client> clients_;   // S
+    std::list<client> clients_;   // F
     std::vector<pollfd> polled_;  // S: the bell, the listener, and the clients
     std::int64_t accepts_at_ = 0; // S: steady clock
     std::int64_t answers_at_ = 0; // S: steady clock

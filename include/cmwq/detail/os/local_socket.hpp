@@ -74,6 +74,18 @@ inline bool is_abandoned(const std::string& path) noexcept {
     return ::lstat(path.c_str(), &is) == 0 && S_ISSOCK(is.st_mode) && connect_to(path, to) == ECONNREFUSED;
 }
 
+/// The same for all paths of one file or folder.
+struct file_id {
+    std::uint64_t device = 0, number = 0;
+    bool operator==(const file_id&) const = default;
+};
+inline int identify(const std::string& path, file_id& to) noexcept {
+    struct stat is{};
+    if (::stat(path.c_str(), &is) != 0) return errno;
+    to = {.device = is.st_dev, .number = is.st_ino};
+    return 0;
+}
+
 /// Only the user of this process may connect. EADDRINUSE: a process listens there; an abandoned socket is replaced.
 /// Throws std::bad_alloc.
 inline int listen_at(const std::string& path, descriptor& to) {
@@ -148,6 +160,7 @@ public:
         fd_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         return fd_.is_open() ? 0 : errno;
     }
+    void close() noexcept { fd_.reset(); }
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     void ring() const noexcept {
         const std::uint64_t one = 1;
