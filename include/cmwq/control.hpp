@@ -20,8 +20,8 @@ namespace cmwq { inline namespace CMWQ_NS {
 
 /// Where a control socket is.
 struct control_options {
-    /// The folder of the socket; it must exist. Empty: $XDG_RUNTIME_DIR/cmwq, /run/user/UID/cmwq, or /tmp/cmwq-UID,
-    /// which nobody else can enter.
+    /// The folder of the socket; it must exist, and nobody but the user and root may write to it. Empty:
+    /// $XDG_RUNTIME_DIR/cmwq, /run/user/UID/cmwq, or /tmp/cmwq-UID, which nobody else can enter.
     std::string folder = {};
 };
 
@@ -40,7 +40,8 @@ public:
     /// The runtime must outlive it. A thread is made, and a socket PID.N of mode 0600, where N is the number of the
     /// runtime in the process; those of processes that were killed are removed. If the runtime has a control socket in
     /// this folder already, by its option `control` perhaps, both are the same one, which ends with the last object.
-    /// Errors: std::system_error if the system refuses one of them, or if the folder is open to others, std::bad_alloc.
+    /// Errors: std::system_error if the system refuses one of them, or if others may write to the folder,
+    /// std::bad_alloc.
     explicit control_socket(runtime& rt, const control_options& options = {})
         : server_(detail::shared_server::join(rt, options.folder)) {}
     /// Removes the socket, if no other object wants it. Blocks: for an answer in progress.

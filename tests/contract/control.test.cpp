@@ -475,22 +475,42 @@ TEST_CASE("control: a forked child does not keep the sockets of its parent") {
     CHECK(status == 0);
 }
 
-TEST_CASE("control: a folder that does not exist, or that others may enter, is refused") {
+TEST_CASE("control: a folder that does not exist, or to which others may write, is refused") {
     const temporary_folder folder;
     cmwq::runtime rt;
     CHECK_THROWS_AS(cmwq::control_socket(rt, {.folder = folder.path("nothing")}), std::system_error);
-    const outcome o = in_child([&] {
-        std::filesystem::create_directories(folder.path("cmwq"));
-        ::chmod(folder.path("cmwq").c_str(), 0755);
-        ::setenv("XDG_RUNTIME_DIR", folder.path("").c_str(), 1);
-        cmwq::runtime mine{{.control = true}};
-        cmwq::workqueue<> q{mine};
-        q.post([] {});
-        q.flush();
-        return 0;
-    });
-    CHECK(o.exited_with(0));
-    CHECK_THAT(o.stderr_text, Catch::StartsWith("cmwq::control_socket: ") && Catch::Contains("Permission denied"));
+    folder.write("file", "");
+    CHECK_THROWS_AS(cmwq::control_socket(rt, {.folder = folder.path("file")}), std::system_error);
+    const std::string open = folder.path("open");
+    std::filesystem::create_directories(open);
+    for (const unsigned mode : {0775u, 0757u, 01777u}) {
+        REQUIRE(::chmod(open.c_str(), mode) == 0);
+        CHECK_THROWS_WITH(cmwq::control_socket(rt, {.folder = open}), Catch::Contains("others may write"));
+    }
+    REQUIRE(::chmod(open.c_str(), 0755) == 0);
+    CHECK_NOTHROW(cmwq::control_socket(rt, {.folder = open}));
+}
+
+TEST_CASE("control: the user's folder is refused if others may enter it, and one without a parent is not made") {
+    const temporary_folder folder;
+    const auto with = [&](const std::string& runtime_dir) {
+        return in_child([&] {
+            ::setenv("XDG_RUNTIME_DIR", runtime_dir.c_str(), 1);
+            cmwq::runtime mine{{.control = true}};
+            cmwq::workqueue<> q{mine};
+            q.post([] {});
+            q.flush();
+            return 0;
+        });
+    };
+    std::filesystem::create_directories(folder.path("cmwq"));
+    REQUIRE(::chmod(folder.path("cmwq").c_str(), 0755) == 0);
+    const outcome entered = with(folder.path(""));
+    CHECK(entered.exited_with(0));
+    CHECK_THAT(entered.stderr_text, Catch::StartsWith("cmwq::control_socket: ") && Catch::Contains("others may enter"));
+    const outcome absent = with(folder.path("nothing"));
+    CHECK(absent.exited_with(0));
+    CHECK(absent.stderr_text.find("nothing") == std::string::npos);
 }
 
 TEST_CASE("control: the option makes the socket in the user's folder, and without it there is no thread") {

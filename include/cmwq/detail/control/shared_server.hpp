@@ -12,6 +12,7 @@
 #include <cmwq/detail/sync/system.hpp>
 #include <cmwq/runtime.hpp>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -31,7 +32,8 @@ public:
     /// std::bad_alloc. Each call needs a leave().
     [[nodiscard]] static shared_server& join(runtime& rt, std::string folder) {
         hook_forks();
-        if (folder.empty()) check(os::folder_for_sockets(folder), folder);
+        if (!folder.empty()) check_folder(os::check_folder(folder), folder, "others may write to the folder");
+        else check_folder(os::folder_for_sockets(folder), folder, "others may enter the folder");
         folder = absolute_path(folder);
         os::file_id id;
         check(os::identify(folder, id), folder);
@@ -78,6 +80,10 @@ private:
 
     static void check(int error, const std::string& path) {
         if (error != 0) throw std::system_error(error, std::generic_category(), "cmwq::control_socket: " + path);
+    }
+
+    static void check_folder(int error, const std::string& folder, const char* if_open) {
+        check(error, error == EACCES ? folder + ": " + if_open : folder);
     }
 
     void serve() {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/os/clock.hpp>
 #include <cmwq/detail/os/environment.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -171,22 +173,37 @@ private:
     descriptor fd_;
 };
 
-/// Waits until one of them is ready, or for `ns` nanoseconds.
+/// Waits until one of them is ready, or for `ns` nanoseconds. If the system refuses to wait, because the process may
+/// have no descriptors, perhaps, that takes a tenth of a second at most; none is ready then.
 inline void wait_for_any(std::span<pollfd> of, std::int64_t ns) noexcept {
     constexpr std::int64_t second = 1'000'000'000;
     const timespec time{.tv_sec = ns / second, .tv_nsec = ns % second};
-    static_cast<void>(::ppoll(of.data(), of.size(), &time, nullptr)); // a failure leaves `revents`, which are 0
+    if (::ppoll(of.data(), of.size(), &time, nullptr) >= 0 || errno == EINTR) return;
+    sleep_for(std::min<std::int64_t>(ns, second / 10)); // `revents` are still 0
+}
+
+/// Whether only this user, and root, can replace files in that folder; then a socket in it is that of its process.
+/// EACCES: others can.
+inline int check_folder(const std::string& folder) noexcept {
+    struct stat is{};
+    if (::stat(folder.c_str(), &is) != 0) return errno;
+    if (!S_ISDIR(is.st_mode)) return ENOTDIR;
+    return (is.st_uid == ::geteuid() || is.st_uid == 0) && (is.st_mode & 022) == 0 ? 0 : EACCES;
 }
 
 /// A folder for the sockets of this user, which nobody else can enter; it is made if it is missing. The first one of
-/// $XDG_RUNTIME_DIR/cmwq, /run/user/UID/cmwq and /tmp/cmwq-UID whose parent exists. Throws std::bad_alloc.
+/// $XDG_RUNTIME_DIR/cmwq, /run/user/UID/cmwq and /tmp/cmwq-UID whose parent exists, and, but for the last one, belongs
+/// to the user. Throws std::bad_alloc.
 inline int folder_for_sockets(std::string& folder) {
+    const auto is_own = [](const std::string& parent) {
+        struct stat is{};
+        return ::stat(parent.c_str(), &is) == 0 && S_ISDIR(is.st_mode) && is.st_uid == ::geteuid();
+    };
     const std::string uid = std::to_string(::geteuid());
     const char* const given = environment_variable("XDG_RUNTIME_DIR");
     const std::string of_user = "/run/user/" + uid;
-    struct stat parent{};
-    if (given != nullptr && *given == '/') folder = std::string(given) + "/cmwq";
-    else if (::stat(of_user.c_str(), &parent) == 0 && parent.st_uid == ::geteuid()) folder = of_user + "/cmwq";
+    if (given != nullptr && *given == '/' && is_own(given)) folder = std::string(given) + "/cmwq";
+    else if (is_own(of_user)) folder = of_user + "/cmwq";
     else folder = "/tmp/cmwq-" + uid;
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno;
     struct stat is{};
