@@ -31,8 +31,9 @@ struct control_options {
 ///
 ///     cmwq::control_socket control{cmwq::runtime::global()};
 ///
-/// Nobody else is answered. Clients get a tenth of one CPU at most, and a part of the memory for sixteen answers; those
-/// that are slow, or send nonsense, are dropped. A forked child does not keep the socket.
+/// Nobody else is answered. Clients get a tenth of one CPU at most, where no answer takes longer than 0.1 s, and a part
+/// of the memory for sixteen answers; those that are slow, or send nonsense, are dropped. A forked child does not keep
+/// the socket.
 ///
 /// Thread safety: any thread may call the members.
 class control_socket {

@@ -36,6 +36,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <system_error>
+#include <time.h>
 #include <unistd.h>
 
 using namespace cmwq_test;
@@ -324,6 +325,45 @@ TEST_CASE("control: clients beyond the sixteenth are told so, until another one 
 }
 
 // proves: observe-8
+TEST_CASE("control: clients get a tenth of one CPU, whatever they send") {
+    controlled c;
+    const auto cpu_time = [] {
+        clockid_t clock = CLOCK_REALTIME;
+        for_each_thread([&](long id, const std::filesystem::path& /*folder*/, const std::string& name) {
+            if (name == "cmwq/control") clock = static_cast<clockid_t>(~id * 8 + 6); // as pthread_getcpuclockid() does
+        });
+        timespec t{};
+        REQUIRE(::clock_gettime(clock, &t) == 0);
+        return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
+    };
+    CHECK(c.client.ask({{"do", "hello"}}).contains("protocol"));
+    const auto began = std::chrono::steady_clock::now();
+    const auto cpu_before = cpu_time();
+    const auto time = [&] { return std::chrono::steady_clock::now() - began; };
+    bool good = true;
+    SECTION("a byte at a time of a long request") {
+        const std::string nearly_all(60'000, 'x');
+        while (time() < 400ms) {
+            control_client other{c.socket.path()};
+            good &= other.send(nearly_all);
+            for (int i = 0; i < 5000 && time() < 400ms; ++i) good &= other.send("x");
+        }
+    }
+    SECTION("empty lines") {
+        while (time() < 400ms) {
+            good &= c.client.send(std::string(100, '\n'));
+            for (int i = 0; i < 100; ++i) good &= !c.client.line().empty();
+        }
+    }
+    SECTION("nothing: it connects") {
+        while (time() < 400ms) const control_client other{c.socket.path()};
+    }
+    CHECK(good);
+    const auto cpu = cpu_time() - cpu_before;
+    CHECK(cpu.count() <= (time() / 10 + 20ms).count()); // and the part that is not paid yet
+}
+
+// proves: observe-8
 TEST_CASE("control: the socket is for its user alone, and processes of others are refused") {
     controlled c;
     struct stat is{};
@@ -411,9 +451,9 @@ TEST_CASE("control: objects of one runtime and folder share a socket, and the la
     SECTION("other runtimes, and other folders, have their own") {
         const socket one{std::in_place, rt, here}, two{std::in_place, second, here},
             three{std::in_place, rt, cmwq::control_options{.folder = other.path("")}};
-        CHECK(threads_named("cmwq/control").size() == 3);
         CHECK(one->path() != two->path());
         for (const socket* s : {&one, &two, &three}) CHECK(answers((*s)->path()));
+        CHECK(threads_named("cmwq/control").size() == 3);
     }
     SECTION("with the option, and a forked child has its own") {
         const outcome o = in_child([&] {

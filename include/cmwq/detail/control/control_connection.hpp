@@ -27,6 +27,8 @@ public:
     /// Where to append what has come; then call took_input().
     [[nodiscard]] std::string& input() noexcept { return input_; }
     void took_input(std::int64_t now) {
+        if (!has_request()) line_ = input_.find('\n', nr_searched_); // only in what has come
+        nr_searched_ = input_.size();
         if (!has_request() && input_.size() > longest_request) {
             refuse("a request has at most 65536 bytes", now);
         } else if (has_request()) {
@@ -34,12 +36,13 @@ public:
         }
     }
 
-    [[nodiscard]] bool has_request() const noexcept { return input_.find('\n') != std::string::npos; }
+    [[nodiscard]] bool has_request() const noexcept { return line_ != std::string::npos; }
     /// If it has one, removes it: without the end of the line.
     [[nodiscard]] std::string take_request() {
-        const std::size_t end = input_.find('\n');
-        std::string line = input_.substr(0, end);
-        input_.erase(0, end + 1);
+        std::string line = input_.substr(0, line_);
+        input_.erase(0, line_ + 1);
+        line_ = input_.find('\n');
+        nr_searched_ = input_.size();
         return line;
     }
 
@@ -72,8 +75,10 @@ public:
 
 private:
     std::string input_, output_;
-    std::size_t nr_sent_ = 0; // of the output
-    std::int64_t moved_at_;   // when a request was complete, or a part of an answer sent
+    std::size_t line_ = std::string::npos; // where the first line of the input ends; npos: it does not
+    std::size_t nr_searched_ = 0;          // of the input, for ends of lines
+    std::size_t nr_sent_ = 0;              // of the output
+    std::int64_t moved_at_;                // when a request was complete, or a part of an answer sent
     bool ends_ = false;
 };
 

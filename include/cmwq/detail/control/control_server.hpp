@@ -7,6 +7,7 @@
 #include <cmwq/detail/base/earlier.hpp>
 #include <cmwq/detail/control/control_commands.hpp>
 #include <cmwq/detail/control/control_connection.hpp>
+#include <cmwq/detail/control/cpu_share.hpp>
 #include <cmwq/detail/os/local_socket.hpp>
 #include <cmwq/detail/sync/clock.hpp>
 #include <cmwq/detail/sync/helper_thread.hpp>
@@ -27,7 +28,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 /// No client makes the process suffer: there are sixteen at most, each may keep one request and one answer in memory,
-/// and the thread rests nine times as long as an answer has taken, so clients get a tenth of one CPU.
+/// and the thread rests nine times as long as it has worked, a second at most.
 ///
 /// Letters: I set before the thread starts · A atomic · S the thread itself · F the thread itself, under the lock for
 /// fork()
@@ -83,6 +84,7 @@ private:
                 drop([](const client&) { return true; }); // that may free enough
                 rest_for(second);
             }
+            if (const std::int64_t rest = share_.rest_after(thread_cpu_now()); rest != 0) rest_for(rest);
         }
     }
 
@@ -121,7 +123,7 @@ private:
             polled_.push_back(
                 {.fd = wanted == 0 ? -1 : c.socket.get(), .events = static_cast<short>(wanted), .revents = 0});
             until = std::min(until, c.talk.deadline());
-            if (waits_for_answer(c)) until = std::min(until, answers_at_);
+            if (waits_for_answer(c)) until = now;
         }
         os::wait_for_any(polled_, std::max<std::int64_t>(until - now, 0));
     }
@@ -164,17 +166,11 @@ private:
 
     // The clients take turns.
     void answer_one() {
-        const std::int64_t began = steady_now();
-        if (began < answers_at_) return;
         const auto c = std::ranges::find_if(clients_, [](const client& one) { return waits_for_answer(one); });
         if (c == clients_.end()) return;
-        c->talk.answer(commands_.answer(c->talk.take_request()), began);
-        {
-            const scoped_lock g(lock_for_fork);
-            clients_.splice(clients_.end(), clients_, c);
-        }
-        const std::int64_t ended = steady_now();
-        answers_at_ = ended + 9 * (ended - began);
+        c->talk.answer(commands_.answer(c->talk.take_request()), steady_now());
+        const scoped_lock g(lock_for_fork);
+        clients_.splice(clients_.end(), clients_, c);
     }
     static bool waits_for_answer(const client& c) noexcept {
         return !c.gone && !c.talk.has_output() && c.talk.has_request();
@@ -198,7 +194,7 @@ private:
     std::list<client> clients_;   // F
     std::vector<pollfd> polled_;  // S: the bell, the listener, and the clients
     std::int64_t accepts_at_ = 0; // S: steady clock
-    std::int64_t answers_at_ = 0; // S: steady clock
+    cpu_share share_;             // S
     thread thread_;               // I
 };
 

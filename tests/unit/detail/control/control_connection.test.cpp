@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -44,6 +45,20 @@ TEST_CASE("control_connection: lines are requests, and while one is answered not
     CHECK(c.reads());
     give(c, "ee\n");
     CHECK(c.take_request() == "three");
+}
+
+TEST_CASE("control_connection: a request may come in any pieces, and several in one") {
+    const std::string text = "ab\n\nc\nd";
+    for (std::size_t size = 1; size <= text.size(); ++size) {
+        control_connection c{0};
+        std::string got;
+        for (std::size_t at = 0; at < text.size(); at += size) {
+            give(c, text.substr(at, size));
+            while (c.has_request()) got += c.take_request() + '|';
+        }
+        CHECK(got == "ab||c|");
+        CHECK(c.input() == "d");
+    }
 }
 
 TEST_CASE("control_connection: the longest request, and one that is longer") {
