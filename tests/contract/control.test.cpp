@@ -147,21 +147,24 @@ TEST_CASE("control: what is refused is named, and changes nothing") {
     const row rows[] = {
         {"elastic", "max_active", 0, "1 to 2048"},
         {"elastic", "max_active", 4000, "1 to 2048"},
-        {"elastic", "max_active", "many", "whole number"},
-        {"elastic", "max_active", 1.5, "\"value\" is a text"},
-        {"elastic", "max_active", nullptr, "\"value\" is a text"},
+        {"elastic", "max_active", "many", "whole number, 1 to 2048"},
+        {"elastic", "max_active", 1.5, "\"value\" is a text, a whole number or a boolean"},
+        {"elastic", "max_active", nullptr, "\"value\" is a text, a whole number or a boolean"},
+        {"elastic", "min_active", "few", "1 to max_active, which is 256"},
         {"elastic", "min_active", 257, "min_active"},
         {"elastic", "nice", 20, "-20 to 19"},
         {"elastic", "nice", "--1", "-20 to 19"},
         {"elastic", "cpumask", "60000", "60000"},
-        {"elastic", "cpumask", "x", "list of CPUs"},
+        {"elastic", "cpumask", "x", "as 0-3,8, or all"},
         {"elastic", "cpumask", "", "list of CPUs"},
-        {"elastic", "affinity_scope", "galaxy", "cpu smt cache cache_shard numa system"},
+        {"elastic", "affinity_scope", "galaxy", "cpu smt cache cache_shard numa system default"},
         {"elastic", "affinity_strict", "maybe", "0, 1, false or true"},
         {"elastic", "color", "red", "no attribute 'color'; it has max_active, min_active, nice"},
         {"bound", "nice", 1, "no attribute 'nice'; it has max_active"},
         {"ordered", "max_active", 2, "no attribute 'max_active'; it has nice, cpumask"},
-        {"absent", "max_active", 2, "'absent'"},
+        {"absent", "max_active", 2, "'absent' is exported, as its option .exported = true"},
+        {"absent", "max_active", 2, "exported are elastic, bound, ordered"},
+        {"watchdog", "max_active", 2, "watchdog is an attribute of the runtime"},
     };
     for (const row& r : rows) {
         INFO(r.queue << ' ' << r.attribute << '=' << r.value);
@@ -172,6 +175,7 @@ TEST_CASE("control: what is refused is named, and changes nothing") {
     CHECK_THAT(error_of(c.set("unbound_cpus", "60000")), Catch::Contains("60000"));
     CHECK_THAT(error_of(c.set("default_scope", "default")), Catch::Contains("cache_shard"));
     CHECK_THAT(error_of(c.set("color", "red")), Catch::Contains("no attribute 'color'; it has unbound_cpus"));
+    CHECK_THAT(error_of(c.set("unbound_cpus", "x")), Catch::EndsWith("as 0-3,8"));
     CHECK(c.get("elastic") == before[0]);
     CHECK(c.get("bound") == before[1]);
     CHECK(c.get("ordered") == before[2]);
@@ -202,6 +206,31 @@ TEST_CASE("control: what can be set of a runtime") {
     CHECK(c.rt.thresholds().overdue_after == 5ms);
     CHECK(c.rt.default_scope() == cmwq::affinity_scope::numa);
     CHECK(c.rt.unbound_cpus().to_string() == cpu);
+}
+
+TEST_CASE("control: one attribute is asked for, and one that there is not is answered with those that there are") {
+    controlled c;
+    const cmwq::workqueue<cmwq::ordered> q{c.rt, {.name = "q", .exported = true}};
+    const auto get = [&](json request) {
+        request["do"] = "get";
+        return c.client.ask(request);
+    };
+    CHECK(get({{"queue", "q"}, {"attribute", "nice"}}).at("attributes") == json{{"nice", "0"}});
+    CHECK(get({{"attribute", "default_scope"}}).at("attributes") == json{{"default_scope", "cache_shard"}});
+    CHECK_THAT(error_of(get({{"queue", "q"}, {"attribute", "color"}})), Catch::Contains("there are nice, cpumask"));
+    CHECK_THAT(error_of(get({{"attribute", "color"}})), Catch::Contains("there are unbound_cpus, default_scope"));
+    CHECK_THAT(error_of(get({{"queue", "watchdog"}})), Catch::Contains("an attribute of the runtime"));
+    CHECK_THAT(error_of(get({{"queue", "x"}})), Catch::EndsWith("exported are q"));
+}
+
+TEST_CASE("control: where no queue is exported, the error says so") {
+    controlled c;
+    CHECK_THAT(error_of(c.client.ask({{"do", "get"}, {"queue", "x"}})), Catch::EndsWith("; no queue is"));
+    std::list<cmwq::workqueue<>> many;
+    for (char name = 'a'; name <= 'i'; ++name) {
+        many.emplace_back(c.rt, cmwq::options<>{.name = std::string(1, name), .exported = true});
+    }
+    CHECK_THAT(error_of(c.client.ask({{"do", "get"}, {"queue", "x"}})), Catch::EndsWith("g, h, and others"));
 }
 
 TEST_CASE("control: two exported queues of a runtime have different names") {

@@ -16,6 +16,7 @@
 #include <cmwq/runtime.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -66,7 +67,7 @@ private:
         const std::string command = text_of(request, "do");
         if (command == "hello") return hello();
         if (command == "queues") return queues();
-        if (command == "get") return get(request);
+        if (command == "get") return get(request, request.contains("attribute") ? text_of(request, "attribute") : "");
         if (command == "set") return set(request);
         if (command == "metrics") return line_of({{"text", runtime_.metrics()}});
         if (command == "stalls") return stalls(request);
@@ -87,7 +88,7 @@ private:
         const json& value = member(request, name);
         if (value.is_string()) return value.get<std::string>();
         if (value.is_number_integer() || value.is_boolean()) return value.dump();
-        throw std::invalid_argument(std::string("\"") + name + "\" is a text");
+        throw std::invalid_argument(std::string("\"") + name + "\" is a text, a whole number or a boolean");
     }
 
     std::string hello() const {
@@ -130,21 +131,38 @@ private:
         return line_of({{"queues", list}});
     }
 
-    std::string get(const json& request) const {
+    /// `wanted`: an attribute; empty: all.
+    std::string get(const json& request, const std::string& wanted = {}) const {
         json attributes = json::object();
         const auto add = [&](std::string_view name, std::string value) {
             attributes[std::string(name)] = std::move(value);
         };
         if (!request.contains("queue")) {
             runtime_attributes::for_each(runtime_, add);
+            keep_only(wanted, attributes);
             json names = json::array();
-            core().queues().for_each([&](const queue_core& q) {
-                if (q.exported) names.push_back(q.name);
-            });
+            for_each_exported([&](const queue_core& q) { names.push_back(q.name); });
             return line_of({{"attributes", attributes}, {"exported", names}});
         }
         with_queue(request, [&](const queue_core& q) { queue_attributes::for_each(q, add); });
+        keep_only(wanted, attributes);
         return line_of({{"attributes", attributes}});
+    }
+    static void keep_only(const std::string& wanted, json& attributes) {
+        if (wanted.empty()) return;
+        if (attributes.contains(wanted)) {
+            attributes = {{wanted, attributes[wanted]}};
+            return;
+        }
+        std::string names;
+        for (const auto& [name, value] : attributes.items()) names += (names.empty() ? "" : ", ") + name;
+        throw std::invalid_argument("there is no attribute '" + wanted + "'; there are " + names);
+    }
+    template <class F>
+    void for_each_exported(const F& f) const {
+        core().queues().for_each([&](const queue_core& q) {
+            if (q.exported) f(q);
+        });
     }
 
     std::string set(const json& request) {
@@ -158,7 +176,24 @@ private:
     void with_queue(const json& request, const F& f) const {
         const std::string name = text_of(request, "queue");
         if (core().with_exported(name, f)) return;
-        throw std::invalid_argument("no queue of the name '" + name + "' is exported");
+        std::string why = "no queue of the name '" + name + "' is exported";
+        if (runtime_attributes::has(runtime_, name)) {
+            why += "; " + name + " is an attribute of the runtime, as `get` without a queue shows it";
+        } else {
+            why += ", as its option .exported = true would do" + exported_ones();
+        }
+        throw std::invalid_argument(why);
+    }
+    /// For a message: some of the exported queues.
+    std::string exported_ones() const {
+        constexpr std::size_t enough = 8;
+        std::string names;
+        std::size_t n = 0;
+        for_each_exported([&](const queue_core& q) {
+            if (++n <= enough) names += (n == 1 ? "" : ", ") + q.name;
+        });
+        if (n > enough) names += ", and others";
+        return n == 0 ? "; no queue is" : "; exported are " + names;
     }
 
     std::string stalls(const json& request) const {

@@ -10,6 +10,7 @@
 #include <cmwq/detail/engine/runtime/option_text.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/engine_ops.hpp>
+#include <cmwq/policy.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -39,11 +40,18 @@ public:
     /// Reads the value into `to`, or says what it has to be.
     template <class T>
     static void read(std::string_view name, std::string_view value, T& to) {
+        if (!option_text::read(value, to)) refuse(name, value, option_text::wants(to));
+    }
+    static void read(std::string_view name, std::string_view value, cpuset& to, const char* or_else = "") {
         if (option_text::read(value, to)) return;
-        throw std::invalid_argument(std::string(name) + "='" + std::string(value) + "': it " + option_text::wants(to));
+        refuse(name, value, "wants a list of CPUs below " + std::to_string(cpuset::capacity) + ", as 0-3,8" + or_else);
     }
 
 private:
+    [[noreturn]] static void refuse(std::string_view name, std::string_view value, const std::string& wants) {
+        throw std::invalid_argument(std::string(name) + "='" + std::string(value) + "': it " + wants);
+    }
+
     struct attribute {
         std::string_view name;
         bool (*is_of)(const queue_core& q);
@@ -73,13 +81,18 @@ private:
         {"max_active", &has_limit, [](const queue_core& q) { return option_text::write(q.limits.max_active()); },
          [](queue_core& q, std::string_view value) {
              unsigned n = 0;
-             read("max_active", value, n);
+             if (!option_text::read(value, n)) {
+                 refuse("max_active", value, "wants a whole number, 1 to " + std::to_string(max_active_ceiling));
+             }
              set_queue_max_active(q, n);
          }},
         {"min_active", &has_shares, [](const queue_core& q) { return option_text::write(q.limits.min_active()); },
          [](queue_core& q, std::string_view value) {
              unsigned n = 0;
-             read("min_active", value, n);
+             if (!option_text::read(value, n)) {
+                 refuse("min_active", value,
+                        "wants a whole number, 1 to max_active, which is " + option_text::write(q.limits.max_active()));
+             }
              set_queue_min_active(q, n);
          }},
         {"nice", &has_attrs, [](const queue_core& q) { return option_text::write(q.changes.attributes().nice()); },
@@ -96,7 +109,7 @@ private:
          [](queue_core& q, std::string_view value) {
              cpuset cpus;
              const bool all_cpus = value == "all";
-             if (!all_cpus) read("cpumask", value, cpus);
+             if (!all_cpus) read("cpumask", value, cpus, ", or all");
              change(q, [&](attrs& a) {
                  if (!all_cpus) a.cpus(cpus);
                  else a = attrs{}.nice(a.nice()).scheduling(a.scheduling()).affinity(a.affinity()).strict(a.strict());
@@ -105,7 +118,10 @@ private:
         {"affinity_scope", &has_shares, &scope_of,
          [](queue_core& q, std::string_view value) {
              affinity_scope s = affinity_scope::default_;
-             if (value != to_string(s)) read("affinity_scope", value, s);
+             if (value != to_string(s) && !option_text::read(value, s)) {
+                 refuse("affinity_scope", value,
+                        option_text::wants(s) + ' ' + std::string(to_string(affinity_scope::default_)));
+             }
              change(q, [s](attrs& a) { a.affinity(s); });
          }},
         {"affinity_strict", &has_shares,

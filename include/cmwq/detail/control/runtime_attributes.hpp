@@ -24,6 +24,15 @@ public:
         runtime_thresholds now = rt.thresholds();
         for_each_threshold(now, [&](std::string_view name, const auto& value) { f(name, option_text::write(value)); });
     }
+    /// Their names, for messages.
+    [[nodiscard]] static std::string names(const runtime& rt) {
+        return option_text::names_of([&](const auto& f) { for_each(rt, f); });
+    }
+    [[nodiscard]] static bool has(const runtime& rt, std::string_view name) {
+        bool known = false;
+        for_each(rt, [&](std::string_view n, const auto& /*value*/) { known |= n == name; });
+        return known;
+    }
     static void set(runtime& rt, std::string_view name, std::string_view value) {
         if (name == "unbound_cpus") {
             cpuset cpus;
@@ -43,8 +52,7 @@ public:
             known = true;
         });
         if (known) return rt.set_thresholds(now);
-        throw std::invalid_argument("a runtime has no attribute '" + std::string(name) + "'; it has " +
-                                    option_text::names_of([&](const auto& f) { for_each(rt, f); }));
+        throw std::invalid_argument("a runtime has no attribute '" + std::string(name) + "'; it has " + names(rt));
     }
 
 private:

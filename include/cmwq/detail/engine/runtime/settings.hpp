@@ -63,7 +63,11 @@ private:
 
     void set(runtime_options& o, std::string_view word) const {
         const std::size_t equals = word.find('=');
-        if (equals == std::string_view::npos) refuse(word, "is no option=value");
+        if (equals == std::string_view::npos) {
+            const bool is_cpus = !word.empty() && word.find_first_not_of("0123456789-") == std::string_view::npos;
+            refuse(word, is_cpus ? "is no option=value; parts of a list of CPUs have + between them, as 0-3+8"
+                                 : "is no option=value");
+        }
         const std::string_view name = trim(word.substr(0, equals)), value = trim(word.substr(equals + 1));
         bool known = false;
         for_each_option(o, [&](std::string_view n, auto& option) {

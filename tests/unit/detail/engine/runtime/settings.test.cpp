@@ -133,7 +133,7 @@ TEST_CASE("settings: an invalid text is refused and the message has the source a
         {"default_scope=default", "'default_scope=default'", "cpu smt cache cache_shard numa system"},
         {"default_scope=7", "'default_scope=7'", "cpu smt cache cache_shard numa system"},
         {"cpus=", "'cpus='", "0-3+8"},
-        {"cpus=0,2", "'2'", "option=value"},
+        {"cpus=0,2", "'2'", "parts of a list of CPUs have + between them"},
         {"cpus=3-1", "'cpus=3-1'", "0-3+8"},
         {"cpus=1+", "'cpus=1+'", "0-3+8"},
         {"cpus=1 +2", "'cpus=1 +2'", "0-3+8"},
