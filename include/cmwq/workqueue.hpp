@@ -106,9 +106,10 @@ public:
     }
 
     /// Sets the limit of active items, per CPU or for the whole machine, depending on the policy. It takes effect at
-    /// once: a higher limit starts waiting items, a lower one stops none. A `min_active` above it is lowered, too.
-    /// Errors: std::invalid_argument outside 1 … 2048, and on ordered and bottom-half queues, whose limit is fixed;
-    /// std::logic_error on a system queue, whose limit all parts of the program share; nothing changed then.
+    /// once: a higher limit starts waiting items, a lower one stops none. A `min_active` above it is lowered, too;
+    /// a higher limit does not restore it. Errors: std::invalid_argument outside 1 … 2048, and on ordered and
+    /// bottom-half queues, whose limit is fixed; std::logic_error on a system queue, whose limit all parts of the
+    /// program share; nothing changed then.
     void set_max_active(unsigned max_active) { detail::set_queue_max_active(*core_, max_active); }
     /// Returns the limit of active items.
     [[nodiscard]] unsigned max_active() const noexcept { return detail::queue_max_active(*core_); }
