@@ -26,6 +26,10 @@
 
 namespace cmwq { inline namespace CMWQ_NS {
 
+namespace detail {
+class one_trace;
+}
+
 /// How a tracer records.
 struct trace_options {
     /// How many events of one thread may wait for the tracer, 80 bytes each. Further ones are lost, and the trace says
@@ -51,12 +55,20 @@ public:
     /// the system refuses a thread; std::invalid_argument for impossible options, std::bad_alloc, and as
     /// `runtime::attach()`.
     tracer(runtime& rt, const std::string& path, const trace_options& options = {})
-        : session_(rt, options.events_per_thread) {
+        : tracer(rt, path, options, nullptr) {}
+
+private:
+    friend class detail::one_trace;
+    // `failure`: null, or gets the errno with which writing has failed, before the tracer has ended.
+    tracer(runtime& rt, const std::string& path, const trace_options& options, int* failure)
+        : stream_(failure), session_(rt, options.events_per_thread) {
         if (const int error = stream_.open(path); error != 0) {
             throw std::system_error(error, std::generic_category(), "cmwq::tracer: " + path);
         }
         session_.start(&tracer::work, this);
     }
+
+public:
     /// Writes the rest, and closes the file. Blocks: until that is done.
     ~tracer() {
         if (!session_.stop()) return;
@@ -172,15 +184,15 @@ private:
 
 class one_trace final : public wanted_traces {
 public:
-    one_trace(runtime& rt, const std::string& path) : tracer_(rt, path) {}
+    one_trace(runtime& rt, const std::string& path, int& failure) : tracer_(rt, path, {}, &failure) {}
     bool snapshot(const std::string& /*path*/) override { return false; }
 
 private:
     tracer tracer_;
 };
 
-[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path) {
-    return std::make_unique<one_trace>(rt, path);
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path, int& failure) {
+    return std::make_unique<one_trace>(rt, path, failure);
 }
 
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom) {

@@ -284,8 +284,13 @@ TEST_CASE("control: a trace is written for its time, one at a time, also when it
     REQUIRE(::mkfifo(folder.path("pipe").c_str(), 0600) == 0);
     CHECK_THAT(error_of(trace(folder.path("pipe"), "1s")), Catch::Contains("No such device")); // nobody reads it
     CHECK_FALSE(traces());
+    const auto status = [&] { return control_client(socket->path()).ask({{"do", "trace"}}); };
+    CHECK(trace("/dev/full", "1ns").at("tracing") == true);
+    CHECK(eventually([&] { return !traces(); }));
+    CHECK(status() == json{{"tracing", false}, {"failed", "/dev/full: No space left on device"}});
     CHECK(trace(path, "1ns").at("tracing") == true);
     CHECK(eventually([&] { return !traces(); }));
+    CHECK(status() == json{{"tracing", false}});
     CHECK(trace(path, "60min").at("tracing") == true);
     CHECK_THAT(error_of(trace(folder.path("second"), "1s")), Catch::Contains("is being written"));
     q.post([] {});

@@ -99,6 +99,8 @@ class OnProcess(unittest.TestCase):
         self.assertIn(str(file), self.run_tool("trace", self.pid, "--seconds", "0.1", "-o", str(file)))
         self.assertGreater(file.stat().st_size, 0)
         self.assertIn("No such file", self.run_tool("trace", self.pid, "-o", "/no folder/t", expect=4))
+        self.assertIn("/dev/full: No space left", self.run_tool("trace", self.pid, "--seconds", "0.1", "-o", "/dev/full",
+                                                                expect=4))
 
     def data_of(self, page):
         text = page.read_text()

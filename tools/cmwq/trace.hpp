@@ -49,8 +49,10 @@ inline void record_trace(client& to, double seconds, const std::string& file) {
     const auto ms = static_cast<std::int64_t>(seconds * 1000);
     to.ask({{"do", "trace"}, {"file", std::filesystem::absolute(file).string()}, {"time", std::to_string(ms) + "ms"}});
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-    while (to.ask({{"do", "trace"}}).at("tracing").get<bool>())
+    json now;
+    while ((now = to.ask({{"do", "trace"}})).at("tracing").get<bool>())
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (now.contains("failed")) throw failure(status::refused, now.value("failed", ""));
 }
 
 /// `output`: empty: a name for it. `html`: a page is made.

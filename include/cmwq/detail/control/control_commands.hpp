@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
@@ -224,13 +225,21 @@ private:
             }
             if (trace_ != nullptr) throw std::invalid_argument("a trace is being written");
             if (make_trace == nullptr) throw std::invalid_argument("the program does not contain <cmwq/trace.hpp>");
-            trace_ = make_trace(runtime_, file);
+            trace_failure_ = 0;
+            trace_file_ = file;
+            trace_ = make_trace(runtime_, file, trace_failure_);
             trace_ends_at_ = steady_now() + time.count();
         }
-        return line_of({{"tracing", trace_ != nullptr}});
+        json now{{"tracing", trace_ != nullptr}};
+        if (trace_ == nullptr && trace_failure_ != 0) {
+            now["failed"] = trace_file_ + ": " + std::generic_category().message(trace_failure_);
+        }
+        return line_of(now);
     }
 
     runtime& runtime_;
+    std::string trace_file_; // of the last trace
+    int trace_failure_ = 0;  // an errno; the tracer's own until it has ended
     std::unique_ptr<wanted_traces> trace_;
     std::int64_t trace_ends_at_ = 0; // steady clock; 0: there is no trace
 };

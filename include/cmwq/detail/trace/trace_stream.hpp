@@ -20,6 +20,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 /// One thread at a time.
 class trace_stream {
 public:
+    /// `failure`: null, or gets the errno with which writing ends before close() has returned.
+    explicit trace_stream(int* failure) noexcept : failure_(failure) {}
     /// Returns 0, or an errno. Throws std::bad_alloc.
     int open(const std::string& path) {
         path_ = path;
@@ -45,6 +47,7 @@ public:
 private:
     void fail(int error) noexcept {
         if (std::exchange(error_, error) != 0) return;
+        if (failure_ != nullptr) *failure_ = error;
         char reason[64];
         std::fprintf(stderr, "cmwq: the trace %s ends here, because it cannot be written: %s\n", path_.c_str(),
                      ::strerror_r(error, reason, sizeof reason));
@@ -54,6 +57,7 @@ private:
     output_file file_;
     perfetto_writer writer_;
     int error_ = 0; // with which writing has ended; 0: none
+    int* const failure_;
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail

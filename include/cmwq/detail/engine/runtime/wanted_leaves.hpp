@@ -40,8 +40,9 @@ public:
     wanted_control& operator=(const wanted_control&) = delete;
 };
 
-/// Throws as the constructor of cmwq::tracer.
-[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path);
+/// `failure`: gets an errno before the trace has ended if it cannot be written. Throws as the constructor of
+/// cmwq::tracer.
+[[gnu::weak]] std::unique_ptr<wanted_traces> make_trace(runtime& rt, const std::string& path, int& failure);
 /// Throw std::bad_alloc; other failures are printed.
 [[gnu::weak]] std::unique_ptr<wanted_traces> make_wanted_traces(runtime& rt, const runtime_options& o, made_for whom);
 [[gnu::weak]] std::unique_ptr<wanted_control> make_wanted_control(runtime& rt, made_for whom);
