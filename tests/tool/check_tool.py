@@ -16,8 +16,11 @@ HERE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "cmwq"
 
 class OnProcess(unittest.TestCase):
     def setUp(self):
+        self.start()
+
+    def start(self, *arguments):
         self.folder = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen([PROGRAM, self.folder.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([PROGRAM, self.folder.name, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.item = self.process.stdout.readline().split()[1]
         self.pid = str(self.process.pid)
@@ -43,7 +46,7 @@ class OnProcess(unittest.TestCase):
         row, = self.rows(self.run_tool("list")).items()
         self.assertEqual(row[0], self.pid + ".0")
         self.assertEqual(row[1]["EXPORTED"], "disk")
-        self.assertEqual(row[1]["QUEUES"], "2")
+        self.assertEqual(row[1]["QUEUES"], "3")
 
     def test_monitor_has_the_counts_of_the_program(self):
         text = self.run_tool("monitor", self.pid, "--count", "1")
@@ -57,7 +60,7 @@ class OnProcess(unittest.TestCase):
         numbers = [json.loads(line) for line in self.run_tool("monitor", self.pid + ".0", "--json", "--count", "2",
                                                               "--interval", "0.01").splitlines()]
         self.assertEqual(len(numbers), 2)
-        self.assertEqual({q["name"]: q["started"] for q in numbers[1]["queues"]}, {"events": 1000, "disk": 2})
+        self.assertEqual({q["name"]: q["started"] for q in numbers[1]["queues"]}, {"events": 1000, "disk": 2, "interrupts": 0})
         said = self.process.communicate("")[0].split()
         self.assertEqual(said, ["events", "1000", "disk", "4"])
 
@@ -69,6 +72,14 @@ class OnProcess(unittest.TestCase):
         self.assertIn("items running 2", text)
         self.assertRegex(self.run_tool("dump", self.pid), r"waits in futex[^\n]*waits for the end|waits for the end")
         self.assertEqual(json.loads(self.run_tool("dump", self.pid, "--json"))["format"], 1)
+
+    def test_a_bottom_half_that_runs(self):
+        self.tearDown()
+        self.start("bottom half")
+        text = self.run_tool("top", self.pid, "--count", "1")
+        self.assertIn("items running 3", text)
+        self.assertRegex(text, r" interrupts ")
+        self.assertIn('queue "disk"', self.run_tool("doctor", self.pid, "--seconds", "0.1", expect=1))
 
     def test_get_and_set(self):
         self.assertIn("max_active=2\n", self.run_tool("get", self.pid, "disk"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A program with two queues. When it is ready it says so, then it waits for its input to end, and prints what it has
-// counted. The first argument is the folder of the control socket.
+// counted. The first argument is the folder of the control socket. With a second one a bottom half is stuck as well.
 #include <cmwq/cmwq.hpp>
 #include <cmwq/control.hpp>
 #include <cmwq/trace.hpp>
@@ -11,9 +11,10 @@
 #include <cstdlib>
 #include <functional>
 #include <latch>
+#include <thread>
 
 int main(int argc, char** argv) {
-    if (argc != 2) return 2;
+    if (argc < 2) return 2;
     cmwq::runtime rt{{.watchdog = std::chrono::milliseconds{300}, .on_event = [](const cmwq::event&) {}}};
     const cmwq::control_socket control{rt, {.folder = argv[1]}};
     cmwq::workqueue<> events{rt, "events"};
@@ -36,11 +37,24 @@ int main(int argc, char** argv) {
             go.wait();
         });
     }
+    cmwq::workqueue<cmwq::bh> interrupts{rt, "interrupts"};
+    std::latch bottom_half_runs{1};
+    std::jthread interrupted; // runs the bottom half itself
+    if (argc > 2) {
+        interrupted = std::jthread([&] {
+            interrupts.post([&] {
+                bottom_half_runs.count_down();
+                go.wait();
+            });
+        });
+        bottom_half_runs.wait();
+    }
     while (rt.stall_report(std::chrono::milliseconds{100}).empty()) {}
     std::printf("ready %p\n", static_cast<void*>(&stuck));
     std::fflush(stdout);
     while (std::getchar() != EOF) {}
     go.count_down();
     disk.flush();
+    interrupts.flush();
     std::printf("events %d disk %d\n", nr_events.load(), nr_disk.load());
 }

@@ -114,7 +114,7 @@ std::vector<diagnosis> examine_process(client& to, double seconds) {
     examine_spread(dump, all);
     std::size_t workers = 0, cpus = 0;
     for (const json& p : dump.at("pools"))
-        workers += p.at("locked").get<bool>() ? 0 : p.at("workers").get<std::size_t>();
+        workers += p.value("workers", std::size_t{0}); // neither locked pools nor bottom halves have the number
     for (const json& s : dump.at("scopes").is_array() ? dump.at("scopes") : json::array()) {
         if (s.at("name") == "cpu") cpus = s.at("pods").size();
     }

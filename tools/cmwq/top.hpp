@@ -91,8 +91,8 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
     std::vector<std::vector<std::string>> rows;
     for (const json& p : dump.at("pools")) {
         if (p.at("locked").get<bool>()) continue;
-        workers += p.at("workers").get<std::size_t>();
-        idle += p.at("idle").get<std::size_t>();
+        workers += p.value("workers", std::size_t{0}); // bottom halves have none
+        idle += p.value("idle", std::size_t{0});
         pending += p.at("pending").at("count").get<std::size_t>();
         for (const json& r : p.at("runs")) {
             const long tid = r.at("tid").get<long>();
