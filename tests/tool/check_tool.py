@@ -5,9 +5,12 @@ import json
 import os
 import pathlib
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 TOOL, PROGRAM = sys.argv[1:3]
@@ -43,7 +46,7 @@ class OnProcess(unittest.TestCase):
         return {row[0]: dict(zip(lines[0], row)) for row in lines[1:]}
 
     def test_list(self):
-        row, = self.rows(self.run_tool("list")).items()
+        row, = self.rows(self.run_tool("--timeout", "300", "list")).items()
         self.assertEqual(row[0], self.pid + ".0")
         self.assertEqual(row[1]["EXPORTED"], "disk")
         self.assertEqual(row[1]["QUEUES"], "3")
@@ -80,6 +83,47 @@ class OnProcess(unittest.TestCase):
         self.assertIn("items running 3", text)
         self.assertRegex(text, r" interrupts ")
         self.assertIn('queue "disk"', self.run_tool("doctor", self.pid, "--seconds", "0.1", expect=1))
+
+    def test_list_shows_who_does_not_answer(self):
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+        try:
+            text = self.run_tool("--timeout", "0.01", "list")
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+        self.assertRegex(text, rf"{self.pid}\.0  \(does not answer\) ")
+
+    def test_list_shows_who_is_busy(self):
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(16)]
+        for c in clients:
+            c.connect(f"{self.folder.name}/{self.pid}.0")
+        for c in clients:  # then the process has accepted them
+            c.sendall(b'{"do":"hello"}\n')
+            self.assertTrue(c.recv(1000))
+        self.assertIn(f"{self.pid}.0  (there are too many clients)", self.run_tool("--timeout", "300", "list"))
+        for c in clients:
+            c.close()
+
+    def test_the_tool_does_not_obey_the_variable_of_the_program(self):
+        made = subprocess.run([TOOL, "doctor"], env=os.environ | {"CMWQ": "bogus=1"}, capture_output=True, text=True,
+                              timeout=300)
+        self.assertIn(made.returncode, (0, 1), made.stderr)
+
+    def test_set_says_what_it_had_set_before_a_refusal(self):
+        said = self.run_tool("set", self.pid, "disk", "max_active=4", "max_active=9999", expect=4)
+        self.assertIn("max_active=4 was set; max_active is 9999", said)
+        self.assertIn("max_active=4\n", self.run_tool("get", self.pid, "disk"))
+
+    def test_wrong_words(self):
+        self.assertIn("UTF-8", self.run_tool("get", self.pid, b"\xff", expect=2))
+        self.assertEqual(self.run_tool("get", self.pid, "watchdog"), "300ms\n")
+        self.assertIn("'dance'", self.run_tool("dance", expect=2))
+        self.assertIn("'no.pftrace' is neither", self.run_tool("trace", "no.pftrace", "--html", expect=2))
+        self.assertIn("--html", self.run_tool("trace", __file__, expect=2))
+        said = self.run_tool("monitor", self.pid, "d*k", "nosuch", "--count", "1", expect=4)
+        self.assertRegex(said, r"'nosuch', but: .*disk")
+        for interval in ("0", "-1", "nan", "1e300", "x"):
+            self.assertIn(f"'{interval}' is no time", self.run_tool("top", self.pid, f"--interval={interval}", expect=2))
 
     def test_get_and_set(self):
         self.assertIn("max_active=2\n", self.run_tool("get", self.pid, "disk"))
@@ -156,6 +200,86 @@ class OnProcess(unittest.TestCase):
         self.process.wait()
         self.assertIn("has ended", self.run_tool("dump", self.pid, expect=3))
         self.assertIn("no process", self.run_tool("list", expect=3))
+
+
+class FakeServer:
+    """Answers from `answers` by the member "do" of a request, one connection after the other, and counts those. A process
+    closes a connection that rests for a minute, so the tool must not keep one while it pauses."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.folder = tempfile.TemporaryDirectory()
+        self.nr_connections = 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"{self.folder.name}/{os.getpid()}.0")
+        self.listener.listen(16)
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            with connection, connection.makefile("rw") as lines:
+                for n, line in enumerate(lines):
+                    request = json.loads(line)
+                    if request["do"] == "end":
+                        return
+                    self.nr_connections += n == 0
+                    lines.write(json.dumps(self.answers(request)) + "\n")
+                    lines.flush()
+
+    def run_tool(self, *arguments):
+        return subprocess.run([TOOL, "--folder", self.folder.name, *arguments], capture_output=True, text=True, timeout=300)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(self.listener.getsockname())
+            last.sendall(b'{"do":"end"}\n')
+            self.thread.join()
+        self.listener.close()
+        self.folder.cleanup()
+
+
+class OnFakeServer(unittest.TestCase):
+    DUMP = {"pools": [], "queues": [], "scopes": None}
+
+    def answer(self, request):
+        return {"queues": {"queues": []}, "hello": {"program": "p"}, "dump": {"dump": self.DUMP}, "stalls": {"text": ""},
+                "trace": {"tracing": False}}[request["do"]]
+
+    def test_no_connection_rests_while_the_tool_pauses(self):
+        pid = str(os.getpid())
+        for arguments, nr in ((("monitor", pid, "--interval", "0.01", "--count", "3"), 3),
+                              (("top", pid, "--interval", "0.01", "--count", "3"), 3),
+                              (("doctor", pid, "--seconds", "0.01"), 2),
+                              (("trace", pid, "--seconds", "0.01", "-o", "/tmp/none"), 2)):
+            with FakeServer(self.answer) as server:
+                made = server.run_tool(*arguments)
+                self.assertEqual(made.returncode, 0, made.stderr)
+                self.assertEqual(server.nr_connections, nr, arguments)
+
+
+    def test_control_characters_are_shown(self):
+        name = "a\nb\x1b[31m\x7f\x9bü"
+        shown = r"a\nb\x1b[31m\x7f\x9bü"
+        answers = {"hello": {"program": name, "runtime": name, "version": "1"},
+                   "get": {"attributes": {name: name}, "exported": [name]},
+                   "queues": {"queues": []}, "dump": {"text": name + "\n"}, "stalls": {"text": name}}
+        with FakeServer(lambda request: answers[request["do"]]) as server:
+            pid = str(os.getpid())
+            for arguments in (["--timeout", "300", "list"], ["get", pid], ["stalls", pid], ["dump", pid]):
+                said = server.run_tool(*arguments).stdout
+                self.assertIn(shown if arguments[0] not in ("stalls", "dump") else shown.replace(r"\n", "\n"), said)
+                self.assertNotRegex(said, "[\x1b\x7f\x9b]")
+
+    def test_an_answer_that_lacks_something(self):
+        with FakeServer(lambda request: {}) as server:
+            made = server.run_tool("monitor", str(os.getpid()), "--count", "1")
+            self.assertEqual(made.returncode, 4)
+            self.assertRegex(made.stderr, r"lacks something \(key 'queues' not found\): .* of one version\?")
 
 
 class Alone(unittest.TestCase):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A program with two queues. When it is ready it says so, then it waits for its input to end, and prints what it has
+// A program with three queues. When it is ready it says so, then it waits for its input to end, and prints what it has
 // counted. The first argument is the folder of the control socket. With a second one a bottom half is stuck as well.
 #include <cmwq/cmwq.hpp>
 #include <cmwq/control.hpp>

@@ -4,12 +4,10 @@
 #include "doctor.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace cmwq_tool {
@@ -107,7 +105,7 @@ std::vector<diagnosis> examine_process(client& to, double seconds) {
     using enum diagnosis::level;
     std::vector<diagnosis> all;
     const numbers before(to.ask({{"do", "queues"}}));
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    to.pause(seconds);
     const numbers after(to.ask({{"do", "queues"}}));
     for (const auto& [k, q] : after.all()) examine_queue(q, before, after, seconds, all);
     const json dump = to.ask({{"do", "dump"}, {"format", "json"}}).at("dump");

@@ -14,7 +14,7 @@ enum class status : int {
     findings = 1, ///< `stalls` and `doctor` have found something
     usage = 2,    ///< wrong arguments
     nobody = 3,   ///< no process answers
-    refused = 4,  ///< the process refuses the request
+    refused = 4,  ///< the process refuses the request, or its answer lacks something
 };
 
 class failure : public std::runtime_error {

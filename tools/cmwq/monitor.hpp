@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <fnmatch.h>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace cmwq_tool {
@@ -60,10 +59,25 @@ inline std::string monitor_table(const json& queues) {
     return t.text();
 }
 
+/// Each pattern must fit a queue: otherwise it is a slip.
+inline void check_patterns(const std::vector<std::string>& patterns, const json& queues) {
+    for (const std::string& p : patterns) {
+        std::string all;
+        bool fits = false;
+        for (const json& q : queues) {
+            const auto name = q.at("name").get<std::string>();
+            fits = fits || is_wanted(name, {p});
+            all += (all.empty() ? "" : ", ") + name;
+        }
+        if (!fits) throw failure(status::refused, "there is no queue '" + p + "', but: " + all);
+    }
+}
+
 inline void monitor(client& to, const monitor_options& o) {
     for (unsigned n = 1;; ++n) {
         json wanted = json::array();
         const json answer = to.ask({{"do", "queues"}});
+        if (n == 1) check_patterns(o.queues, answer.at("queues"));
         for (const json& q : answer.at("queues")) {
             if (is_wanted(q.at("name").get<std::string>(), o.queues)) wanted.push_back(q);
         }
@@ -75,7 +89,7 @@ inline void monitor(client& to, const monitor_options& o) {
         }
         std::fflush(stdout);
         if (n == o.count) return;
-        std::this_thread::sleep_for(std::chrono::duration<double>(o.interval));
+        to.pause(o.interval);
     }
 }
 

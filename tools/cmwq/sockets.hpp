@@ -40,6 +40,16 @@ inline bool read_target(std::string_view text, long& pid, unsigned long& number)
     return dot == std::string_view::npos || read_number(text.substr(dot + 1), number);
 }
 
+inline bool is_process(std::string_view text) {
+    long pid = 0;
+    unsigned long number = 0;
+    return read_target(text, pid, number);
+}
+
+/// The end of a sentence.
+inline constexpr const char* no_socket = "no control socket that this user can see; CMWQ=control=1 makes one, if the "
+                                         "program contains <cmwq/control.hpp>, see `cmwq --help`";
+
 /// The folders in which programs of this user make their sockets; for root those of all users.
 inline std::vector<std::filesystem::path> socket_folders() {
     namespace fs = std::filesystem;
@@ -90,9 +100,7 @@ inline socket_file find_socket(const std::string& target, const std::string& fol
     std::vector<socket_file> found = find_sockets(folder);
     std::erase_if(found, [&](const socket_file& s) { return s.pid != pid || (number != ~0ul && s.number != number); });
     if (found.empty()) {
-        throw failure(status::nobody, "process " + target +
-                                          " has no control socket that this user can see; "
-                                          "CMWQ=control=1 makes one, see `cmwq --help`");
+        throw failure(status::nobody, "process " + target + " has " + no_socket);
     }
     if (found.size() == 1) return found.front();
     std::string all;

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cmwq_tool {
@@ -13,6 +16,26 @@ namespace cmwq_tool {
 /// The width of a text in columns of a terminal, if each character of it takes one.
 inline std::size_t width_of(const std::string& text) {
     return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+enum class keep_lines : bool { no, yes };
+
+/// Control characters as in C: names come from programs, and a terminal would obey them.
+inline std::string visible(std::string_view text, keep_lines lines = keep_lines::no) {
+    std::string all;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        auto c = static_cast<unsigned char>(text[i]);
+        const bool is_c1 = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+        if (is_c1) c = static_cast<unsigned char>(text[++i]); // U+0080 to U+009F, in two bytes
+        if (c == '\n' && lines == keep_lines::yes) all += '\n';
+        else if (c == '\n') all += "\\n";
+        else if (c < 0x20 || c == 0x7f || is_c1) {
+            char code[8];
+            std::snprintf(code, sizeof code, "\\x%02x", c);
+            all += code;
+        } else all += static_cast<char>(c);
+    }
+    return all;
 }
 
 class table {
@@ -24,7 +47,10 @@ public:
     };
 
     explicit table(std::vector<column> columns) : columns_(std::move(columns)) {}
-    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    void add(std::vector<std::string> row) {
+        for (std::string& cell : row) cell = visible(cell);
+        rows_.push_back(std::move(row));
+    }
     [[nodiscard]] bool empty() const { return rows_.empty(); }
 
     [[nodiscard]] std::string text() const {

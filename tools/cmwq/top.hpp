@@ -15,7 +15,6 @@
 #include <optional>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -88,7 +87,8 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
              {"STATE", left},
              {"DESCRIPTION", left}});
     std::size_t workers = 0, idle = 0, pending = 0;
-    std::vector<std::vector<std::string>> rows;
+    // By share, the largest first, and thread; those of one thread as they are nested.
+    std::multimap<std::pair<double, long>, std::vector<std::string>> rows;
     for (const json& p : dump.at("pools")) {
         if (p.at("locked").get<bool>()) continue;
         workers += p.value("workers", std::size_t{0}); // bottom halves have none
@@ -96,15 +96,14 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
         pending += p.at("pending").at("count").get<std::size_t>();
         for (const json& r : p.at("runs")) {
             const long tid = r.at("tid").get<long>();
-            rows.push_back({std::to_string(tid), shares.of(tid), text_of(p.at("pool")), text_of(r.at("queue")),
-                            text_of(r.at("item")), text_of(r.at("function")), text_of(r.at("activity")),
-                            text_of(r.at("description"))});
+            const std::string share = shares.of(tid);
+            rows.emplace(std::pair(share == "-" ? 1.0 : -std::stod(share), tid),
+                         std::vector{std::to_string(tid), share, text_of(p.at("pool")), text_of(r.at("queue")),
+                                     text_of(r.at("item")), text_of(r.at("function")), text_of(r.at("activity")),
+                                     text_of(r.at("description"))});
         }
     }
-    std::ranges::sort(rows, std::greater<>(), [](const std::vector<std::string>& row) {
-        return std::pair(row[1] == "-" ? -1.0 : std::stod(row[1]), row[0]);
-    });
-    for (auto& row : rows) t.add(std::move(row));
+    for (auto& [key, row] : rows) t.add(std::move(row));
     return "workers " + std::to_string(workers) + ", idle " + std::to_string(idle) + "; items running " +
            std::to_string(rows.size()) + ", pending " + std::to_string(pending) + "\n\n" + t.text();
 }
@@ -118,7 +117,7 @@ inline void top(client& to, long pid, const std::string& program, const top_opti
         std::printf("%s%s", on_terminal ? "\033[H\033[J" : n == 1 ? "" : "\n", text.c_str());
         std::fflush(stdout);
         if (n == o.count) return;
-        std::this_thread::sleep_for(std::chrono::duration<double>(o.interval));
+        to.pause(o.interval);
     }
 }
 

@@ -10,16 +10,16 @@
 
 #include <cmwq_tool/page.hpp> // generated from page.html
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <system_error>
 
 namespace cmwq_tool {
 
@@ -44,14 +44,15 @@ inline void write_page(const std::string& trace, const std::string& page) {
     std::printf("%s: open it in a browser\n", page.c_str());
 }
 
-/// Returns when the file is complete.
-inline void record_trace(client& to, double seconds, const std::string& file) {
+inline void begin_trace(client& to, double seconds, const std::string& file) {
     const auto ms = static_cast<std::int64_t>(seconds * 1000);
     to.ask({{"do", "trace"}, {"file", std::filesystem::absolute(file).string()}, {"time", std::to_string(ms) + "ms"}});
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+/// Returns when the file is complete.
+inline void wait_for_trace(client& to, double seconds) {
+    to.pause(seconds);
     json now;
-    while ((now = to.ask({{"do", "trace"}})).at("tracing").get<bool>())
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while ((now = to.ask({{"do", "trace"}})).at("tracing").get<bool>()) to.pause(0.05);
     if (now.contains("failed")) throw failure(status::refused, now.value("failed", ""));
 }
 
@@ -59,13 +60,19 @@ inline void record_trace(client& to, double seconds, const std::string& file) {
 inline void trace(client& to, double seconds, std::string output, bool html) {
     if (output.empty()) output = html ? "cmwq.html" : "cmwq.pftrace";
     const std::string file = html ? output + ".pftrace" : output;
-    record_trace(to, seconds, file);
+    begin_trace(to, seconds, file);
     if (!html) {
+        wait_for_trace(to, seconds);
         std::printf("%s: open it in https://ui.perfetto.dev\n", output.c_str());
         return;
     }
+    const auto remove = [](const std::string* f) {
+        std::error_code ignored;
+        std::filesystem::remove(*f, ignored);
+    };
+    const std::unique_ptr<const std::string, decltype(remove)> removed(&file, remove); // also if the process has ended
+    wait_for_trace(to, seconds);
     write_page(file, output);
-    std::filesystem::remove(file);
 }
 
 } // namespace cmwq_tool
