@@ -69,6 +69,17 @@ def pixels(png):
     return rows
 
 
+def without_end(page, run):
+    """A page whose trace was written before that run has ended, as of a flight recorder."""
+    text = page.read_text()
+    before = re.search(r'id="data">([^<]*)<', text)[1]
+    data = json.loads(before)
+    data["runs"][run][7] = data["runs"][run][8] = -1  # end, CPU time
+    changed = page.with_name("without_end.html")
+    changed.write_text(text.replace(before, json.dumps(data).replace("<", "\\u003c")))
+    return changed.as_uri()
+
+
 def milliseconds(text):
     number, unit = re.match(r"([\d.]+) (\S+)", text).groups()
     return float(number) * {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}[unit]
@@ -115,6 +126,11 @@ def main():
             require("queued by cmwq/0:" in said["waited"], said)
             if before:
                 require(re.fullmatch(rf"timeline::{before} on cmwq/0:\d", said["takes over from"]), said)
+        cut = without_end(pathlib.Path(name, "timeline.html"), runs["w0"]["index"])
+        said = details(cut, runs["w0"]["index"])
+        require(said["takes"].endswith("so far: not ended when the trace was written"), said)
+        require(said["CPU time"] == "unknown", said)
+        require(said["drawn as"] == "not ended, blocked, not ended", said)
         picture = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else pathlib.Path(name, "page.png"))
         run = runs["w1"]
         shown = f"{page}#run={run['index']}&ns={max(runs['w0']['begin'] - 1_000_000, 0)}-{data['end']}"
