@@ -368,6 +368,17 @@ class Alone(unittest.TestCase):
         self.assertRegex(made.stdout, r"^ok +\d+ CPUs .* hwloc sees \d+ cpu \d+ smt \d+ cache ")
         self.assertRegex(made.stdout, r"(permitted|refused): SCHED_IDLE")
 
+    def test_an_installation_without_the_tool_says_so(self):
+        script = (pathlib.Path(TOOL).parent / "cmake_install.cmake").read_text()
+        if "cmwq.1" not in script:
+            self.skipTest("this tree is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "install.cmake")
+            copy.write_text(script.replace(str(pathlib.Path(TOOL).absolute()), folder + "/not_built"))
+            made = subprocess.run(["cmake", f"-DCMAKE_INSTALL_PREFIX={folder}/to", "-P", copy], capture_output=True, text=True,
+                                  check=True)
+        self.assertIn("The tool cmwq is not installed", made.stdout + made.stderr)
+
     def test_wrong_arguments(self):
         for wrong in ([], ["dance"], ["dump"], ["monitor", "1", "--interval", "0"]):
             made = subprocess.run([TOOL, *wrong], capture_output=True, text=True)
