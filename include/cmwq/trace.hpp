@@ -65,16 +65,12 @@ private:
         if (const int error = stream_.open(path); error != 0) {
             throw std::system_error(error, std::generic_category(), "cmwq::tracer: " + path);
         }
-        session_.start(&tracer::work, this);
+        session_.start({.work = &tracer::work, .finish = &tracer::finish}, this);
     }
 
 public:
     /// Writes the rest, and closes the file. Blocks: until that is done.
-    ~tracer() {
-        if (!session_.stop()) return;
-        stream_.write_before(INT64_MAX, session_.collector());
-        stream_.close();
-    }
+    ~tracer() { session_.stop(); }
     tracer(const tracer&) = delete;
     tracer& operator=(const tracer&) = delete;
 
@@ -85,6 +81,11 @@ private:
     static void work(void* self) noexcept {
         auto& t = *static_cast<tracer*>(self);
         t.stream_.write_before(detail::steady_now() - detail::trace_session::settled, t.session_.collector());
+    }
+    static void finish(void* self) noexcept { // after the last event
+        auto& t = *static_cast<tracer*>(self);
+        t.stream_.write_before(INT64_MAX, t.session_.collector());
+        t.stream_.close();
     }
 
     detail::trace_stream stream_;
@@ -119,7 +120,7 @@ public:
         : session_(rt, options.events_per_thread),
           log_(options.file, detail::trace_session::positive(options.keep, "keep").count(),
                detail::trace_session::positive(options.max_events, "max_events")) {
-        session_.start(&flight_recorder::work, this);
+        session_.start({.work = &flight_recorder::work}, this);
     }
     /// No call of `snapshot()` may be in progress.
     ~flight_recorder() { session_.stop(); }

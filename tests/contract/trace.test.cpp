@@ -19,8 +19,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <fcntl.h>
 #include <functional>
 #include <list>
 #include <optional>
@@ -28,6 +30,8 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -194,6 +198,41 @@ TEST_CASE("trace: if the file cannot be written, a line says so once, and the pr
     CHECK(o.exited_with(0));
     CHECK(o.stderr_text ==
           "cmwq: the trace /dev/full ends here, because it cannot be written: No space left on device\n");
+}
+
+// At the end there is more than at the first time, when the file still took it.
+TEST_CASE("trace: its end raises no signal, whatever the file is") {
+    const auto trace_items = [](const std::string& path, const auto& no_more) {
+        for (const int s : {SIGPIPE, SIGXFSZ}) std::signal(s, SIG_DFL);
+        cmwq::runtime rt;
+        cmwq::workqueue<> q{rt, "q"};
+        const cmwq::tracer t{rt, path};
+        no_more();
+        for (int i = 0; i < 200; ++i) q.post([] {});
+        q.flush();
+    };
+    const temporary_folder folder;
+    const std::string fifo = folder.path("fifo"), file = folder.path("file");
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    const outcome of_fifo = in_child([&] {
+        const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+        trace_items(fifo, [reader] {
+            char byte = 0;
+            if (!eventually([&] { return ::read(reader, &byte, 1) == 1; })) ::_exit(1);
+            ::close(reader);
+        });
+        return 0;
+    });
+    CHECK(of_fifo.exited_with(0));
+    CHECK(of_fifo.says("ends here, because it cannot be written: Broken pipe"));
+    const outcome of_file = in_child([&] {
+        constexpr rlimit limit{1024, 1024};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        trace_items(file, [] {});
+        return 0;
+    });
+    CHECK(of_file.exited_with(0));
+    CHECK(of_file.says("ends here, because it cannot be written: File too large"));
 }
 
 TEST_CASE("trace: the thread of a tracer has the CPUs of the process, whoever has made it") {

@@ -34,10 +34,10 @@ public:
     [[nodiscard]] const trace_recorder& recorder() const noexcept { return recorder_; }
     [[nodiscard]] parker& bell() noexcept { return thread_.bell(); }
 
-    /// From here on its thread calls `work(context)` again and again. Throws std::system_error, and as
-    /// runtime::attach().
-    void start(void (*work)(void* context) noexcept, void* context) {
-        if (const int error = thread_.start(work, context); error != 0) {
+    /// From here on its thread does that. All signals are blocked there, so what it writes can raise none, like
+    /// SIGPIPE, in a thread of the program. Throws std::system_error, and as runtime::attach().
+    void start(const trace_thread::jobs& what, void* context) {
+        if (const int error = thread_.start(what, context); error != 0) {
             throw std::system_error(error, std::generic_category(), "cmwq: the thread of a tracer cannot be made");
         }
         try {
@@ -47,16 +47,12 @@ public:
             throw;
         }
     }
-    /// When it returns, neither the thread nor any other calls anything of the tracer. False: this is a forked child,
-    /// and the tracer belongs to its parent.
-    bool stop() noexcept {
-        if (main_thread_id() != process_) {
-            thread_.forget();
-            return false;
-        }
+    /// When it returns, neither the thread nor any other calls anything of the tracer. In a forked child the tracer
+    /// belongs to the parent: nothing is finished.
+    void stop() noexcept {
+        if (main_thread_id() != process_) return thread_.forget();
         runtime_.detach(recorder_);
         thread_.end();
-        return true;
     }
 
     /// Throws std::invalid_argument.

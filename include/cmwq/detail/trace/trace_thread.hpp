@@ -20,9 +20,15 @@ public:
     trace_thread(const trace_thread&) = delete;
     trace_thread& operator=(const trace_thread&) = delete;
 
-    /// The thread calls `work(context)` every tenth of a second, and when it was woken. Returns 0, or an errno.
-    int start(void (*work)(void* context) noexcept, void* context) noexcept {
-        work_ = work;
+    /// What the thread does.
+    struct jobs {
+        void (*work)(void* context) noexcept; ///< every tenth of a second, and when it was woken
+        void (*finish)(void* context) noexcept = [](void*) noexcept {}; ///< before it ends
+    };
+
+    /// Returns 0, or an errno.
+    int start(const jobs& what, void* context) noexcept {
+        what_ = what;
         context_ = context;
         return thread_.start(&trace_thread::thread_main, this);
     }
@@ -42,16 +48,17 @@ private:
     void serve() noexcept {
         become_helper("cmwq/trace");
         while (!stop_.load(acquire)) { // [STOP]
-            work_(context_);
+            what_.work(context_);
             sleep_.park_until(steady_now() + period);
         }
+        what_.finish(context_);
     }
 
-    parker sleep_;                           // A
-    atomic<bool> stop_{false};               // A
-    void (*work_)(void*) noexcept = nullptr; // I
-    void* context_ = nullptr;                // I
-    thread thread_;                          // I
+    parker sleep_;             // A
+    atomic<bool> stop_{false}; // A
+    jobs what_{};              // I
+    void* context_ = nullptr;  // I
+    thread thread_;            // I
 };
 
 }}} // namespace cmwq::CMWQ_NS::detail
