@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cmwq/detail/base/config.hpp>
+#include <cmwq/detail/os/cpu.hpp>
 
 #include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -92,17 +94,38 @@ private:
     int fd_ = -1;
 };
 
+/// Follows symbolic links, so that the file takes the place of the one to which they lead. Returns 0 if `path` names a
+/// regular file, or nothing; otherwise an errno: ENOTSUP if it names a device, a pipe or the like.
+inline int path_to_replace(const std::string& path, std::string& to) {
+    to = path;
+    struct stat is{};
+    if (::stat(path.c_str(), &is) != 0) {
+        // A link that leads to nothing would be replaced itself.
+        return errno == ENOENT && ::lstat(path.c_str(), &is) != 0 && errno == ENOENT ? 0 : errno;
+    }
+    if (S_ISDIR(is.st_mode)) return EISDIR;
+    if (!S_ISREG(is.st_mode)) return ENOTSUP;
+    char resolved[PATH_MAX];
+    if (::realpath(path.c_str(), resolved) == nullptr) return errno;
+    to = resolved;
+    return 0;
+}
+
 /// Writes a file that its readers never see in part: under another name in the same folder, and then it takes the place
-/// of `path`. Returns 0, or the errno of the step that failed; the former file is then still there. Throws
-/// std::bad_alloc.
+/// of `path`, or of the file to which that leads by symbolic links. Several threads may do that at the same time.
+/// Returns 0, or the errno of the step that failed; the former file is then still there. ENOTSUP: it is no regular
+/// file. Throws std::bad_alloc.
 inline int replace_file(const std::string& path, std::string_view text) {
-    const std::string fresh = path + '.' + std::to_string(::getpid()) + ".tmp";
-    ::unlink(fresh.c_str()); // of a process that had this number, and was killed
+    std::string target;
+    if (const int error = path_to_replace(path, target); error != 0) return error;
+    // No other thread of the system has this number now.
+    const std::string fresh = target + '.' + std::to_string(this_thread_id()) + ".tmp";
+    ::unlink(fresh.c_str()); // of a thread that had this number, and whose process was killed
     const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0) return errno;
     int error = write_all(fd, text);
     if (::close(fd) != 0 && error == 0) error = errno;
-    if (error == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
+    if (error == 0 && std::rename(fresh.c_str(), target.c_str()) != 0) error = errno;
     if (error != 0) ::unlink(fresh.c_str());
     return error;
 }

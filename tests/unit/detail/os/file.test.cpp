@@ -7,13 +7,16 @@
 #include "child.hpp"
 #include "temporary_folder.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 using cmwq::detail::os::absolute_path;
 using cmwq::detail::os::output_file;
@@ -70,6 +73,48 @@ TEST_CASE("file: replace_file() returns the error, and leaves everything as it w
     for (const auto& f : std::filesystem::directory_iterator(folder.path("")))
         n += f.path() == folder.path("full") ? 1 : 2;
     CHECK(n == 1);
+}
+
+TEST_CASE("file: replace_file() lets threads write one file at the same time") {
+    const cmwq_test::temporary_folder folder;
+    const std::string path = folder.path("file");
+    constexpr int nr_threads = 4, nr_writes = 500;
+    std::atomic<int> nr_failed{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < nr_threads; ++i) {
+        threads.emplace_back([&] {
+            for (int n = 0; n < nr_writes; ++n) nr_failed += replace_file(path, "whole") == 0 ? 0 : 1;
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    CHECK(nr_failed == 0);
+    std::string text;
+    REQUIRE(read_file(path.c_str(), text) == 0);
+    CHECK(text == "whole");
+    for (const auto& f : std::filesystem::directory_iterator(folder.path(""))) CHECK(f.path() == path);
+}
+
+TEST_CASE("file: replace_file() replaces the file behind a link, and only a regular file") {
+    namespace fs = std::filesystem;
+    const cmwq_test::temporary_folder folder;
+    folder.write("file", "former");
+    fs::create_symlink("file", folder.path("link"));
+    CHECK(replace_file(folder.path("link"), "new") == 0);
+    CHECK(fs::is_symlink(folder.path("link")));
+    std::string text;
+    REQUIRE(read_file(folder.path("file").c_str(), text) == 0);
+    CHECK(text == "new");
+
+    fs::create_symlink("nothing", folder.path("broken"));
+    CHECK(replace_file(folder.path("broken"), "new") == ENOENT);
+    CHECK(fs::is_symlink(folder.path("broken")));
+
+    const std::string fifo = folder.path("fifo");
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    fs::create_symlink("fifo", folder.path("to_fifo"));
+    CHECK(replace_file(fifo, "new") == ENOTSUP);
+    CHECK(replace_file(folder.path("to_fifo"), "new") == ENOTSUP);
+    CHECK(fs::is_fifo(fifo));
 }
 
 TEST_CASE("file: absolute_path() begins in the working folder") {
