@@ -22,7 +22,8 @@ namespace cmwq { inline namespace CMWQ_NS { namespace this_work {
 [[nodiscard]] inline bool on_rescuer() noexcept { return detail::on_rescuer_thread(); }
 
 /// Sets a short description of this run, which the watchdog shows; the first 31 bytes are kept. It applies until the
-/// end of the run or the next call. Outside of a work function this does nothing.
+/// end of the run or the next call; a task that a wait in the run runs has its own. Outside of a work function this
+/// does nothing.
 inline void describe(std::string_view what) noexcept { detail::describe_this_run(what); }
 
 }}} // namespace cmwq::CMWQ_NS::this_work

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <semaphore>
 #include <string>
 
@@ -130,6 +131,104 @@ TEST_CASE("dump as JSON: runs, pending items and waits have their counts and the
     leave.release();
     q.flush();
     other.flush();
+}
+
+TEST_CASE("dump as JSON: tasks of groups are told apart by what they run, while they wait and when they run") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::unbound> q{rt, {.name = "q", .max_active = 1, .min_active = 1}};
+    std::binary_semaphore entered{0}, leave{0};
+    const auto stops = [&] {
+        entered.release();
+        leave.acquire();
+    };
+    cmwq::work first{stops};
+    q.queue(first);
+    entered.acquire();
+    cmwq::task_group g{q};
+    for (int i = 0; i < 2; ++i) g.run([&] { stops(); });
+    g.run([] {});
+    json pwq, groups;
+    REQUIRE(cmwq_test::eventually([&] {
+        pwq = element(json_of(rt)["queues"], "name", "q")["pwqs"][0];
+        groups = pwq["inactive"]["groups"];
+        return pwq["inactive"]["count"] == 3;
+    }));
+    INFO(pwq);
+    CHECK(groups.size() == 2);
+    CHECK(groups[0]["count"] == 2);
+    CHECK(groups[0]["function"] != groups[1]["function"]);
+    leave.release();
+    entered.acquire(); // a worker runs a task
+    const json run = element(element(json_of(rt)["pools"], "pool", pwq["pool"])["runs"], "queue", "q");
+    CHECK(run["function"] == groups[0]["function"]);
+    leave.release();
+    entered.acquire();
+    leave.release();
+    g.wait();
+}
+
+// The limit lets no other worker run the task.
+TEST_CASE("dump as JSON: a task in the wait of an item has a run, and a description, of its own") {
+    cmwq::runtime rt;
+    cmwq::workqueue<cmwq::elastic> q{rt, {.name = "q", .max_active = 1}};
+    std::binary_semaphore entered{0}, go_on{0};
+    const auto stop = [&] {
+        entered.release();
+        go_on.acquire();
+    };
+    cmwq::work outer{[&] {
+        cmwq::this_work::describe("outer");
+        cmwq::task_group g{q};
+        g.run([&] {
+            stop();
+            cmwq::this_work::describe("inner");
+            stop();
+        });
+        g.wait();
+        stop();
+    }};
+    const auto runs = [&] {
+        json all;
+        REQUIRE(cmwq_test::eventually([&] {
+            all = json::array();
+            const json now = json_of(rt);
+            for (const json& pool : now["pools"]) {
+                if (pool["locked"] == true) return false;
+                for (const json& run : pool["runs"]) all.push_back(run);
+            }
+            return true;
+        }));
+        return all;
+    };
+    q.queue(outer);
+    json seen[3];
+    std::uint64_t running[3];
+    for (int i = 0; i < 3; ++i) {
+        entered.acquire();
+        seen[i] = runs();
+        running[i] = q.stats().running;
+        go_on.release();
+    }
+    q.flush();
+    for (int i = 0; i < 2; ++i) { // in the task
+        const json& both = seen[i];
+        INFO(both);
+        CHECK(running[i] == 2);
+        REQUIRE(both.size() == 2);
+        CHECK(both[0]["item"].is_string());
+        CHECK(both[0]["nested"] == false);
+        CHECK(both[0]["description"] == "outer");
+        CHECK(both[1]["item"].is_null());
+        CHECK(both[1]["nested"] == true);
+        CHECK(both[1]["description"] == (i == 0 ? "" : "inner"));
+        CHECK(both[1]["queue"] == "q");
+        CHECK(both[1]["tid"] == both[0]["tid"]);
+        CHECK(both[1]["function"] != both[0]["function"]);
+    }
+    INFO(seen[2]);
+    REQUIRE(seen[2].size() == 1);
+    CHECK(running[2] == 1);
+    CHECK(seen[2][0]["description"] == "outer");
 }
 
 TEST_CASE("dump as JSON: names and descriptions may be any bytes, and are cut between characters") {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <semaphore>
 #include <stdexcept>
@@ -82,6 +83,33 @@ POLICY_TEST_CASE("observer: is told of each item when it is queued, starts and e
     CHECK(entries[0].thread == std::this_thread::get_id());
     CHECK(entries[4].thread == runner);
     CHECK(entries[5].thread == runner);
+}
+
+// Workers run some tasks, and the item that waits runs others.
+TEST_CASE("observer: the function of a task of a group is that of its callable") {
+    observed_runtime o;
+    cmwq::workqueue<cmwq::elastic> q{o.rt, "q"};
+    constexpr int nr_tasks = 20;
+    item forks{[&] {
+        cmwq::task_group g{q};
+        for (int i = 0; i < nr_tasks; ++i) {
+            g.run([] { return 1; });
+            g.run([] { return 2; });
+        }
+        g.wait();
+    }};
+    q.queue(forks);
+    forks.flush();
+    std::map<void (*)(cmwq::work_base&), std::map<std::string, int>> seen;
+    for (const observer_log::entry& e : o.log.all()) {
+        if (e.item != nullptr && e.item != &forks) ++seen[e.function][e.what];
+    }
+    REQUIRE(seen.size() == 2);
+    for (auto& [function, n] : seen) {
+        CHECK(n["queued"] == nr_tasks);
+        CHECK(n["started"] == nr_tasks);
+        CHECK(n["ended"] == nr_tasks);
+    }
 }
 
 POLICY_TEST_CASE("observer: the end of an item has the CPU time of its run", "", every_policy) {

@@ -90,6 +90,7 @@ CMWQ_API void run_task(work_base& w) {
         cancelled = t.group.cancelled.load(relaxed);
         if (self != nullptr && std::exchange(self->of_thread->examines_task, false)) --t.nr_examiners;
     }
+    if (self != nullptr) self->function.store(shown_function(t), relaxed);
     perform_task(self, t, cancelled);
     if (unlisted && self != nullptr && !self->of_thread->is_rescuer()) end_unlisted(*self, t, cancelled);
     else end_task(t, cancelled);

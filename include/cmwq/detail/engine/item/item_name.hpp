@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmwq/detail/engine/item/callable_name.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
 #include <cmwq/detail/sync/system.hpp>
 
@@ -22,7 +23,7 @@ struct item_name {
 };
 
 /// Of `w`, which exists.
-inline item_name name_of(const work_base& w) noexcept { return {&w, work_access::run(w)}; }
+inline item_name name_of(const work_base& w) noexcept { return {&w, shown_function(w)}; }
 
 /// Of the function of an item: what it runs.
 inline std::string describe_callable(work_access::function f) { return callable_name(describe_function(f)); }

@@ -19,6 +19,16 @@ inline bool is_awaited_task(const work_base& w) noexcept {
     return work_access::is_task(w) && static_cast<const group_task&>(w).group.lists_all.load(relaxed);
 }
 
+/// The function by which reports tell the item from others: that of the item, or of the task, because all tasks have
+/// one. An address to compare with and to look up.
+inline work_access::function shown_function(const group_task& t) noexcept {
+    using any_function = void (*)(); // which the compilers let pass
+    return reinterpret_cast<work_access::function>(reinterpret_cast<any_function>(t.perform));
+}
+inline work_access::function shown_function(const work_base& w) noexcept {
+    return work_access::is_task(w) ? shown_function(static_cast<const group_task&>(w)) : work_access::run(w);
+}
+
 /// Puts tasks that have left the local lists on the list of the group.
 inline void list_moved_locked(group_core& g) noexcept CMWQ_REQUIRES(g.lock) {
     for (group_task* t = g.moved.take_all(); t != nullptr;) {

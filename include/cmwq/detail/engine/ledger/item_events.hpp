@@ -46,7 +46,7 @@ private:
     void tell(std::int64_t time, const F& f, std::int64_t cpu_time = 0) const noexcept;
 
     run_record& self_;
-    const item_name item_;
+    item_name item_;
     observed_run* const outer_; // the item that waits while this one runs in its place
     const bool observed_;
     std::int64_t began_ = 0; // steady clock

@@ -36,6 +36,7 @@ void observed_run::tell(std::int64_t time, const F& f, std::int64_t cpu_time) co
 }
 
 CMWQ_INLINE void observed_run::begin() noexcept {
+    item_ = name_of(*static_cast<const work_base*>(item_.item)); // of a task, which task
     self_.observed = this;
     began_ = steady_now();
     tell(began_, [](observer& o, const item_event& e) { o.started(e); });

@@ -85,6 +85,10 @@ public:
     item_state wait_for(work_base& w, item_waiter& iw, instance which) noexcept CMWQ_EXCLUDES(lock);
     /// Sets the description of the running item.
     void describe(run_record& self, std::string_view what) noexcept CMWQ_EXCLUDES(lock);
+    /// A wait in the run of the calling thread begins a task: keeps the description in `to` until the task has ended.
+    void hide_description(run_record& self, hidden_description& to) noexcept;
+    /// The task has ended: its description goes, and the one that it has hidden returns, if any.
+    void restore_description(run_record& self, const hidden_description* from) noexcept;
     /// The running item is destroyed by its own function: resets the pointers to it.
     void forget(run_record& self) noexcept CMWQ_EXCLUDES(lock);
 

@@ -281,6 +281,22 @@ CMWQ_INLINE void pool_ledger::describe(run_record& self, std::string_view what) 
     self.description[text.copy(self.description, text.size())] = 0;
 }
 
+CMWQ_INLINE void pool_ledger::hide_description(run_record& self, hidden_description& to) noexcept {
+    const scoped_lock g(lock);
+    std::copy_n(self.description, sizeof to.text, to.text);
+    to.of_item = self.inner_task.load(relaxed) == nullptr;
+    to.outer = std::exchange(self.hidden, &to);
+    self.description[0] = 0;
+}
+
+CMWQ_INLINE void pool_ledger::restore_description(run_record& self, const hidden_description* from) noexcept {
+    const scoped_lock g(lock);
+    self.description[0] = 0;
+    if (from == nullptr) return;
+    std::copy_n(from->text, sizeof from->text, self.description);
+    self.hidden = from->outer;
+}
+
 CMWQ_INLINE void pool_ledger::forget(run_record& self) noexcept {
     const scoped_lock g(lock);
     forget_item_locked(self);

@@ -3,7 +3,7 @@
 // Bodies of pool_ledger for dump() and the diagnosis thread: groups of pending items, the state of a pwq, and queues
 // that stay at their limit.
 
-#include <cmwq/detail/engine/item/item_name.hpp>
+#include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/ledger/pool_ledger.hpp>
 #include <cmwq/detail/engine/ledger/queue_face.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -18,7 +18,7 @@
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 CMWQ_INLINE bool item_groups::add(const work_base& w) noexcept {
-    const work_access::function f = work_access::run(w);
+    const work_access::function f = shown_function(w);
     const queue_face* const queue = work_access::pwq(w)->queue;
     const auto same = [&](const item_group& g) { return g.function == f && g.of == queue; };
     if (groups_.empty() || !same(groups_.back())) {

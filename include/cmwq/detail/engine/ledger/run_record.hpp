@@ -57,6 +57,14 @@ struct item_waiter {
     item_waiter* next = nullptr;
 };
 
+/// The description of an item whose wait runs a task, meanwhile. It is on the stack of its thread. The lock of the pool
+/// guards all members.
+struct hidden_description {
+    char text[32];
+    bool of_item; ///< the description of the item of the run, not of a task
+    hidden_description* outer;
+};
+
 /// A thread runs items under it, one after the other. It lives as long as its pool, so that lock-free readers may
 /// follow any pointer to it.
 ///
@@ -128,6 +136,8 @@ public:
     // those that have followed the measured waits stand
     std::uint64_t measured_cpu = 0;
     std::uint32_t nr_waits_known = 0;
+    atomic<work_access::function> inner_task{nullptr}; // A: the innermost task that a wait in the run runs; null: none
+    hidden_description* hidden = nullptr;              // L: the descriptions around that task, the innermost one first
 
     // --- written for each run: these members begin a cache line ------------------------------------------------------
 
@@ -157,7 +167,9 @@ public:
     run_record* next_in_bucket = nullptr; // L: link of run_table
     item_list scheduled;                  // L: instances of the current item that were queued while it runs
     item_waiter* waiters = nullptr;       // L: waiters for the end of the current run
-    char description[32] = {};            // L: set by this_work::describe(); NUL-terminated
+    // K: set by this_work::describe(), in the innermost task that a wait in the run runs, or in the item;
+    // NUL-terminated
+    char description[32] = {};
 
 protected:
     /// `seed`: differs between the records of a pool, so that the threads do not measure the same items of a pattern.

@@ -33,8 +33,28 @@ inline run_report report_of_run(const run_record& w) noexcept {
                  .queue = {},
                  .nr_behind = w.scheduled.size()};
     r.queue.copy(w.current_pwq->queue->name);
-    std::copy_n(w.description, sizeof r.description, r.description);
     return r;
+}
+
+/// Calls `f(run_report)` for that run, and for the innermost task that a wait in it runs. Under the lock of the pool.
+template <class F>
+void for_each_run_of(const run_record& w, const F& f) {
+    run_report r = report_of_run(w);
+    const work_access::function task = w.inner_task.load(relaxed);
+    if (task == nullptr) {
+        std::copy_n(w.description, sizeof r.description, r.description);
+        return f(r);
+    }
+    for (const hidden_description* h = w.hidden; h != nullptr; h = h->outer) {
+        if (h->of_item) std::copy_n(h->text, sizeof r.description, r.description);
+    }
+    f(r);
+    r.is_nested = true;
+    r.item = nullptr;
+    r.function = task;
+    r.nr_behind = 0;
+    std::copy_n(w.description, sizeof r.description, r.description);
+    f(r);
 }
 
 CMWQ_INLINE void item_pool::configure(pool_spec spec, const cpuset& watching) {
@@ -123,7 +143,9 @@ CMWQ_INLINE void item_pool::report(pool_report& to, std::int64_t deadline) {
         ledger.for_each_record_locked([&](const run_record& w) {
             if (!w.is_nested()) to.nr_local += w.of_thread->local.size();
             if (w.current_pwq == nullptr) return true;
-            if (to.nr_runs++ < room) to.runs.push_back(report_of_run(w));
+            for_each_run_of(w, [&](const run_report& r) {
+                if (to.nr_runs++ < room) to.runs.push_back(r);
+            });
             return true;
         });
         if (to.nr_runs <= room) return;
@@ -154,7 +176,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
     constexpr std::size_t max_runs = 24;
     run_report runs[max_runs];
     item_group first; // the items at the front of the worklist
-    std::size_t n = 0, busy = 0, waiting = 0;
+    std::size_t n = 0, listed = 0, busy = 0, waiting = 0;
     worker_counts now;
     {
         constexpr std::int64_t patience = 100'000'000;
@@ -169,12 +191,15 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         waiting = ledger.nr_listed_locked();
         if (waiting == 0) return {};
         if (const work_base* w = ledger.first_listed_locked(); w != nullptr) {
-            first.function = work_access::run(*w);
+            first.function = shown_function(*w);
             first.queue.copy(work_access::pwq(*w)->queue->name);
         }
         ledger.for_each_record_locked([&](const run_record& w) {
             if (w.current_pwq == nullptr) return true;
-            runs[n++] = report_of_run(w);
+            ++listed;
+            for_each_run_of(w, [&](const run_report& r) {
+                if (n < max_runs) runs[n++] = r;
+            });
             return n < max_runs;
         });
     }
@@ -194,7 +219,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         text += ": " + describe_callable(r.function) + " of " + describe_queue(r.queue.text);
         if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";
     }
-    if (busy > n) text += "\n  and " + std::to_string(busy - n) + " more";
+    if (busy > listed) text += "\n  and " + std::to_string(busy - listed) + " more";
     return text;
 }
 
