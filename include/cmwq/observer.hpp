@@ -23,12 +23,13 @@ struct queue_event {
 /// Something has happened to an item.
 struct item_event : queue_event {
     const void* item;                  ///< its address, to compare with: the item may be gone
-    void (*function)(work_base& self); ///< its function, to compare with
+    void (*function)(work_base& self); ///< its function, or that of the task of a group, to compare with
     /// When it has ended: the CPU time of the run, in nanoseconds, without that of items that its thread has run while
     /// it waited. Otherwise 0.
     std::int64_t cpu_time = 0;
 
-    /// Names the function, as `runtime::dump()` does. Takes some microseconds. Errors: std::bad_alloc.
+    /// Names the function, as `runtime::dump()` does. Takes some microseconds, so it is not for the calls of an
+    /// observer: copy the event there, and call this later, when its texts are gone. Errors: std::bad_alloc.
     [[nodiscard]] std::string function_name() const { return detail::name_of_function(function); }
 };
 
@@ -54,6 +55,9 @@ enum class block_reason : unsigned char {
 /// library. Several threads make calls at the same time. So a member must be short, must not block or throw, and must
 /// not call the library: it takes a note, as a rule in memory of its thread.
 ///
+/// If an item is queued again just when a run of it starts, the observer may be told that it is queued before it is
+/// told of that start: the second `queued` is of the next run.
+///
 /// An observer of a busy runtime may see an item end that has started before it was attached.
 class observer {
 public:
@@ -67,7 +71,8 @@ public:
     virtual void ended(const item_event& e) noexcept { static_cast<void>(e); }
     /// The item of the calling thread is about to block. If the sentinel or the monitor has found it blocked, it has
     /// blocked at `e.time`, and the call comes later: before the next call about the item. Nobody knows then when it
-    /// went on, and no `unblocked` follows.
+    /// went on, and no `unblocked` follows. If the thread has begun another item inside that one since, there is no
+    /// call: `queue.stats()` may count more blocks.
     virtual void blocked(const item_event& e, block_reason why) noexcept {
         static_cast<void>(e);
         static_cast<void>(why);

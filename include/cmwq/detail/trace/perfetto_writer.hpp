@@ -61,25 +61,27 @@ public:
         unsigned& open = open_slices_[thread];
         if (r.nr_lost != 0) { // among them may be ends of slices
             for (; open != 0; --open) event(r.time, thread, slice_end, {}, {}, {});
+            flows_.clear(); // or starts
             event(r.time, thread, instant, {}, name_id(std::to_string(r.nr_lost) + " events lost"), {});
         }
         switch (r.kind) {
         case trace_kind::queued: {
-            const std::uint64_t flow = flows_[r.item] = ++last_flow_;
+            const std::uint64_t flow = flows_[r.item].add(++last_flow_);
             event_of_item(r, thread, instant, name_id("queued"),
                           [&](proto_message& e) { e.fixed64(field::flow, flow); });
             count(r, +1, 0);
             break;
         }
         case trace_kind::cancelled:
-            flows_.erase(r.item);
+            static_cast<void>(take_flow(r.item, &flows_of_item::take_last));
             event_of_item(r, thread, instant, name_id("cancelled"), {});
             count(r, -1, 0);
             break;
         case trace_kind::started:
             ++open;
             event_of_item(r, thread, slice_begin, name_of(r.function), [&](proto_message& e) {
-                if (const auto f = flows_.extract(r.item)) e.fixed64(field::last_of_flow, f.mapped());
+                const std::uint64_t flow = take_flow(r.item, &flows_of_item::take_first);
+                if (flow != 0) e.fixed64(field::last_of_flow, flow);
             });
             count(r, -1, +1);
             break;
@@ -182,6 +184,19 @@ private:
         const unsigned kind; // the field of InternedData
         by_text<std::uint64_t> ids = {};
     };
+    /// The flows of the instances of an item that have not started, the first one first. There are two if the item is
+    /// queued again just when it starts, because that may be told first.
+    struct flows_of_item {
+        std::uint64_t first = 0, second = 0; ///< 0: none
+
+        std::uint64_t add(std::uint64_t flow) noexcept {
+            if (second != 0) first = std::exchange(second, 0);
+            return (first == 0 ? first : second) = flow;
+        }
+        std::uint64_t take_first() noexcept { return std::exchange(first, std::exchange(second, 0)); }
+        std::uint64_t take_last() noexcept { return std::exchange(second != 0 ? second : first, 0); }
+    };
+
     struct queue_counts {
         std::uint64_t pending_track;
         std::int64_t pending = 0, running = 0;
@@ -316,6 +331,15 @@ private:
         });
     }
 
+    /// 0: none is known.
+    std::uint64_t take_flow(const void* item, std::uint64_t (flows_of_item::*which)() noexcept) {
+        const auto found = flows_.find(item);
+        if (found == flows_.end()) return 0;
+        const std::uint64_t flow = (found->second.*which)();
+        if (found->second.first == 0) flows_.erase(found);
+        return flow;
+    }
+
     std::uint64_t id_of(text_ids& texts, std::string_view s) {
         if (const auto found = texts.ids.find(s); found != texts.ids.end()) return found->second;
         const std::uint64_t id = texts.ids.size() + 1;
@@ -347,7 +371,7 @@ private:
     long pid_ = 0;
     text_ids categories_{field::categories}, names_{field::names};
     std::unordered_map<void (*)(work_base&), std::uint64_t> functions_;
-    std::unordered_map<const void*, std::uint64_t> flows_; // of each item that is pending
+    std::unordered_map<const void*, flows_of_item> flows_; // of each item that is pending
     by_text<queue_counts> counts_;
     std::unordered_set<unsigned> threads_;               // that have a track
     std::unordered_map<unsigned, unsigned> open_slices_; // of each thread

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 using cmwq::block_reason;
 using cmwq::detail::perfetto_writer;
@@ -72,6 +73,28 @@ TEST_CASE("perfetto_writer: a flow leads from the call to the run, for each inst
     }
     const auto queued = trace.named("queued");
     CHECK(flows == std::to_string(queued[0].flow) + " " + std::to_string(queued[2].flow) + " 0 0 ");
+}
+
+TEST_CASE("perfetto_writer: a flow leads to the right run if the next instance is told to be queued before the start") {
+    begun_writer t;
+    t.writer.add(entry_of(1, trace_kind::queued, 10, &first_item));
+    t.writer.add(entry_of(1, trace_kind::queued, 11, &first_item));
+    t.writer.add(entry_of(2, trace_kind::started, 12, &first_item));
+    t.writer.add(entry_of(2, trace_kind::ended, 13, &first_item));
+    t.writer.add(entry_of(2, trace_kind::started, 14, &first_item));
+    t.writer.add(entry_of(2, trace_kind::ended, 15, &first_item));
+    t.writer.add(entry_of(1, trace_kind::queued, 16, &first_item));
+    t.writer.add(entry_of(1, trace_kind::queued, 17, &first_item));
+    t.writer.add(entry_of(1, trace_kind::cancelled, 18, &first_item)); // the second one
+    t.writer.add(entry_of(2, trace_kind::started, 19, &first_item));
+    const perfetto_trace trace = t.trace();
+    const auto calls = trace.named("queued");
+    std::vector<std::uint64_t> runs;
+    for (const perfetto_trace::event& e : trace.events) {
+        if (e.what == perfetto_trace::slice_begin) runs.push_back(e.last_of_flow);
+    }
+    REQUIRE(calls.size() == 4);
+    CHECK(runs == std::vector<std::uint64_t>{calls[0].flow, calls[1].flow, calls[2].flow});
 }
 
 TEST_CASE("perfetto_writer: counters of each queue follow its items, and are never negative") {
