@@ -183,7 +183,7 @@ public:
     /// Writes a trace of the last ten seconds: `flight_recorder::snapshot()` of the recorder that the option
     /// `flight_recorder` has made. Blocks: until it is written. Errors: std::logic_error if there is no such recorder,
     /// std::system_error if the file cannot be written, or, operation_not_permitted, from inside a bottom half; a
-    /// former file is still there then.
+    /// former file is still there then. In a forked child it returns at once, and writes nothing.
     void snapshot_trace(const std::string& path);
 
 private:

@@ -184,13 +184,15 @@ struct runtime_options {
 
     /// The time after which the runtime aborts the program if a pool has started no item although items wait, so that a
     /// supervisor starts it again. It first prints why, if anybody reads the standard error. Time in which the process
-    /// could not run does not count. Zero: never.
+    /// could not run does not count. Not when a queue stands still at its limit, which includes a blocked ordered
+    /// queue, or in a deadlock: see `runtime::stall_report()`. Zero: never.
     std::chrono::nanoseconds abort_on_stall_after = {};
 
     /// The file to which the runtime writes `runtime::metrics()`, at once and then after each `metrics_interval`;
     /// empty: none. A relative path begins in the folder in which the runtime is made, and `%p` stands for the number
     /// of the process. A reader never sees a part of it: the runtime writes another file in the same folder, and
-    /// renames it. A failure is printed to the standard error.
+    /// renames it; symbolic links are followed, and what is no regular file is refused. A failure is printed to the
+    /// standard error.
     std::string metrics = {};
 
     /// The time between two writes of the file. Zero makes the constructor throw std::invalid_argument.
