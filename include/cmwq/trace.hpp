@@ -56,6 +56,13 @@ public:
     /// `runtime::attach()`.
     tracer(runtime& rt, const std::string& path, const trace_options& options = {})
         : tracer(rt, path, options, nullptr) {}
+    /// Writes the rest, and closes the file. Blocks: until that is done.
+    ~tracer() { session_.stop(); }
+    tracer(const tracer&) = delete;
+    tracer& operator=(const tracer&) = delete;
+
+    /// How many events the trace lacks, because threads had too many at once, or no memory for them.
+    [[nodiscard]] std::uint64_t events_lost() const noexcept { return session_.recorder().nr_lost(); }
 
 private:
     friend class detail::one_trace;
@@ -68,16 +75,6 @@ private:
         session_.start({.work = &tracer::work, .finish = &tracer::finish}, this);
     }
 
-public:
-    /// Writes the rest, and closes the file. Blocks: until that is done.
-    ~tracer() { session_.stop(); }
-    tracer(const tracer&) = delete;
-    tracer& operator=(const tracer&) = delete;
-
-    /// How many events the trace lacks, because threads had too many at once, or no memory for them.
-    [[nodiscard]] std::uint64_t events_lost() const noexcept { return session_.recorder().nr_lost(); }
-
-private:
     static void work(void* self) noexcept {
         auto& t = *static_cast<tracer*>(self);
         t.stream_.write_before(detail::steady_now() - detail::trace_session::settled, t.session_.collector());

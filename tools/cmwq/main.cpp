@@ -43,7 +43,7 @@ std::vector<std::string> row_of(const socket_file& s, double patience) {
         const json hello = c.ask({{"do", "hello"}});
         const json attributes = c.ask({{"do", "get"}});
         std::string exported;
-        for (const json& name : attributes.at("exported")) exported += (exported.empty() ? "" : ", ") + text_of(name);
+        for (const json& name : attributes.at("exported")) add_to_list(exported, text_of(name));
         return {process,
                 text_of(hello.at("program")),
                 text_of(hello.at("runtime")),
@@ -131,7 +131,7 @@ void set(client& to, std::vector<std::string> words) {
             if (done.empty()) throw;
             throw failure(e.code, done + " was set; " + e.what());
         }
-        done += (done.empty() ? "" : ", ") + w;
+        add_to_list(done, w);
     }
     print_attributes(answer);
 }

@@ -67,7 +67,7 @@ inline void check_patterns(const std::vector<std::string>& patterns, const json&
         for (const json& q : queues) {
             const auto name = q.at("name").get<std::string>();
             fits = fits || is_wanted(name, {p});
-            all += (all.empty() ? "" : ", ") + name;
+            add_to_list(all, name);
         }
         if (!fits) throw failure(status::refused, "there is no queue '" + p + "', but: " + all);
     }

@@ -18,6 +18,11 @@ inline std::size_t width_of(const std::string& text) {
     return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+inline void add_to_list(std::string& list, std::string_view one) {
+    if (!list.empty()) list += ", ";
+    list += one;
+}
+
 enum class keep_lines : bool { no, yes };
 
 /// Control characters as in C: names come from programs, and a terminal would obey them.

@@ -9,6 +9,7 @@
 #include <cmwq/detail/engine/api/runtime_access.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/report/version_text.hpp>
+#include <cmwq/detail/engine/runtime/option_text.hpp>
 #include <cmwq/detail/engine/runtime/wanted_leaves.hpp>
 #include <cmwq/detail/os/file.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -155,9 +156,11 @@ private:
             attributes = {{wanted, attributes[wanted]}};
             return;
         }
-        std::string names;
-        for (const auto& [name, value] : attributes.items()) names += (names.empty() ? "" : ", ") + name;
-        throw std::invalid_argument("there is no attribute '" + wanted + "'; there are " + names);
+        const auto for_each = [&](const auto& f) {
+            for (const auto& [name, value] : attributes.items()) f(name, value);
+        };
+        throw std::invalid_argument("there is no attribute '" + wanted + "'; there are " +
+                                    option_text::names_of(for_each));
     }
     template <class F>
     void for_each_exported(const F& f) const {

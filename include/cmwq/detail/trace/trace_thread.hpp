@@ -20,7 +20,7 @@ public:
     trace_thread(const trace_thread&) = delete;
     trace_thread& operator=(const trace_thread&) = delete;
 
-    /// What the thread does.
+    /// The work of the thread.
     struct jobs {
         void (*work)(void* context) noexcept; ///< every tenth of a second, and when it was woken
         void (*finish)(void* context) noexcept = [](void*) noexcept {}; ///< before it ends
