@@ -18,6 +18,8 @@
 #include <exception>
 #include <memory>
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 namespace treehash { namespace {
@@ -77,12 +79,24 @@ std::unique_ptr<pool> make_pool(const options& o) {
     return nullptr;
 }
 
+void wait_for_signal() {
+    sigset_t ends{};
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr); // the threads of the library do not take signals of the process
+    std::fprintf(stderr, "treehash: finished; ends on SIGINT, which is Ctrl-C, or SIGTERM\n");
+    int which = 0;
+    sigwait(&ends, &which);
+}
+
 int run(const options& o) {
     // Opened first: the hashing may take an hour, so report at once if the result cannot be written.
     const file out = o.out.empty() ? file{stdout} : open_for_writing(o.out);
     const file json = o.json.empty() ? nullptr : open_for_writing(o.json);
     if (!out || (!o.json.empty() && !json)) return incomplete;
 
+    const std::unique_ptr<pool> workers = make_pool(o); // first: one that is watched answers from here on
     if (o.cold) {
         const dropped d = drop_from_page_cache(o.paths);
         std::fprintf(stderr, "treehash: dropped %llu files, %.1f MB, from the page cache\n",
@@ -91,7 +105,6 @@ int run(const options& o) {
 
     figures f{.pool = o.pool, .cold = o.cold, .cpus = usable_cpus()};
     const stopwatch watch;
-    const std::unique_ptr<pool> workers = make_pool(o);
     job work{o.paths};
     {
         const progress_bar bar{work.progress()};
@@ -117,10 +130,7 @@ int run(const options& o) {
         complain(o.json, errno);
         complete = false;
     }
-    if (o.watched) {
-        std::fprintf(stderr, "treehash: Enter ends the program\n");
-        while (std::getchar() != '\n' && std::feof(stdin) == 0) {}
-    }
+    if (o.watched) wait_for_signal();
     return complete ? ok : incomplete;
 }
 

@@ -26,7 +26,7 @@ def require(condition, what):
 def watch(tree, figures, *options):
     """Returns what the monitor shows while treehash runs, one sample for each time, and the counts of the last one."""
     process = subprocess.Popen([TREEHASH, *options, "--watched", "--out", "/dev/null", "--json", figures, tree],
-                               stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     monitor = (TOOL, "monitor", str(process.pid))
     shown = []
     while True:
@@ -38,7 +38,10 @@ def watch(tree, figures, *options):
             break
     last = json.loads(subprocess.run([*monitor, "--json", "--count", "1"], check=True, capture_output=True, text=True).stdout)
     shown.append(subprocess.run([*monitor, "--count", "1"], check=True, capture_output=True, text=True).stdout)
-    process.communicate("\n")
+    # It waits for the signal only after its last line.
+    require(any("finished" in line for line in process.stderr), "treehash does not say that it has finished")
+    process.terminate()
+    process.wait()
     require(process.returncode == 0, f"treehash ends with {process.returncode}")
     return process.pid, shown, last["queues"]
 
@@ -65,7 +68,7 @@ def main():
             f"the monitor says {queue}, the program {counted}")
     require(str(items) in shown[-1], shown[-1])
     if "--write" in sys.argv:
-        text = (f"```text\n$ treehash --watched --cold /usr/lib > manifest &\n$ cmwq monitor {pid} --interval {INTERVAL}\n" +
+        text = (f"```text\n$ treehash --watched --cold /usr/lib > manifest &       # SIGTERM or SIGINT ends it\n$ cmwq monitor {pid} --interval {INTERVAL}\n" +
                 "".join(shown[:1] + shown[len(shown) // 2:len(shown) // 2 + 1] + shown[-1:]).rstrip() + "\n```\n")
         guide = GUIDE.read_text(encoding="utf-8")
         begin, end = guide.index(MARK.format("")) + len(MARK.format("")), guide.index(MARK.format(", end"))

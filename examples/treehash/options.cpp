@@ -41,7 +41,7 @@ std::optional<int> parse_options(int argc, char** argv, options& o) {
                            ->check(CLI::Range(1u, 2048u));
     app.add_flag("--cold", o.cold, "drop the files from the page cache first");
     auto* watched = app.add_flag("--watched", o.watched,
-                                 "answer the tool cmwq, as in `cmwq monitor PID`, and wait at the end for Enter");
+                                 "answer the tool cmwq, as in `cmwq monitor PID`, and end only on SIGINT or SIGTERM");
     app.add_option("--out", o.out, "write the manifest to this file (default: standard output)");
     app.add_option("--json", o.json, "write the figures to this file, as JSON");
 

@@ -268,6 +268,24 @@ TEST_CASE("dump: it does not read the topology") {
     CHECK(has(rt.dump(), "CACHE_SHARD (default)\n"));
 }
 
+TEST_CASE("dump: control characters of names are shown, and neither break lines nor reach a terminal") {
+    cmwq::runtime rt;
+    cmwq::workqueue<> q{rt, "a\nb\x1b[31m"};
+    std::binary_semaphore entered{0}, leave{0};
+    q.post([&] {
+        cmwq::this_work::describe("c\td");
+        entered.release();
+        leave.acquire();
+    });
+    entered.acquire();
+    const std::string text = dump_of(rt);
+    leave.release();
+    INFO(text);
+    CHECK(has(text, "of queue \"a\\x0ab\\x1b[31m\" (c\\x09d)\n"));
+    CHECK(has(text, "\na\\x0ab\\x1b[31m "));
+    CHECK_FALSE(has(text, "\x1b"));
+}
+
 TEST_CASE("dump: pending items of two queues are told apart if one name begins with the other") {
     const cmwq::topology machine = cmwq::topology::synthetic("numa:1 l3:1 core:1 pu:1");
     cmwq::runtime rt{{.machine = machine, .cpu_hog_threshold = 0ns, .overdue_after = 0ns}}; // one item at a time

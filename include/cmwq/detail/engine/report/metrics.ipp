@@ -3,6 +3,7 @@
 // Collects the numbers of a runtime, and writes them. docs/guide/metrics.md has the series.
 
 #include <cmwq/detail/base/utf8.hpp>
+#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/clock.hpp>
@@ -227,7 +228,7 @@ CMWQ_INLINE std::string to_line(const runtime_numbers& r, long long ms) {
     for (const queue_numbers& q : r.queues) {
         pending += q.counts.pending;
         spares += q.counts.spare_wakeups;
-        if (q.counts.inactive != 0) (saturated += saturated.empty() ? "" : ",") += q.name;
+        if (q.counts.inactive != 0) (saturated += saturated.empty() ? "" : ",") += printable(q.name);
     }
     const auto part = [](const char* name, std::uint64_t n) { return ' ' + (name + ('=' + std::to_string(n))); };
     return "cmwq " + std::to_string(ms) + "ms:" + part("cpus", r.cpus) +

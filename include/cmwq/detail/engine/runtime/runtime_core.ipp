@@ -88,7 +88,7 @@ CMWQ_INLINE runtime_core::~runtime_core() {
     }
     diagnosis_.settle();
     queues_.for_each([](const queue_core& left) {
-        std::fprintf(stderr, "cmwq: a runtime is destroyed before its queue \"%s\"\n", left.name.c_str());
+        std::fprintf(stderr, "cmwq: a runtime is destroyed before its %s\n", describe_queue(left.name).c_str());
         std::terminate();
     });
     end();
