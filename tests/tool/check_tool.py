@@ -340,7 +340,7 @@ class OnFakeServer(unittest.TestCase):
 
     def test_control_characters_are_shown(self):
         name = "a\nb\x1b[31m\x7f\x9bü"
-        shown = r"a\nb\x1b[31m\x7f\x9bü"
+        shown = r"a\x0ab\x1b[31m\x7f\x9bü"
         answers = {"hello": {"program": name, "runtime": name, "version": "1"},
                    "get": {"attributes": {name: name}, "exported": [name]},
                    "queues": {"queues": []}, "dump": {"text": name + "\n"}, "stalls": {"text": name}}
@@ -348,7 +348,7 @@ class OnFakeServer(unittest.TestCase):
             pid = str(os.getpid())
             for arguments in (["--timeout", "300", "list"], ["get", pid], ["stalls", pid], ["dump", pid]):
                 said = server.run_tool(*arguments).stdout
-                self.assertIn(shown if arguments[0] not in ("stalls", "dump") else shown.replace(r"\n", "\n"), said)
+                self.assertIn(shown if arguments[0] not in ("stalls", "dump") else shown.replace(r"\x0a", "\n"), said)
                 self.assertNotRegex(said, "[\x1b\x7f\x9b]")
 
     def test_an_answer_that_lacks_something(self):

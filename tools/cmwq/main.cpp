@@ -80,7 +80,7 @@ void list(const std::string& folder, double patience) {
 
 void print_attributes(const json& answer) {
     for (const auto& [name, value] : answer.at("attributes").items())
-        std::printf("%s=%s\n", visible(name).c_str(), visible(text_of(value)).c_str());
+        std::printf("%s=%s\n", printable(name).c_str(), printable(text_of(value)).c_str());
 }
 
 /// Whether `get PROCESS WORD` means an attribute of the runtime. A queue of that name comes first.
@@ -98,14 +98,14 @@ void get(client& to, std::string queue, std::string attribute) {
     if (attribute.empty()) {
         print_attributes(answer);
         if (queue.empty()) {
-            for (const json& name : answer.at("exported")) std::printf("queue=%s\n", visible(text_of(name)).c_str());
+            for (const json& name : answer.at("exported")) std::printf("queue=%s\n", printable(text_of(name)).c_str());
         }
         return;
     }
     const auto found = answer.at("attributes").find(attribute);
     if (found == answer.at("attributes").end())
         throw failure(status::refused, "there is no attribute '" + attribute + "'");
-    std::printf("%s\n", visible(text_of(*found)).c_str());
+    std::printf("%s\n", printable(text_of(*found)).c_str());
 }
 
 /// `words`: [QUEUE] ATTRIBUTE=VALUE...
@@ -138,14 +138,14 @@ void set(client& to, std::vector<std::string> words) {
 
 status stalls(client& to, const std::string& at_least) {
     const std::string text = to.text_of({{"do", "stalls"}, {"at_least", at_least}});
-    std::fputs(visible(text, keep_lines::yes).c_str(), stdout);
+    std::fputs(printable(text, keep_lines::yes).c_str(), stdout);
     return text.empty() ? status::good : status::findings;
 }
 
 /// Programs that read them have rules of their own for what names may contain.
 void print_metrics(client& to) {
     const std::string text = to.text_of({{"do", "metrics"}});
-    std::fputs((::isatty(STDOUT_FILENO) != 0 ? visible(text, keep_lines::yes) : text).c_str(), stdout);
+    std::fputs((::isatty(STDOUT_FILENO) != 0 ? printable(text, keep_lines::yes) : text).c_str(), stdout);
 }
 
 status print(const std::vector<diagnosis>& found) {
@@ -155,7 +155,8 @@ status print(const std::vector<diagnosis>& found) {
         const bool good = d.verdict == diagnosis::level::good;
         if (!good) result = status::findings;
         const char* const color = !colored ? "" : good ? "\033[32m" : "\033[33m";
-        std::printf("%s%-9s%s%s\n", color, good ? "ok" : "degraded", colored ? "\033[0m" : "", visible(d.what).c_str());
+        std::printf("%s%-9s%s%s\n", color, good ? "ok" : "degraded", colored ? "\033[0m" : "",
+                    printable(d.what).c_str());
         if (!good && !d.remedy.empty()) std::printf("%-9s%s\n", "", d.remedy.c_str());
     }
     return result;
@@ -273,7 +274,7 @@ int run(int argc, char** argv) {
     status result = status::good;
     if (c_dump->parsed() && as_json)
         std::printf("%s\n", to.ask({{"do", "dump"}, {"format", "json"}}).at("dump").dump().c_str());
-    else if (c_dump->parsed()) std::fputs(visible(to.text_of({{"do", "dump"}}), keep_lines::yes).c_str(), stdout);
+    else if (c_dump->parsed()) std::fputs(printable(to.text_of({{"do", "dump"}}), keep_lines::yes).c_str(), stdout);
     else if (c_monitor->parsed()) monitor(to, monitored);
     else if (c_top->parsed()) top(to, target.pid, text_of(to.ask({{"do", "hello"}}).at("program")), topped);
     else if (c_get->parsed()) get(to, queue, attribute);
@@ -290,7 +291,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     ::unsetenv("CMWQ"); // it is for the program, whose files the tool must not write // NOLINT(concurrency-mt-unsafe)
     const auto fail = [](status s, const std::string& why) {
-        std::fprintf(stderr, "cmwq: %s\n", visible(why, keep_lines::yes).c_str());
+        std::fprintf(stderr, "cmwq: %s\n", printable(why, keep_lines::yes).c_str());
         return static_cast<int>(s);
     };
     try {

@@ -3,6 +3,8 @@
 // table: rows of text in columns.
 #pragma once
 
+#include <cmwq/detail/base/printable.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -23,25 +25,9 @@ inline void add_to_list(std::string& list, std::string_view one) {
     list += one;
 }
 
-enum class keep_lines : bool { no, yes };
-
-/// Control characters as in C: names come from programs, and a terminal would obey them.
-inline std::string visible(std::string_view text, keep_lines lines = keep_lines::no) {
-    std::string all;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        auto c = static_cast<unsigned char>(text[i]);
-        const bool is_c1 = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-        if (is_c1) c = static_cast<unsigned char>(text[++i]); // U+0080 to U+009F, in two bytes
-        if (c == '\n' && lines == keep_lines::yes) all += '\n';
-        else if (c == '\n') all += "\\n";
-        else if (c < 0x20 || c == 0x7f || is_c1) {
-            char code[8];
-            std::snprintf(code, sizeof code, "\\x%02x", c);
-            all += code;
-        } else all += static_cast<char>(c);
-    }
-    return all;
-}
+/// Names come from programs, and a terminal would obey their control characters.
+using cmwq::detail::keep_lines;
+using cmwq::detail::printable;
 
 class table {
 public:
@@ -53,7 +39,7 @@ public:
 
     explicit table(std::vector<column> columns) : columns_(std::move(columns)) {}
     void add(std::vector<std::string> row) {
-        for (std::string& cell : row) cell = visible(cell);
+        for (std::string& cell : row) cell = printable(cell);
         rows_.push_back(std::move(row));
     }
     [[nodiscard]] bool empty() const { return rows_.empty(); }

@@ -4,6 +4,7 @@
 // lock of the library: see describe_function().
 #pragma once
 
+#include <cmwq/detail/base/printable.hpp>
 #include <cmwq/detail/engine/item/callable_name.hpp>
 #include <cmwq/detail/engine/item/task_of_group.hpp>
 #include <cmwq/detail/engine/item/work_access.hpp>
@@ -28,17 +29,6 @@ inline item_name name_of(const work_base& w) noexcept { return {&w, shown_functi
 /// Of the function of an item: what it runs.
 inline std::string describe_callable(work_access::function f) { return callable_name(describe_function(f)); }
 
-/// A text of the program's, with its control characters as `\x1b`: it neither breaks the line nor commands a terminal.
-inline std::string printable(std::string_view text) {
-    constexpr char digits[] = "0123456789abcdef";
-    std::string to;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte != 0x7f) to += c;
-        else to += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
-    }
-    return to;
-}
 inline std::string describe_queue(std::string_view name) { return "queue \"" + printable(name) + "\""; }
 
 inline std::string describe_address(const void* p) {

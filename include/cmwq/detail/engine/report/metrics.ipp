@@ -2,8 +2,8 @@
 //
 // Collects the numbers of a runtime, and writes them. docs/guide/metrics.md has the series.
 
+#include <cmwq/detail/base/printable.hpp>
 #include <cmwq/detail/base/utf8.hpp>
-#include <cmwq/detail/engine/item/item_name.hpp>
 #include <cmwq/detail/engine/report/metrics.hpp>
 #include <cmwq/detail/engine/runtime/runtime_core.hpp>
 #include <cmwq/detail/sync/clock.hpp>
