@@ -34,7 +34,7 @@ public:
         inside_->fetch_add(1, seq_cst);
     }
     /// Counts the reader out, if it is inside.
-    void leave() noexcept {
+    CMWQ_HOT_INLINE void leave() noexcept {
         if (inside_ != nullptr) inside_->fetch_sub(1, release); // [GRACE-3] pairs the acquire in wait()
         inside_ = nullptr;
     }

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] unsigned number_of(unsigned index) const noexcept { return number_of_[index]; }
     /// The index of a CPU; for a negative number, that of the calling thread's CPU. A CPU that does not belong to this
     /// runtime is mapped to the index of another CPU, always the same one.
-    [[nodiscard]] unsigned index_of(int cpu) const noexcept {
+    [[nodiscard]] CMWQ_HOT_INLINE unsigned index_of(int cpu) const noexcept {
         const std::size_t n = cpu >= 0 ? static_cast<std::size_t>(cpu) : current_cpu();
         if (n < index_of_.size() && index_of_[n] != no_index) return index_of_[n];
         return static_cast<unsigned>(n % number_of_.size());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
@@ -21,8 +22,24 @@ void end_task(group_task& t, bool cancelled) noexcept;
 [[nodiscard]] bool ends_with_lock(const group_core& g, bool cancelled) noexcept;
 /// As end_task(), for an unlisted task that a worker has run.
 void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept;
-/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record of the
-/// calling thread; null: the thread drops the task. A cancelled task does not run.
-void perform_task(run_record* self, group_task& t, bool cancelled) noexcept;
+/// Called by the handler of an exception of a task. The group keeps the first one. The others are destroyed here, as a
+/// part of their tasks.
+void keep_error(group_core& g) noexcept;
+
+/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `innermost`: where the
+/// calling thread keeps the task that it runs, or drops. A cancelled task does not run.
+CMWQ_HOT_INLINE void perform_task(running_task*& innermost, group_task& t, bool cancelled) noexcept {
+    running_task here{.group = t.group, .outer = innermost};
+    innermost = &here;
+    if (!cancelled) {
+        try {
+            t.perform(t, group_task::step::call);
+        } catch (...) {
+            keep_error(t.group);
+        }
+    }
+    t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
+    innermost = here.outer;
+}
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -54,27 +54,10 @@ CMWQ_INLINE void end_unlisted(run_record& self, group_task& t, bool cancelled) n
     t.perform(t, group_task::step::give_back_memory);
 }
 
-/// Called by the handler of an exception of a task. The group keeps the first one. The others are destroyed here, as a
-/// part of their tasks.
 CMWQ_INLINE void keep_error(group_core& g) noexcept {
     refuse_thread_exit_in_handler();
     const scoped_lock guard(g.lock);
     if (g.error == nullptr) g.error = std::current_exception();
-}
-
-CMWQ_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) noexcept {
-    running_task*& innermost = self != nullptr ? self->tasks : this_thread_slots().dropped;
-    running_task here{.group = t.group, .outer = innermost};
-    innermost = &here;
-    if (!cancelled) {
-        try {
-            t.perform(t, group_task::step::call);
-        } catch (...) {
-            keep_error(t.group);
-        }
-    }
-    t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
-    innermost = here.outer;
 }
 
 CMWQ_API void run_task(work_base& w) {
@@ -91,7 +74,7 @@ CMWQ_API void run_task(work_base& w) {
         if (self != nullptr && std::exchange(self->of_thread->examines_task, false)) --t.nr_examiners;
     }
     if (self != nullptr) self->function.store(shown_function(t), relaxed);
-    perform_task(self, t, cancelled);
+    perform_task(self != nullptr ? self->tasks : this_thread_slots().dropped, t, cancelled);
     if (unlisted && self != nullptr && !self->of_thread->is_rescuer()) end_unlisted(*self, t, cancelled);
     else end_task(t, cancelled);
 }
@@ -103,7 +86,7 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         unlist_locked(t.group, t);
     }
     constexpr bool cancelled = true;
-    perform_task(nullptr, t, cancelled);
+    perform_task(this_thread_slots().dropped, t, cancelled);
     end_task(t, cancelled);
 }
 
@@ -120,11 +103,11 @@ CMWQ_INLINE bool add_unlisted(group_task& t) noexcept {
     worker& thread = *self->of_thread;
     pool_workqueue& pwq = *self->current_pwq; // which the run keeps alive
     if (pwq.queue != &g.queue || !g.queue.how.local_lists) return false;
-    if (self->of_thread->is_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
+    if (thread.is_rescuer() || pwq.detached.load(relaxed) || g.lists_all.load(relaxed)) return false;
     if (!accepts(g.queue, any_cpu)) return false;
     if (own) {
         count_own(g, 1);
-        if (!g.has_own.load(relaxed)) g.has_own.store(true, relaxed);
+        g.has_own.store(true, relaxed);
     } else {
         take_from_credit(thread, g);
     }

@@ -93,7 +93,7 @@ CMWQ_INLINE void group_wait::check(const group_core& g, const run_record* self) 
         return tasks != nullptr;
     };
     const bool drops = is_among(this_thread_slots().dropped);
-    bool waits = drops || (self != nullptr && self->current_pwq->queue == &g.queue && g.queue.how.fifo);
+    bool waits = drops || (g.queue.how.fifo && self != nullptr && self->current_pwq->queue == &g.queue);
     for (const run_record* k = self; k != nullptr; k = k->interrupted) waits |= is_among(k->tasks);
     if (!waits) return;
     throw_deadlock("cmwq: " + (drops ? "a thread that drops a task of the group" : describe_own_run()) +
@@ -221,43 +221,29 @@ CMWQ_INLINE bool group_wait::run_unlisted() noexcept {
     return true;
 }
 
-/// While it lives, a wait in the run of the calling thread runs a task. Reports list both, each with its description.
-class inner_task {
-public:
-    inner_task(run_record& self, const group_task& t) noexcept
-        : self_(self), outer_(self.inner_task.load(relaxed)), hides_(self.description[0] != 0) {
-        if (hides_) [[unlikely]]
-            self.pool.ledger.hide_description(self, hidden_);
-        self.inner_task.store(shown_function(t), relaxed);
-    }
-    ~inner_task() {
-        self_.inner_task.store(outer_, relaxed);
-        if (hides_ || self_.description[0] != 0) [[unlikely]]
-            self_.pool.ledger.restore_description(self_, hides_ ? &hidden_ : nullptr);
-    }
-    inner_task(const inner_task&) = delete;
-    inner_task& operator=(const inner_task&) = delete;
-
-private:
-    run_record& self_;
-    const work_access::function outer_;
-    const bool hides_;
-    hidden_description hidden_; // if `hides_`
-};
-
 // Runs the task in the run of the calling item. That run goes on, also for the detection of CPU hogs: it cannot give
-// way to other items between two tasks.
+// way to other items between two tasks. Reports list both, each with its description.
 CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
-    ++self_->nr_nested;
-    self_->nr_more_started.store(self_->nr_more_started.load(relaxed) + 1, relaxed);
-    end_wait(*self_, t);
-    {
-        const inner_task told(*self_, t);
-        const work_base& item = t;
-        call_measured(*self_, {&item, work_access::run(item)}, [&] { perform_task(self_, t, cancelled); });
+    run_record& self = *self_;
+    if (self.description[0] != 0) [[unlikely]] {
+        hidden_description hidden;
+        self.pool.ledger.hide_description(self, hidden);
+        run(t, cancelled);
+        return self.pool.ledger.restore_description(self, &hidden);
     }
-    self_->nr_more_ended.store(self_->nr_more_ended.load(relaxed) + 1, relaxed);
-    --self_->nr_nested;
+    ++self.nr_nested;
+    self.nr_more_started.store(self.nr_more_started.load(relaxed) + 1, relaxed);
+    end_wait(self, t);
+    const work_access::function outer = self.inner_task.load(relaxed);
+    self.inner_task.store(shown_function(t), relaxed);
+    const work_base& item = t;
+    call_measured(self, {&item, work_access::run(item)},
+                  [&t, cancelled](run_record& k) { perform_task(k.tasks, t, cancelled); });
+    self.inner_task.store(outer, relaxed);
+    if (self.description[0] != 0) [[unlikely]]
+        self.pool.ledger.restore_description(self, nullptr);
+    self.nr_more_ended.store(self.nr_more_ended.load(relaxed) + 1, relaxed);
+    --self.nr_nested;
 }
 
 // A guest holds the lock of the pool, and a slot: with less priority it would keep others waiting.

@@ -388,6 +388,7 @@ private:
     void pass_turn_locked(pool_workqueue& pwq, deferred& d) noexcept CMWQ_REQUIRES(lock);
     void leave_cancelled_locked(work_base& w, deferred& d) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] item_waiter* take_waiters_locked(const work_base& w) noexcept CMWQ_REQUIRES(lock);
+    void count_more_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     void forget_item_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
     [[nodiscard]] std::uint64_t id_of_runner_locked(const work_base& w, const pool_workqueue& pwq) const noexcept
         CMWQ_REQUIRES(lock);

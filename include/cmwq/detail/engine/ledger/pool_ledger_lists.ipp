@@ -168,9 +168,10 @@ CMWQ_INLINE void pool_ledger::leave_worklist_locked(work_base& w) noexcept {
 // Makes an inactive item active. The caller has taken a slot for it.
 CMWQ_INLINE void pool_ledger::make_active_locked(pool_workqueue& pwq, work_base& w) noexcept {
     CMWQ_PROBE(activate_work, &w);
-    pwq.remove_inactive(w);
+    pwq.inactive.remove(w);
     push_active_locked(pwq, w);
     work_access::set_location(w, location::with_list(work_access::location_of(w), location::on_worklist));
+    pwq.has_removed_inactive(); // last: it may read a clock, and so costs other calls no stack frame
 }
 
 CMWQ_INLINE void pool_ledger::activate_first_locked(pool_workqueue& pwq) noexcept {
@@ -403,8 +404,8 @@ CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_
 }
 
 CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const started_item& r) noexcept {
-    call_measured(self, {&r.item, r.function}, [&] {
-        if (call_with_handler(self, r)) return;
+    call_measured(self, {&r.item, r.function}, [&r](run_record& k) {
+        if (call_with_handler(k, r)) return;
         try {
             r.function(r.item);
         } catch (...) {
@@ -414,21 +415,29 @@ CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const star
     });
 }
 
-CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noexcept {
+// Counts the items that the worker has run after the first one in the run that ends.
+CMWQ_INLINE void pool_ledger::count_more_locked(run_record& self) noexcept {
     pool_workqueue& pwq = *self.current_pwq;
-    forget_item_locked(self);
-    if (self.is_follower) running_.remove_follower(self);
     const unsigned more = self.nr_more_started.load(relaxed); // all of them have ended
     const unsigned inside = more - self.nr_follow_ups.load(relaxed);
     self.nr_more_started.store(0, relaxed);
     self.nr_more_ended.store(0, relaxed);
     self.nr_follow_ups.store(0, relaxed);
     pwq.counts.started += more;
-    pwq.counts.completed += more + 1;
-    self.move_counts_to(pwq);
+    pwq.counts.completed += more;
     nr_started_.store(nr_started_.load(relaxed) + more, relaxed);
     if (inside != 0) nr_inside_.store(nr_inside_.load(relaxed) + inside, relaxed);
-    nr_completed_.store(nr_completed_.load(relaxed) + more + 1, relaxed);
+    nr_completed_.store(nr_completed_.load(relaxed) + more, relaxed);
+}
+
+CMWQ_INLINE void pool_ledger::end_run_locked(run_record& self, deferred& d) noexcept {
+    pool_workqueue& pwq = *self.current_pwq;
+    forget_item_locked(self);
+    if (self.is_follower) running_.remove_follower(self);
+    if (self.nr_more_started.load(relaxed) != 0) count_more_locked(self);
+    ++pwq.counts.completed;
+    self.move_counts_to(pwq);
+    nr_completed_.store(nr_completed_.load(relaxed) + 1, relaxed);
     item_waiter::all_happened(std::exchange(self.waiters, nullptr), d);
     end_active_locked(pwq, d);
     // [NEXT-1] All four are seq_cst: the flag, then the inbox here; the inbox, then the flag in the producer, which

@@ -110,6 +110,10 @@ public:
     /// One of them does not wait any more.
     void remove_inactive(work_base& w) noexcept {
         inactive.remove(w);
+        has_removed_inactive();
+    }
+    /// The same, of an item that the caller has removed from the list.
+    void has_removed_inactive() noexcept {
         if (inactive.empty()) at_limit.end();
     }
 

@@ -99,13 +99,14 @@ public:
     /// Any thread, about the current run.
     void count_block(block_event what) noexcept {
         blocks.count(what);
-        has_blocks.store(true, release); // [BLOCK-1]
+        has_counts.store(true, release); // [BLOCK-1]
     }
+    /// By its thread: there is something to move at the end of the run.
+    void note_counts() noexcept { has_counts.exchange(true, relaxed); } // an RMW: [BLOCK-1] releases through it
     /// Under L, at the end of the run, by its thread.
     void move_counts_to(pool_workqueue& to) noexcept {
-        if (has_blocks.load(relaxed) && has_blocks.exchange(false, acquire)) blocks.move_to(to.counts); // [BLOCK-1]
-        if (!was_measured) return;
-        was_measured = false;
+        if (!has_counts.load(relaxed) || !has_counts.exchange(false, acquire)) return; // [BLOCK-1]
+        blocks.move_to(to.counts);
         to.counts.cpu_ns += std::exchange(measured_cpu, 0);
         to.nr_waits_known += std::exchange(nr_waits_known, 0);
     }
@@ -126,14 +127,14 @@ public:
     running_task* tasks = nullptr;     // S: the tasks of groups that its item runs, the innermost one first
     unsigned nr_nested = 0;            // S: tasks and items that waits of the thread run, one inside the other
     std::uintptr_t stack_limit = 0;    // S: a wait whose frame is below runs none of them
-    block_counts blocks;               // A: of the current run; `has_blocks` says whether there are any
+    block_counts blocks;               // A: of the current run
     run_timer* timer = nullptr;        // S: of the item that it measures now; null: none
     observed_run* observed = nullptr;  // S: the item that it runs now; null: none, or nobody observes it
     noticed_block noticed;             // A
     std::uint32_t random;              // S: for the marks
     first_items first_runs;            // S
-    // S: of the items since the last end of a run, if `was_measured`: their CPU time, an estimate, and for how many of
-    // those that have followed the measured waits stand
+    // S: of the items since the last end of a run: their CPU time, an estimate, and for how many of those that have
+    // followed the measured waits stand
     std::uint64_t measured_cpu = 0;
     std::uint32_t nr_waits_known = 0;
     atomic<work_access::function> inner_task{nullptr}; // A: the innermost task that a wait in the run runs; null: none
@@ -143,9 +144,8 @@ public:
 
     // A: of a follower: a thread depends on the end of its item. [FOL-1]
     alignas(cache_line) atomic<bool> end_needs_lock{false};
-    atomic<bool> has_blocks{false}; // A
+    atomic<bool> has_counts{false}; // A: there are some to move at the end of the run
     const record_of record;         // I
-    bool was_measured = false;      // S: an item since the last end of a run
     bool is_follower = false;       // K: in the list of followers of run_table
     bool owns_item = false;         // S: the current item owns itself
     unsigned current_color = 0;     // K

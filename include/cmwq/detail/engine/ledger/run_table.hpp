@@ -81,9 +81,11 @@ public:
     /// Moves the table to `room`, and leaves the former buckets there, to be freed without the lock.
     void move_to(std::pair<buckets, std::size_t>& room) noexcept {
         if (room.first == nullptr || room.second <= size_) return;
-        run_record** const old = table();
+        run_record** const old = table_;
         const std::size_t old_size = std::exchange(size_, room.second);
         large_.swap(room.first);
+        table_ = large_.get();
+        shift_ = shift_for(size_);
         for (std::size_t i = 0; i < old_size; ++i) {
             while (run_record* const k = old[i]) {
                 old[i] = k->next_in_bucket;
@@ -101,15 +103,18 @@ private:
         return k;
     }
 
-    [[nodiscard]] run_record** table() const noexcept { return large_ != nullptr ? large_.get() : small_; }
+    /// How far a mixed key is shifted to give an index of that many buckets, a power of two.
+    static constexpr int shift_for(std::size_t size) noexcept { return 64 - std::countr_zero(size); }
     [[nodiscard]] run_record** bucket_of(const work_base* w) const noexcept {
         const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(w));
         const std::uint64_t mixed = address * 0x9e3779b97f4a7c15u; // the upper bits depend on the whole address
-        return &table()[mixed >> (64 - std::countr_zero(size_))];
+        return &table_[mixed >> shift_];
     }
 
+    run_record** table_ = small_;
+    int shift_ = shift_for(nr_small);
     std::size_t size_ = nr_small; // a power of two
-    mutable run_record* small_[nr_small] = {};
+    run_record* small_[nr_small] = {};
     buckets large_;
     intrusive_list<run_record, follower_tag> followers_;
 };

@@ -32,7 +32,7 @@ public:
         self_.timer = outer_;
         const std::uint64_t n = nr_items_for(step_);
         self_.measured_cpu += static_cast<std::uint64_t>(cpu) * n;
-        self_.was_measured = true;
+        self_.note_counts();
         pool_workqueue& pwq = *self_.current_pwq;
         pwq.queue->times.runs.add(took, n);
         // Without the time in which it waited, and others ran: an item that waits for many small ones must not make all
@@ -74,26 +74,27 @@ private:
 };
 
 template <class F>
-[[gnu::noinline]] void call_with_timer(run_record& self, const item_name& item, sampling_step step, F& f) {
+[[gnu::noinline]] void call_with_timer(run_record& self, item_name item, sampling_step step, F f) {
     self.to_mark = next_distance(self.random);
     if (step == measure_first && !take_one(self.first_runs)) {
         self.current_pwq->sampling.measure_few_runs();
-        return f();
+        return f(self);
     }
     observed_run told(self, item, step);
     run_timer timer(self, step);
-    f();
+    f(self);
     told.end(timer.end());
 }
-/// Calls `f`, the function of `item`, which is of `self.current_pwq`; measures some of these calls.
+/// Calls `f(self)`, which runs `item`, of `self.current_pwq`; measures some of these calls. `item` and `f` are passed
+/// by value, in registers, so that a call that is not measured stores neither.
 template <class F>
-[[gnu::always_inline]] inline void call_measured(run_record& self, const item_name& item, F&& f) {
+[[gnu::always_inline]] inline void call_measured(run_record& self, item_name item, F f) {
     const sampling_step step = self.current_pwq->sampling.of_runs();
     CMWQ_PROBE(execute_start, item.item, item.function, self.current_pwq->queue->name.c_str());
     self.to_mark -= step;
     if (self.to_mark < 0) [[unlikely]]
         call_with_timer(self, item, step, f);
-    else f();
+    else f(self);
     CMWQ_PROBE(execute_end, item.item, item.function);
 }
 

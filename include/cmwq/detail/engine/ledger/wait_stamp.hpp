@@ -76,7 +76,7 @@ inline void end_wait(run_record& self, const work_base& w) noexcept {
     const std::uint32_t started = self.nr_more_started.load(relaxed);
     add_wait(*self.current_pwq, queued_at, started - self.nr_waits_known);
     self.nr_waits_known = started;
-    self.was_measured = true;
+    self.note_counts();
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

@@ -48,7 +48,10 @@ CMWQ_INLINE bool local_lists::push_unless(const atomic<bool>& stop, const pool_l
 // `self`, the calling thread, is about to have local items. The announcement comes before the first of them: a thread
 // that finds an item on the list may recall it, and a recall looks at the lists only if there is an announcement.
 CMWQ_INLINE void local_lists::announce(worker& self) noexcept {
-    if (!std::exchange(self.announced, true)) nr_announced_.fetch_add(1, seq_cst); // [LOC-1], [LOC-4]
+    if (self.announced) [[likely]]
+        return;
+    self.announced = true;
+    nr_announced_.fetch_add(1, seq_cst); // [LOC-1], [LOC-4]
 }
 
 // `self`, the calling thread, has got local items.

@@ -34,7 +34,7 @@ public:
     /// A thread that has woken up outside the pod moves back if the pod has a CPU for it. True: it has.
     [[nodiscard]] bool return_to_pod(worker& self) noexcept CMWQ_EXCLUDES(ledger_.lock);
     /// Binds the thread again if it is not where it was bound.
-    void rebind_if_moved(worker& self) noexcept {
+    CMWQ_HOT_INLINE void rebind_if_moved(worker& self) noexcept {
         if (!ledger_.env.cpus.binds_threads() || self.is_guest()) return;
         const unsigned binding = ledger_.env.cpus.binding(); // odd: some CPUs are missing
         if (self.binding != binding || (binding & 1) != 0 || !spec_.cpus.contains(current_cpu())) rebind(self);
