@@ -33,7 +33,8 @@ CMWQ_INLINE std::string describe_stalled(const pool_env& env, item_pool& pool, s
     const std::string what = pool.describe_stall(cpus);
     if (what.empty()) return {};
     char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%g s: ", static_cast<double>(time / 1'000'000) / 1e3);
+    const std::int64_t ms = time / 1'000'000;
+    std::snprintf(seconds, sizeof seconds, "%g s: ", static_cast<double>(ms) / 1e3);
     return "cmwq: nothing has been started for " + (seconds + what);
 }
 
