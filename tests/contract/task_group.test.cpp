@@ -362,6 +362,37 @@ TEST_CASE("task_group: a wait that could never end is refused") {
         outer.wait();
         CHECK(seen == std::errc::resource_deadlock_would_occur);
     }
+    SECTION("the wait of the item that has made the group runs the task") {
+        cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}};
+        std::error_code direct, inside;
+        int nr_run = 0, nr_run_before = -1;
+        in_item(q, [&] {
+            task_group outer{q};
+            outer.run([&] { ++nr_run; });
+            outer.run([&] {
+                direct = error_of([&] { outer.wait(); });
+                task_group inner{q};
+                inner.run([&] { inside = error_of([&] { outer.wait(); }); });
+                inner.wait();
+                nr_run_before = nr_run;
+            });
+            CHECK(outer.wait());
+            CHECK(outer.wait()); // no task of it runs here any more
+        });
+        CHECK(direct == std::errc::resource_deadlock_would_occur);
+        CHECK(inside == std::errc::resource_deadlock_would_occur);
+        CHECK(nr_run_before == 0); // the refused waits have run no task
+    }
+    SECTION("the worker that ran the item which has made the group runs the task later") {
+        cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}};
+        std::error_code seen;
+        std::unique_ptr<task_group> g;
+        in_item(q, [&] { g = std::make_unique<task_group>(q); });
+        g->run([&] { seen = error_of([&] { g->wait(); }); });
+        CHECK(g->wait());
+        CHECK(seen == std::errc::resource_deadlock_would_occur);
+        in_item(q, [&] { CHECK(g->wait()); });
+    }
     SECTION("an item of an ordered queue waits for tasks of that queue") {
         cmwq::workqueue<cmwq::ordered> q{"q"};
         std::error_code seen;

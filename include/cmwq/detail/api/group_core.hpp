@@ -67,7 +67,7 @@ protected:
     ~group_task() = default;
 };
 
-/// Letters: I constant · T lock · A atomic · G the lock of the graph of waits
+/// Letters: I constant · T lock · A atomic · G the lock of the graph of waits · O used by the owner's thread
 class group_core {
 public:
     explicit group_core(queue_core& q) noexcept : queue(q), owner(this_thread_slots().current_run) {}
@@ -78,6 +78,7 @@ public:
     // I: the record of the worker whose item has made the group; null: another thread has made it. An address to
     // compare with
     const run_record* const owner;
+    unsigned nr_in_owner = 0; // O: tasks that run under that record, one inside the other
     ranked_mutex<lock_rank::task_group> lock;
     intrusive_list<group_task, group_tag> not_started CMWQ_GUARDED_BY(lock); // T: those that are not unlisted
     // T: tasks that have not ended, and credit of workers, without those that `nr_own` counts

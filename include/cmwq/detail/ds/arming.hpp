@@ -35,6 +35,10 @@ public:
         }
         return state_of(seen) == answered ? none : seen;
     }
+    /// Any thread, after it has made something pending: whether `arm()` would return `none`.
+    [[nodiscard]] bool is_answered() const noexcept {
+        return state_of(word_.load(seq_cst)) == answered; // [ARM-1], [ARM-3]
+    }
     /// The thread that armed the flag has woken all threads that this arming is for.
     void answer(ticket t) noexcept {
         // [ARM-1] If `t` is older than the current arming, this does not answer the current one.

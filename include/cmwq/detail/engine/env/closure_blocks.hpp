@@ -95,10 +95,8 @@ public:
     }
     template <class Memory>
     void give(void* block, Memory& memory) noexcept {
-        if (first_.full()) {
-            if (second_.full()) memory.give_full(second_);
-            first_.swap(second_);
-        }
+        if (first_.full()) [[unlikely]]
+            make_room(memory);
         first_.push(block);
     }
     /// The worker goes idle on that CPU.
@@ -109,6 +107,13 @@ public:
     }
 
 private:
+    // Not inline: without this, give() needs no stack frame; the worker calls it for each closure.
+    template <class Memory>
+    [[gnu::noinline]] void make_room(Memory& memory) noexcept {
+        if (second_.full()) memory.give_full(second_);
+        first_.swap(second_);
+    }
+
     block_stack first_, second_; // second_ is empty or full
 };
 

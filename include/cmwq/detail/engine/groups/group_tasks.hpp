@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cmwq/detail/api/group_core.hpp>
+#include <cmwq/detail/engine/ledger/run_record.hpp>
 #include <cmwq/detail/engine/waits/running_task.hpp>
 #include <cmwq/detail/sync/mutex.hpp>
+#include <cmwq/detail/sync/this_thread.hpp>
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
-
-class run_record;
 
 /// Takes a task off the list of its group.
 void unlist_locked(group_core& g, group_task& t) noexcept CMWQ_REQUIRES(g.lock);
@@ -26,19 +26,24 @@ void end_unlisted(run_record& self, group_task& t, bool cancelled) noexcept;
 /// part of their tasks.
 void keep_error(group_core& g) noexcept;
 
-/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `innermost`: where the
-/// calling thread keeps the task that it runs, or drops. A cancelled task does not run.
-CMWQ_HOT_INLINE void perform_task(running_task*& innermost, group_task& t, bool cancelled) noexcept {
-    running_task here{.group = t.group, .outer = innermost};
+/// Runs the task in the calling thread, and destroys its callable. The task is on no list. `self`: the record under
+/// which it runs; null: the thread drops it. A cancelled task does not run.
+CMWQ_HOT_INLINE void perform_task(run_record* self, group_task& t, bool cancelled) noexcept {
+    group_core& g = t.group;
+    running_task*& innermost = self != nullptr ? self->tasks : this_thread_slots().dropped;
+    running_task here{.group = g, .outer = innermost};
     innermost = &here;
+    const bool in_owner = self != nullptr && self == g.owner;
+    if (in_owner) ++g.nr_in_owner;
     if (!cancelled) {
         try {
             t.perform(t, group_task::step::call);
         } catch (...) {
-            keep_error(t.group);
+            keep_error(g);
         }
     }
     t.perform(t, group_task::step::end); // the destructor of the callable is a part of the task
+    if (in_owner) --g.nr_in_owner;
     innermost = here.outer;
 }
 

@@ -74,7 +74,7 @@ CMWQ_API void run_task(work_base& w) {
         if (self != nullptr && std::exchange(self->of_thread->examines_task, false)) --t.nr_examiners;
     }
     if (self != nullptr) self->function.store(shown_function(t), relaxed);
-    perform_task(self != nullptr ? self->tasks : this_thread_slots().dropped, t, cancelled);
+    perform_task(self, t, cancelled);
     if (unlisted && self != nullptr && !self->of_thread->is_rescuer()) end_unlisted(*self, t, cancelled);
     else end_task(t, cancelled);
 }
@@ -86,7 +86,7 @@ CMWQ_API void drop_task(self_owned_work& w) noexcept {
         unlist_locked(t.group, t);
     }
     constexpr bool cancelled = true;
-    perform_task(this_thread_slots().dropped, t, cancelled);
+    perform_task(nullptr, t, cancelled);
     end_task(t, cancelled);
 }
 

@@ -32,7 +32,6 @@ public:
 
 private:
     struct next_step {
-        bool finished = false;
         bool search = false;        ///< for unlisted tasks
         group_task* task = nullptr; ///< take it; null: sleep
         bool local = false;         ///< it has been taken off the list of the worker

@@ -94,7 +94,8 @@ CMWQ_INLINE void group_wait::check(const group_core& g, const run_record* self) 
     };
     const bool drops = is_among(this_thread_slots().dropped);
     bool waits = drops || (g.queue.how.fifo && self != nullptr && self->current_pwq->queue == &g.queue);
-    for (const run_record* k = self; k != nullptr; k = k->interrupted) waits |= is_among(k->tasks);
+    for (const run_record* k = self; k != nullptr; k = k->interrupted)
+        waits |= k == g.owner ? g.nr_in_owner != 0 : is_among(k->tasks);
     if (!waits) return;
     throw_deadlock("cmwq: " + (drops ? "a thread that drops a task of the group" : describe_own_run()) +
                    " would wait for itself in " + call);
@@ -106,11 +107,6 @@ CMWQ_INLINE bool group_wait::may_take(const group_task& t) const noexcept {
 }
 
 CMWQ_INLINE group_wait::next_step group_wait::decide_locked(group_sleeper& s) noexcept {
-    list_moved_locked(g_);
-    if (finished_locked(g_)) {
-        list_all_no_more_locked();
-        return {.finished = true};
-    }
     group_task* t = helps_ ? g_.not_started.back() : nullptr; // the newest one, whose data is most likely in the cache
     while (t != nullptr && !may_take(*t)) t = g_.not_started.prev(*t);
     if (t != nullptr) {
@@ -238,7 +234,7 @@ CMWQ_INLINE void group_wait::run(group_task& t, bool cancelled) noexcept {
     self.inner_task.store(shown_function(t), relaxed);
     const work_base& item = t;
     call_measured(self, {&item, work_access::run(item)},
-                  [&t, cancelled](run_record& k) { perform_task(k.tasks, t, cancelled); });
+                  [&t, cancelled](run_record& k) __attribute__((always_inline)) { perform_task(&k, t, cancelled); });
     self.inner_task.store(outer, relaxed);
     if (self.description[0] != 0) [[unlikely]]
         self.pool.ledger.restore_description(self, nullptr);
@@ -327,7 +323,7 @@ CMWQ_INLINE bool group_wait::wait() {
         if (done == nullptr && run_unlisted()) continue;
         group_sleeper s(kind(), self_ != nullptr ? self_->pool.id() : 0);
         next_step next;
-        bool complete = false, mine = false;
+        bool finished = false, complete = false, mine = false;
         std::exception_ptr error;
         {
             woken_sleepers woken;
@@ -340,8 +336,12 @@ CMWQ_INLINE bool group_wait::wait() {
                 ++ended;
             }
             if (ended != 0) count_down_locked(g_, ended, woken);
-            next = decide_locked(s);
-            if (next.finished) {
+            list_moved_locked(g_);
+            finished = finished_locked(g_);
+            if (!finished) {
+                next = decide_locked(s);
+            } else {
+                list_all_no_more_locked();
                 if (counted_) --g_.nr_stuck;
                 std::swap(error, g_.error);
                 complete = !std::exchange(g_.incomplete, false);
@@ -356,7 +356,7 @@ CMWQ_INLINE bool group_wait::wait() {
         }
         if (mine) done->perform(*done, group_task::step::give_back_memory);
         done = nullptr;
-        if (next.finished) {
+        if (finished) {
             if (error != nullptr) std::rethrow_exception(error);
             return complete;
         }

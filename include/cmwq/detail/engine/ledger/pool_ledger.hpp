@@ -276,6 +276,8 @@ public:
         const work_access::function function;
         const exception_sink& sink;
         const bool owns_itself;
+
+        [[nodiscard]] bool has_handler() const noexcept { return sink.call != nullptr; }
     };
     /// Records the run and clears PENDING. From then on the item can be queued again, in any pool.
     [[nodiscard]] started_item begin_run_locked(run_record& self, work_base& w) noexcept CMWQ_REQUIRES(lock);
@@ -284,9 +286,8 @@ public:
     /// The item of the current run has ended, and is not a closure: makes the worker a follower. False: the run must
     /// end.
     [[nodiscard]] bool become_follower_locked(run_record& self) noexcept CMWQ_REQUIRES(lock);
-    /// Calls the function, and passes its exceptions to the queue's handler. False: the queue has no handler, and the
-    /// function was not called.
-    [[nodiscard]] static bool call_with_handler(run_record& self, const started_item& r);
+    /// Calls the function, and passes its exceptions to the handler of the queue.
+    static void call_with_handler(run_record& self, const started_item& r);
     /// Calls the function above frames of other code, which may have exception handlers. Without a handler of the queue
     /// an exception ends the program here.
     static void call_above_other_code(run_record& self, const started_item& r) noexcept;

@@ -391,8 +391,7 @@ CMWQ_INLINE bool pool_ledger::become_follower_locked(run_record& self) noexcept 
     return running_.add_follower(self);
 }
 
-CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_item& r) {
-    if (r.sink.call == nullptr) return false;
+CMWQ_INLINE void pool_ledger::call_with_handler(run_record& self, const started_item& r) {
     try {
         r.function(r.item);
     } catch (...) {
@@ -400,12 +399,11 @@ CMWQ_INLINE bool pool_ledger::call_with_handler(run_record& self, const started_
         if (r.owns_itself) self.own_item = nullptr;
         r.sink.call(r.sink.context, std::current_exception());
     }
-    return true;
 }
 
 CMWQ_INLINE void pool_ledger::call_above_other_code(run_record& self, const started_item& r) noexcept {
     call_measured(self, {&r.item, r.function}, [&r](run_record& k) {
-        if (call_with_handler(k, r)) return;
+        if (r.has_handler()) return call_with_handler(k, r);
         try {
             r.function(r.item);
         } catch (...) {

@@ -15,15 +15,18 @@
 
 namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
-CMWQ_INLINE bool may_run_in_wait(run_record& self) noexcept {
+// The first wait of an item sets the limit. Not inline: the waits inside it need only the comparison.
+[[gnu::noinline]] CMWQ_INLINE void set_stack_limit(run_record& self, std::uintptr_t here) noexcept {
     constexpr std::uintptr_t most = std::uintptr_t{512} * 1024;
+    std::uintptr_t& end = self.of_thread->stack_end;
+    if (end == 0) end = stack_end();
+    const bool known = end != 0 && end < here;
+    self.stack_limit = here - (known ? std::min(most, (here - end) / 2) : most);
+}
+
+CMWQ_INLINE bool may_run_in_wait(run_record& self) noexcept {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (self.nr_nested == 0) {
-        std::uintptr_t& end = self.of_thread->stack_end;
-        if (end == 0) end = stack_end();
-        const bool known = end != 0 && end < here;
-        self.stack_limit = here - (known ? std::min(most, (here - end) / 2) : most);
-    }
+    if (self.nr_nested == 0) set_stack_limit(self, here);
     return here >= self.stack_limit && this_thread_slots().bh_depth == 0;
 }
 

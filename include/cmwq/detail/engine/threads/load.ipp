@@ -84,6 +84,13 @@ CMWQ_INLINE void load::wake_a_worker() noexcept {
 
 CMWQ_INLINE void load::detectors_needed() noexcept {
     if (!is_associated()) return; // no detector is needed: every item gets a worker
+    if (armed_.is_answered()) [[likely]]
+        return ledger_.env.requests.arm_monitor();
+    arm_detectors();
+}
+
+// Not inline: without this, detectors_needed() needs no stack frame; producers call that for each item.
+[[gnu::noinline]] CMWQ_INLINE void load::arm_detectors() noexcept {
     // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
     // many; the caller may be a producer, so it does not arm them.
     if (const arming::ticket t = armed_.arm(); t != arming::none) arm_near_sentinels(t);

@@ -127,8 +127,8 @@ struct thread_exit_guard {
 // the stack is unwound.
 template <class Load, class Local>
 inline void thread_pool<Load, Local>::call(worker& self, const pool_ledger::started_item& started) {
-    call_measured(self, {&started.item, started.function}, [&started](run_record& k) {
-        if (pool_ledger::call_with_handler(k, started)) return;
+    call_measured(self, {&started.item, started.function}, [started](run_record& k) {
+        if (started.has_handler()) return pool_ledger::call_with_handler(k, started);
         thread_exit_guard end;
         started.function(started.item);
         end.reached = true;
