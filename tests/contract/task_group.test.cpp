@@ -385,13 +385,29 @@ TEST_CASE("task_group: a wait that could never end is refused") {
     }
     SECTION("the worker that ran the item which has made the group runs the task later") {
         cmwq::workqueue<cmwq::elastic> q{{.name = "q", .max_active = 1}};
-        std::error_code seen;
-        std::unique_ptr<task_group> g;
-        in_item(q, [&] { g = std::make_unique<task_group>(q); });
-        g->run([&] { seen = error_of([&] { g->wait(); }); });
-        CHECK(g->wait());
-        CHECK(seen == std::errc::resource_deadlock_would_occur);
-        in_item(q, [&] { CHECK(g->wait()); });
+        REQUIRE(eventually([&] { // usually one worker runs all three
+            std::error_code seen;
+            std::unique_ptr<task_group> g;
+            std::thread::id maker, runner, waiter;
+            std::binary_semaphore done{0};
+            q.post([&] {
+                maker = std::this_thread::get_id();
+                g = std::make_unique<task_group>(q);
+                g->run([&] {
+                    runner = std::this_thread::get_id();
+                    seen = error_of([&] { g->wait(); });
+                    q.post([&] {
+                        waiter = std::this_thread::get_id();
+                        CHECK(g->wait());
+                        done.release();
+                    });
+                });
+            });
+            done.acquire();
+            CHECK(g->wait());
+            CHECK(seen == std::errc::resource_deadlock_would_occur);
+            return maker == runner && maker == waiter;
+        }));
     }
     SECTION("an item of an ordered queue waits for tasks of that queue") {
         cmwq::workqueue<cmwq::ordered> q{"q"};

@@ -72,7 +72,7 @@ TEST_CASE("watchdog: the report of a stalled pool contains the activity and the 
     cmwq::workqueue<> q{rt, "stuck"};
     std::binary_semaphore entered{0}, leave{0};
     q.post_on(first_cpu(), [&] {
-        cmwq::this_work::describe("waits for the test");
+        cmwq::this_work::describe("waits\tfor the test");
         threads.refuse();
         entered.release();
         leave.acquire();
@@ -84,7 +84,8 @@ TEST_CASE("watchdog: the report of a stalled pool contains the activity and the 
     q.post_on(first_cpu(), [] {});
     const auto told = [&] { // the first report may come before the item waits
         const std::string text = heard.last(kind::stalled).message;
-        return text.find("waits for the test") != std::string::npos && text.find("waits in futex") != std::string::npos;
+        return text.find("(waits\\x09for the test)") != std::string::npos &&
+               text.find("waits in futex") != std::string::npos;
     };
     REQUIRE(eventually(told));
     CHECK_THAT(heard.last(kind::stalled).message, Catch::Contains("\"stuck\""));

@@ -94,6 +94,7 @@ CMWQ_INLINE void group_wait::check(const group_core& g, const run_record* self) 
     };
     const bool drops = is_among(this_thread_slots().dropped);
     bool waits = drops || (g.queue.how.fifo && self != nullptr && self->current_pwq->queue == &g.queue);
+    // Most groups are waited for by the item that has made them: there, a count replaces the search.
     for (const run_record* k = self; k != nullptr; k = k->interrupted)
         waits |= k == g.owner ? g.nr_in_owner != 0 : is_among(k->tasks);
     if (!waits) return;

@@ -31,6 +31,11 @@ inline std::string describe_callable(work_access::function f) { return callable_
 
 inline std::string describe_queue(std::string_view name) { return "queue \"" + printable(name) + "\""; }
 
+/// What this_work::describe() has said of a run, in parentheses; empty: nothing.
+inline std::string description_in_parentheses(std::string_view text) {
+    return text.empty() ? std::string() : " (" + printable(text) + ")";
+}
+
 inline std::string describe_address(const void* p) {
     char address[2 + 2 * sizeof p + 2];
     std::snprintf(address, sizeof address, "%p", p);

@@ -85,7 +85,7 @@ CMWQ_INLINE void print_runs(std::string& to, const numbered_pool& p) {
         to += " of " + describe_queue(run.queue.text);
         if (run.is_nested) to += ", inside another item";
         if (run.nr_behind != 0) to += ", queued again";
-        if (run.description[0] != 0) to += " (" + printable(run.description) + ")";
+        to += description_in_parentheses(run.description);
         to += '\n';
     }
     if (p.now.nr_runs > p.now.runs.size())
@@ -136,26 +136,35 @@ CMWQ_INLINE std::string flags_of(const queue_report& q) {
     return flags.empty() ? flags : ',' + flags;
 }
 
+/// The first column of every table of queues.
+CMWQ_INLINE void append_name(std::string& to, const queue_report& q) {
+    append(to, "%-24.24s", printable(q.name).c_str());
+}
+
 CMWQ_INLINE void print_queues(std::string& to, const runtime_report& r) {
     to += "\nWorkqueue CPU -> pool\n=====================\n[    workqueue     \\     type   CPU";
     for (const unsigned cpu : r.cpus) append(to, " %3u", cpu);
     to += "]\n";
     if (r.queues_locked) print_locked(to, "the list of queues");
     for (const queue_report& q : r.queues) {
-        append(to, "%-24.24s %-8s%-3s  ", printable(q.name).c_str(), q.kind, flags_of(q).c_str());
+        append_name(to, q);
+        append(to, " %-8s%-3s  ", q.kind, flags_of(q).c_str());
         if (q.locked) print_locked(to, "this queue");
         for (const std::uint64_t id : q.pool_of_cpu) append(to, " %3u", pool_finder::number_of(id));
         if (!q.locked) to += '\n';
     }
     to += "\nWorkqueue -> rescuer\n====================\n";
     for (const queue_report& q : r.queues) {
-        if (q.has_rescuer) append(to, "%-24.24s thread %ld\n", printable(q.name).c_str(), q.rescuer_tid);
+        if (!q.has_rescuer) continue;
+        append_name(to, q);
+        append(to, " thread %ld\n", q.rescuer_tid);
     }
     to += "\nUnbound WQ -> active\n====================\n[    workqueue              min  max, nr/max of each node, of "
           "the machine]\n";
     for (const queue_report& q : r.queues) {
         if (q.slots_of_nodes.empty()) continue;
-        append(to, "%-24.24s %6u %4u", printable(q.name).c_str(), q.min_active, q.max_active);
+        append_name(to, q);
+        append(to, " %6u %4u", q.min_active, q.max_active);
         for (const queue_report::slots& s : q.slots_of_nodes) append(to, " %3u/%3u", s.in_use, s.max);
         to += '\n';
     }
@@ -180,7 +189,7 @@ CMWQ_INLINE void print_counters(std::string& to, const runtime_report& r) {
         const auto column = [&to](int width, std::uint64_t n) {
             append(to, " %*llu", width, static_cast<unsigned long long>(n));
         };
-        append(to, "%-24.24s", printable(q.name).c_str());
+        append_name(to, q);
         column(13, c.started);
         column(9, c.started - c.completed);
         append_duration(to, std::chrono::nanoseconds{static_cast<std::int64_t>(c.saturated_ns)});
@@ -199,7 +208,7 @@ CMWQ_INLINE void print_times(std::string& to, const runtime_report& r) {
           "[    workqueue                CPU time  mean run   50 % in   99 % in mean wait   50 % in   99 % in]\n";
     for (const queue_report& q : r.queues) {
         if (q.locked) continue;
-        append(to, "%-24.24s", printable(q.name).c_str());
+        append_name(to, q);
         to += "     ";
         append_duration(to, std::chrono::nanoseconds{static_cast<std::int64_t>(q.counts.cpu_ns)});
         for (const duration_histogram* h : {&q.run_times, &q.wait_times}) {

@@ -217,7 +217,7 @@ CMWQ_INLINE std::string item_pool::describe_stall(const std::string& cpus) {
         if (!r.is_rescuer) text += " " + std::to_string(r.worker);
         if (r.tid != 0) text += ", thread " + std::to_string(r.tid) + ", " + describe_activity(r.tid);
         text += ": " + describe_callable(r.function) + " of " + describe_queue(r.queue.text);
-        if (r.description[0] != 0) text += " (" + std::string(r.description) + ")";
+        text += description_in_parentheses(r.description);
     }
     if (busy > listed) text += "\n  and " + std::to_string(busy - listed) + " more";
     return text;

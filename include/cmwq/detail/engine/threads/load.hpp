@@ -139,7 +139,6 @@ public:
     /// Items are pending behind running workers: arms the sentinels and the monitor.
     void detectors_needed() noexcept;
     void arm_detectors() noexcept;
-    void arm_near_sentinels(arming::ticket t) noexcept;
     void arm_far_sentinels() const noexcept;
     /// [ARM-3] A sentinel that was armed for this pool is about to sleep.
     void disarmed() noexcept { armed_.disarm(); }

@@ -93,13 +93,11 @@ CMWQ_INLINE void load::detectors_needed() noexcept {
 [[gnu::noinline]] CMWQ_INLINE void load::arm_detectors() noexcept {
     // [ARM-3] As [ARM-1], for all sentinels of the pod at once. The sentinels of other CPUs can only help, and may be
     // many; the caller may be a producer, so it does not arm them.
-    if (const arming::ticket t = armed_.arm(); t != arming::none) arm_near_sentinels(t);
+    if (const arming::ticket t = armed_.arm(); t != arming::none) {
+        for_each(near_, [this](unsigned index) { ledger_.env.finder->arm_sentinel(index); });
+        armed_.answer(t);
+    }
     ledger_.env.requests.arm_monitor();
-}
-
-CMWQ_INLINE void load::arm_near_sentinels(arming::ticket t) noexcept {
-    for_each(near_, [this](unsigned index) { ledger_.env.finder->arm_sentinel(index); });
-    armed_.answer(t);
 }
 
 CMWQ_INLINE void load::arm_far_sentinels() const noexcept {
