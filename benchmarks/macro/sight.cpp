@@ -31,7 +31,7 @@ struct settings {
     double seconds = 1;
 };
 
-/// Of this process. Workers come and go meanwhile.
+/// Of this process.
 long nr_entries(const char* folder) { return std::distance(std::filesystem::directory_iterator(folder), {}); }
 
 #ifdef SIGHT_LEAVES
@@ -96,10 +96,11 @@ void queue_latency(cmwq::runtime& rt, unsigned items) {
 void measure(const settings& s) {
     auto* const run = s.workload == "empty" ? &empty : s.workload == "fanout" ? &fanout : &queue_latency;
     cmwq::runtime rt;
-    run(rt, s.items); // makes the workers
+    // Before the first item: workers, and what the detectors keep open of them, come and go.
     const auto descriptors = nr_entries("/proc/self/fd"), threads = nr_entries("/proc/self/task");
     const sight seen(rt, s);
     const auto descriptors_then = nr_entries("/proc/self/fd"), threads_then = nr_entries("/proc/self/task");
+    run(rt, s.items); // makes the workers
     std::vector<double> ns;
     const bench::stopwatch all;
     do {
