@@ -612,26 +612,31 @@ TEST_CASE("control: it answers while the thread that holds a lock of the library
     q.flush();
     const auto answers = [&](const char* text_of_dump) {
         CHECK(c.client.ask({{"do", "dump"}}).at("text").get<std::string>().find(text_of_dump) != std::string::npos);
-        return c.client.ask({{"do", "queues"}}).at("queues");
+        return c.client.ask({{"do", "queues"}});
     };
-    SECTION("of a pool: only its queues are missing") {
+    SECTION("of a pool: only its queues are missing, and named") {
         const held_elsewhere held{[&](auto f) {
             const cmwq::detail::scoped_lock g(shared_pools_of(c.rt).at(0).ledger.lock);
             f();
         }};
-        const json queues = answers("locked by another thread");
-        REQUIRE(queues.size() == 1);
-        CHECK(queues[0].at("name") == "other");
+        const json answer = answers("locked by another thread");
+        REQUIRE(answer.at("queues").size() == 1);
+        CHECK(answer.at("queues")[0].at("name") == "other");
+        CHECK(answer.at("locked") == json{"q"});
     }
     SECTION("of the settings") {
         const held_elsewhere held{[&](auto f) {
             const cmwq::detail::scoped_lock g(core_of(c.rt).placing().lock());
             f();
         }};
-        CHECK(answers("locked by another thread").size() == 2);
+        const json answer = answers("locked by another thread");
+        CHECK(answer.at("queues").size() == 2);
+        CHECK(answer.at("locked") == json::array());
     }
     SECTION("of the list of queues") {
         const held_elsewhere held{[&](auto f) { core_of(c.rt).queues().with_all_kept(f); }};
-        CHECK(answers("locked by another thread").empty());
+        const json answer = answers("locked by another thread");
+        CHECK(answer.at("queues").empty());
+        CHECK(answer.at("locked").is_null());
     }
 }

@@ -207,7 +207,7 @@ class OnProcess(unittest.TestCase):
 class Completions(unittest.TestCase):
     """Of the shells that are installed, on a process whose queues are "disk" and "on one CPU"."""
     ANSWERS = {"hello": {"program": "p", "runtime": "r", "version": "1"},
-               "queues": {"queues": [{"name": "disk"}, {"name": "on one CPU"}]}}
+               "queues": {"queues": [{"name": "disk"}, {"name": "on one CPU"}], "locked": []}}
 
     def answer(self, request):
         if request["do"] != "get":
@@ -323,7 +323,7 @@ class OnFakeServer(unittest.TestCase):
     DUMP = {"pools": [], "queues": [], "scopes": None}
 
     def answer(self, request):
-        return {"queues": {"queues": []}, "hello": {"program": "p"}, "dump": {"dump": self.DUMP}, "stalls": {"text": ""},
+        return {"queues": {"queues": [], "locked": []}, "hello": {"program": "p"}, "dump": {"dump": self.DUMP}, "stalls": {"text": ""},
                 "trace": {"tracing": False}}[request["do"]]
 
     def test_no_connection_rests_while_the_tool_pauses(self):
@@ -343,7 +343,7 @@ class OnFakeServer(unittest.TestCase):
         shown = r"a\x0ab\x1b[31m\x7f\x9bü"
         answers = {"hello": {"program": name, "runtime": name, "version": "1"},
                    "get": {"attributes": {name: name}, "exported": [name]},
-                   "queues": {"queues": []}, "dump": {"text": name + "\n"}, "stalls": {"text": name}}
+                   "queues": {"queues": [], "locked": []}, "dump": {"text": name + "\n"}, "stalls": {"text": name}}
         with FakeServer(lambda request: answers[request["do"]]) as server:
             pid = str(os.getpid())
             for arguments in (["--timeout", "300", "list"], ["get", pid], ["stalls", pid], ["dump", pid]):
@@ -351,11 +351,33 @@ class OnFakeServer(unittest.TestCase):
                 self.assertIn(shown if arguments[0] not in ("stalls", "dump") else shown.replace(r"\x0a", "\n"), said)
                 self.assertNotRegex(said, "[\x1b\x7f\x9b]")
 
+    def test_what_is_locked_is_named(self):
+        pool = {"pool": 3, "kind": "elastic", "locked": True}
+        answers = {"hello": {"program": "p", "runtime": "r", "version": "1"}, "get": {"exported": []},
+                   "queues": {"queues": [], "locked": ["disk", "net"]}, "stalls": {"text": ""},
+                   "dump": {"dump": self.DUMP | {"pools": [pool]}}}
+        pid = str(os.getpid())
+        with FakeServer(lambda request: answers[request["do"]]) as server:
+            said = server.run_tool("monitor", pid, "--count", "1").stdout
+            self.assertIn("another thread keeps a lock of: disk, net\n", said)
+            said = server.run_tool("monitor", pid, "d*", "--count", "1").stdout
+            self.assertIn("another thread keeps a lock of: disk\n", said)
+            self.assertIn("but: disk, net", server.run_tool("monitor", pid, "x", "--count", "1").stderr)
+            self.assertRegex(server.run_tool("--timeout", "300", "list").stdout, r" p +r +2 ")
+            self.assertIn("the lock of pool 3, which is missing", server.run_tool("top", pid, "--count", "1").stdout)
+            made = server.run_tool("doctor", pid, "--seconds", "0.01")
+            self.assertEqual(made.returncode, 1)
+            self.assertRegex(made.stdout, r'a lock of queue "disk".*\n.*\n.*a lock of queue "net"')
+            answers["queues"]["locked"] = None
+            self.assertIn("a lock of the list of queues", server.run_tool("doctor", pid, "--seconds", "0.01").stdout)
+            self.assertIn("the lock of the list of queues", server.run_tool("monitor", pid, "x", "--count", "1").stdout)
+            self.assertRegex(server.run_tool("--timeout", "300", "list").stdout, r" p +r +\? ")
+
     def test_an_answer_that_lacks_something(self):
         with FakeServer(lambda request: {}) as server:
             made = server.run_tool("monitor", str(os.getpid()), "--count", "1")
             self.assertEqual(made.returncode, 4)
-            self.assertRegex(made.stderr, r"lacks something \(key 'queues' not found\): .* of one version\?")
+            self.assertRegex(made.stderr, r"lacks something \(key 'locked' not found\): .* of one version\?")
 
 
 class Alone(unittest.TestCase):

@@ -17,7 +17,7 @@ namespace {
 /// The numbers of the queues of one name and policy.
 class numbers {
 public:
-    explicit numbers(const json& answer) {
+    explicit numbers(const json& answer) : locked_(answer.at("locked")) {
         for (const json& q : answer.at("queues")) by_name_[key(q)] = q;
     }
     static std::string key(const json& q) {
@@ -29,9 +29,15 @@ public:
         return q == by_name_.end() ? 0 : q->second.at(member).get<std::uint64_t>();
     }
     [[nodiscard]] const std::map<std::string, json>& all() const { return by_name_; }
+    /// Those that are missing, because another thread keeps a lock of theirs; null: any may be missing.
+    [[nodiscard]] const json& locked() const { return locked_; }
+    [[nodiscard]] bool may_lack(const json& name) const {
+        return locked_.is_null() || std::ranges::find(locked_, name) != locked_.end();
+    }
 
 private:
     std::map<std::string, json> by_name_;
+    const json locked_;
 };
 
 std::string named(const json& q) {
@@ -67,6 +73,19 @@ void examine_queue(const json& q, const numbers& before, const numbers& after, d
         to.push_back({degraded,
                       named(q) + " had to be rescued: " + std::to_string(after.of(k, "rescued")) + " items so far",
                       "more threads: max_threads, ulimit -u, TasksMax=, pids.max"});
+    }
+}
+
+// A lock that was kept at both times.
+void examine_locks(const numbers& before, const numbers& after, std::vector<diagnosis>& to) {
+    const auto add = [&to](const std::string& of) {
+        to.push_back({diagnosis::level::degraded, "a thread keeps a lock of " + of + ", which cannot be examined",
+                      "continue the thread, if a debugger or a signal has stopped it; otherwise it gets no CPU"});
+    };
+    if (before.locked().is_null() && after.locked().is_null()) return add("the list of queues");
+    if (after.locked().is_null()) return;
+    for (const json& name : after.locked()) {
+        if (before.may_lack(name)) add("queue \"" + name.get<std::string>() + '"');
     }
 }
 
@@ -107,7 +126,10 @@ std::vector<diagnosis> examine_process(client& to, double seconds) {
     const numbers before(to.ask({{"do", "queues"}}));
     to.pause(seconds);
     const numbers after(to.ask({{"do", "queues"}}));
-    for (const auto& [k, q] : after.all()) examine_queue(q, before, after, seconds, all);
+    examine_locks(before, after, all);
+    for (const auto& [k, q] : after.all()) {
+        if (!before.may_lack(q.at("name"))) examine_queue(q, before, after, seconds, all);
+    }
     const json dump = to.ask({{"do", "dump"}, {"format", "json"}}).at("dump");
     examine_spread(dump, all);
     std::size_t workers = 0, cpus = 0;

@@ -42,12 +42,14 @@ std::vector<std::string> row_of(const socket_file& s, double patience) {
         client c(s.path, patience);
         const json hello = c.ask({{"do", "hello"}});
         const json attributes = c.ask({{"do", "get"}});
+        const json queues = c.ask({{"do", "queues"}});
+        const json& locked = queues.at("locked");
         std::string exported;
         for (const json& name : attributes.at("exported")) add_to_list(exported, text_of(name));
         return {process,
                 text_of(hello.at("program")),
                 text_of(hello.at("runtime")),
-                std::to_string(c.ask({{"do", "queues"}}).at("queues").size()),
+                locked.is_null() ? "?" : std::to_string(queues.at("queues").size() + locked.size()),
                 exported.empty() ? "-" : exported,
                 text_of(hello.at("version"))};
     } catch (const no_answer&) {

@@ -59,13 +59,25 @@ inline std::string monitor_table(const json& queues) {
     return t.text();
 }
 
+/// Which of the queues the table lacks, as a line. `locked`: null: of the list of queues.
+inline std::string locked_line(const json& locked, const std::vector<std::string>& patterns) {
+    if (locked.is_null()) return "another thread keeps the lock of the list of queues: some may be missing\n";
+    std::string names;
+    for (const json& name : locked) {
+        if (is_wanted(name.get<std::string>(), patterns)) add_to_list(names, printable(name.get<std::string>()));
+    }
+    return names.empty() ? names : "another thread keeps a lock of: " + names + '\n';
+}
+
 /// Each pattern must fit a queue: otherwise it is a slip.
-inline void check_patterns(const std::vector<std::string>& patterns, const json& queues) {
+inline void check_patterns(const std::vector<std::string>& patterns, const json& answer) {
+    if (answer.at("locked").is_null()) return;
+    std::vector<std::string> names = answer.at("locked");
+    for (const json& q : answer.at("queues")) names.push_back(q.at("name"));
     for (const std::string& p : patterns) {
         std::string all;
         bool fits = false;
-        for (const json& q : queues) {
-            const auto name = q.at("name").get<std::string>();
+        for (const std::string& name : names) {
             fits = fits || is_wanted(name, {p});
             add_to_list(all, name);
         }
@@ -77,15 +89,17 @@ inline void monitor(client& to, const monitor_options& o) {
     for (unsigned n = 1;; ++n) {
         json wanted = json::array();
         const json answer = to.ask({{"do", "queues"}});
-        if (n == 1) check_patterns(o.queues, answer.at("queues"));
+        if (n == 1) check_patterns(o.queues, answer);
         for (const json& q : answer.at("queues")) {
             if (is_wanted(q.at("name").get<std::string>(), o.queues)) wanted.push_back(q);
         }
         if (o.as_json) {
             const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-            std::printf("%s\n", json{{"time", now.count()}, {"queues", wanted}}.dump().c_str());
+            const json line = {{"time", now.count()}, {"queues", wanted}, {"locked", answer.at("locked")}};
+            std::printf("%s\n", line.dump().c_str());
         } else {
-            std::printf("%s%s", n == 1 ? "" : "\n", monitor_table(wanted).c_str());
+            std::printf("%s%s%s", n == 1 ? "" : "\n", monitor_table(wanted).c_str(),
+                        locked_line(answer.at("locked"), o.queues).c_str());
         }
         std::fflush(stdout);
         if (n == o.count) return;

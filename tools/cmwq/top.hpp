@@ -87,10 +87,14 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
              {"STATE", left},
              {"DESCRIPTION", left}});
     std::size_t workers = 0, idle = 0, pending = 0;
+    std::string locked; // pools
     // By share, the largest first, and thread; those of one thread as they are nested.
     std::multimap<std::pair<double, long>, std::vector<std::string>> rows;
     for (const json& p : dump.at("pools")) {
-        if (p.at("locked").get<bool>()) continue;
+        if (p.at("locked").get<bool>()) {
+            add_to_list(locked, text_of(p.at("pool")));
+            continue;
+        }
         workers += p.value("workers", std::size_t{0}); // bottom halves have none
         idle += p.value("idle", std::size_t{0});
         pending += p.at("pending").at("count").get<std::size_t>();
@@ -105,7 +109,9 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
     }
     for (auto& [key, row] : rows) t.add(std::move(row));
     return "workers " + std::to_string(workers) + ", idle " + std::to_string(idle) + "; items running " +
-           std::to_string(rows.size()) + ", pending " + std::to_string(pending) + "\n\n" + t.text();
+           std::to_string(rows.size()) + ", pending " + std::to_string(pending) + '\n' +
+           (locked.empty() ? locked : "another thread keeps the lock of pool " + locked + ", which is missing here\n") +
+           '\n' + t.text();
 }
 
 inline void top(client& to, long pid, const std::string& program, const top_options& o) {

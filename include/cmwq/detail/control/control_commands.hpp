@@ -130,7 +130,7 @@ private:
                             {"maydays", n.maydays},
                             {"rescued", n.rescued}});
         }
-        return line_of({{"queues", list}});
+        return line_of({{"queues", list}, {"locked", all.every_queue ? json(all.locked) : json()}});
     }
 
     /// `wanted`: an attribute; empty: all.

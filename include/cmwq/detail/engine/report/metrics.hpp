@@ -35,8 +35,10 @@ struct pool_numbers {
 struct runtime_numbers {
     std::string name;
     unsigned cpus = 0;
-    std::vector<queue_numbers> queues; ///< a queue is missing if another thread holds one of its locks
-    std::vector<pool_numbers> pools;   ///< with threads; likewise
+    std::vector<queue_numbers> queues;    ///< without those that are locked
+    std::vector<std::string> locked = {}; ///< names of queues of which another thread holds a lock
+    bool every_queue = true;              ///< no: another thread holds the lock of the list of queues
+    std::vector<pool_numbers> pools;      ///< with threads, and without those of which another thread holds a lock
 };
 
 /// Every lock is tried for a limited time, as in runtime_core::report(). Throws std::bad_alloc, as the next ones.

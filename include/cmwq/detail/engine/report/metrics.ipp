@@ -37,8 +37,11 @@ CMWQ_INLINE runtime_numbers numbers_of(const runtime_core& rt) {
     constexpr std::int64_t patience = 100'000'000; // nanoseconds, for all locks together
     const std::int64_t deadline = steady_now() + patience;
     runtime_numbers r{.name = rt.name(), .cpus = rt.env().cpus.nr_cpus(), .queues = {}, .pools = {}};
-    static_cast<void>(
-        rt.queues().for_each_until(deadline, [&](const queue_core& q) { add_numbers(r.queues, q, deadline); }));
+    r.every_queue =
+        rt.queues().for_each_until(deadline, [&](const queue_core& q) { add_numbers(r.queues, q, deadline); });
+    for (const queue_numbers& q : r.queues) {
+        if (!q.complete) r.locked.push_back(q.name);
+    }
     std::erase_if(r.queues, [](const queue_numbers& q) { return !q.complete; }); // counters must not seem to fall
     rt.pools().for_each_pool([&](item_pool& p) {
         pool_numbers one{.number = static_cast<std::size_t>(p.id() - rt.pools().id()), .now = {}};
