@@ -606,7 +606,7 @@ TEST_CASE("control: the option makes the socket in the user's folder, and withou
 
 TEST_CASE("control: it answers while the thread that holds a lock of the library is stopped") {
     controlled c;
-    cmwq::workqueue<cmwq::unbound> q{c.rt, {.name = "q", .exported = true}};
+    cmwq::workqueue<cmwq::unbound> q{c.rt, {.name = "q", .exported = true}}, of_same_name{c.rt, "q"};
     cmwq::workqueue<> other{c.rt, "other"};
     q.post([] {});
     q.flush();

@@ -323,8 +323,8 @@ class OnFakeServer(unittest.TestCase):
     DUMP = {"pools": [], "queues": [], "scopes": None}
 
     def answer(self, request):
-        return {"queues": {"queues": [], "locked": []}, "hello": {"program": "p"}, "dump": {"dump": self.DUMP}, "stalls": {"text": ""},
-                "trace": {"tracing": False}}[request["do"]]
+        return {"queues": {"queues": [], "locked": []}, "hello": {"program": "p"}, "dump": {"dump": self.DUMP},
+                "stalls": {"text": ""}, "trace": {"tracing": False}}[request["do"]]
 
     def test_no_connection_rests_while_the_tool_pauses(self):
         pid = str(os.getpid())
@@ -362,16 +362,40 @@ class OnFakeServer(unittest.TestCase):
             self.assertIn("another thread keeps a lock of: disk, net\n", said)
             said = server.run_tool("monitor", pid, "d*", "--count", "1").stdout
             self.assertIn("another thread keeps a lock of: disk\n", said)
+            said = server.run_tool("monitor", pid, "d*", "--count", "1", "--json").stdout
+            self.assertEqual(json.loads(said)["locked"], ["disk"])
             self.assertIn("but: disk, net", server.run_tool("monitor", pid, "x", "--count", "1").stderr)
             self.assertRegex(server.run_tool("--timeout", "300", "list").stdout, r" p +r +2 ")
-            self.assertIn("the lock of pool 3, which is missing", server.run_tool("top", pid, "--count", "1").stdout)
+            said = server.run_tool("top", pid, "--count", "1").stdout
+            self.assertIn("missing, because another thread keeps the lock: pool 3\n", said)
             made = server.run_tool("doctor", pid, "--seconds", "0.01")
             self.assertEqual(made.returncode, 1)
             self.assertRegex(made.stdout, r'a lock of queue "disk".*\n.*\n.*a lock of queue "net"')
             answers["queues"]["locked"] = None
             self.assertIn("a lock of the list of queues", server.run_tool("doctor", pid, "--seconds", "0.01").stdout)
-            self.assertIn("the lock of the list of queues", server.run_tool("monitor", pid, "x", "--count", "1").stdout)
+            said = server.run_tool("monitor", pid, "x", "--count", "1").stdout
+            self.assertIn("the lock of the list of queues", said)
+            said = server.run_tool("monitor", pid, "x", "--count", "1", "--json").stdout
+            self.assertIsNone(json.loads(said)["locked"])
             self.assertRegex(server.run_tool("--timeout", "300", "list").stdout, r" p +r +\? ")
+
+    def test_doctor_compares_no_queue_that_was_locked_before(self):
+        disk = {"name": "disk", "policy": "unbound", "max_active": 1, "inactive": 7, "saturated_ns": 10**12,
+                "blocks_by_sentinel": 10**9, "blocks_by_monitor": 0, "cpu_hogs": 0, "rescued": 0}
+        net = disk | {"name": "net"}
+        answers = iter([{"queues": [], "locked": ["disk"]}, {"queues": [disk, net], "locked": []},
+                        {"queues": [], "locked": None}, {"queues": [disk, net], "locked": []}])
+
+        def answer(request):
+            return next(answers) if request["do"] == "queues" else self.answer(request)
+
+        with FakeServer(answer) as server:
+            made = server.run_tool("doctor", str(os.getpid()), "--seconds", "0.01")
+            self.assertIn('queue "net" (unbound) is at its limit', made.stdout) # a new one, which has begun at 0
+            self.assertNotIn("disk", made.stdout)
+            made = server.run_tool("doctor", str(os.getpid()), "--seconds", "0.01")
+            self.assertEqual(made.returncode, 0, made.stdout)
+            self.assertIn("nothing that is known to be wrong", made.stdout)
 
     def test_an_answer_that_lacks_something(self):
         with FakeServer(lambda request: {}) as server:

@@ -60,12 +60,10 @@ inline std::string monitor_table(const json& queues) {
 }
 
 /// Which of the queues the table lacks, as a line. `locked`: null: of the list of queues.
-inline std::string locked_line(const json& locked, const std::vector<std::string>& patterns) {
+inline std::string locked_line(const json& locked) {
     if (locked.is_null()) return "another thread keeps the lock of the list of queues: some may be missing\n";
     std::string names;
-    for (const json& name : locked) {
-        if (is_wanted(name.get<std::string>(), patterns)) add_to_list(names, printable(name.get<std::string>()));
-    }
+    for (const json& name : locked) add_to_list(names, printable(name.get<std::string>()));
     return names.empty() ? names : "another thread keeps a lock of: " + names + '\n';
 }
 
@@ -87,19 +85,22 @@ inline void check_patterns(const std::vector<std::string>& patterns, const json&
 
 inline void monitor(client& to, const monitor_options& o) {
     for (unsigned n = 1;; ++n) {
-        json wanted = json::array();
         const json answer = to.ask({{"do", "queues"}});
         if (n == 1) check_patterns(o.queues, answer);
+        json queues = json::array(), locked = json::array();
         for (const json& q : answer.at("queues")) {
-            if (is_wanted(q.at("name").get<std::string>(), o.queues)) wanted.push_back(q);
+            if (is_wanted(q.at("name").get<std::string>(), o.queues)) queues.push_back(q);
         }
+        for (const json& name : answer.at("locked")) { // nothing in null
+            if (is_wanted(name.get<std::string>(), o.queues)) locked.push_back(name);
+        }
+        if (answer.at("locked").is_null()) locked = nullptr;
         if (o.as_json) {
             const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-            const json line = {{"time", now.count()}, {"queues", wanted}, {"locked", answer.at("locked")}};
+            const json line = {{"time", now.count()}, {"queues", queues}, {"locked", locked}};
             std::printf("%s\n", line.dump().c_str());
         } else {
-            std::printf("%s%s%s", n == 1 ? "" : "\n", monitor_table(wanted).c_str(),
-                        locked_line(answer.at("locked"), o.queues).c_str());
+            std::printf("%s%s%s", n == 1 ? "" : "\n", monitor_table(queues).c_str(), locked_line(locked).c_str());
         }
         std::fflush(stdout);
         if (n == o.count) return;

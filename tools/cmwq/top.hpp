@@ -110,8 +110,8 @@ inline std::string top_table(const json& dump, cpu_shares& shares) {
     for (auto& [key, row] : rows) t.add(std::move(row));
     return "workers " + std::to_string(workers) + ", idle " + std::to_string(idle) + "; items running " +
            std::to_string(rows.size()) + ", pending " + std::to_string(pending) + '\n' +
-           (locked.empty() ? locked : "another thread keeps the lock of pool " + locked + ", which is missing here\n") +
-           '\n' + t.text();
+           (locked.empty() ? locked : "missing, because another thread keeps the lock: pool " + locked + '\n') + '\n' +
+           t.text();
 }
 
 inline void top(client& to, long pid, const std::string& program, const top_options& o) {

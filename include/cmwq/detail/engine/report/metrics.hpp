@@ -20,7 +20,6 @@ class runtime_core;
 struct queue_numbers {
     std::string name;
     std::string_view policy;
-    bool complete = true; ///< no lock of these queues was held by another thread for too long
     pwq_stats counts = {};
     unsigned max_active = 0; ///< of the newest one
     bool rescuer = false;    ///< of any of them
@@ -35,8 +34,8 @@ struct pool_numbers {
 struct runtime_numbers {
     std::string name;
     unsigned cpus = 0;
-    std::vector<queue_numbers> queues;    ///< without those that are locked
-    std::vector<std::string> locked = {}; ///< names of queues of which another thread holds a lock
+    std::vector<queue_numbers> queues;    ///< without those of the names in `locked`
+    std::vector<std::string> locked = {}; ///< names of queues of which another thread holds a lock; each once
     bool every_queue = true;              ///< no: another thread holds the lock of the list of queues
     std::vector<pool_numbers> pools;      ///< with threads, and without those of which another thread holds a lock
 };

@@ -20,12 +20,17 @@ namespace cmwq { inline namespace CMWQ_NS { namespace detail {
 
 // --- collecting ------------------------------------------------------------------------------------------------------
 
-CMWQ_INLINE void add_numbers(std::vector<queue_numbers>& to, const queue_core& q, std::int64_t deadline) {
-    auto same = std::find_if(to.begin(), to.end(),
-                             [&](const queue_numbers& n) { return n.name == q.name && n.policy == q.policy; });
-    if (same == to.end()) same = to.insert(to.end(), {.name = q.name, .policy = q.policy});
+CMWQ_INLINE bool is_locked(const runtime_numbers& r, const std::string& name) {
+    return std::find(r.locked.begin(), r.locked.end(), name) != r.locked.end();
+}
+
+CMWQ_INLINE void add_numbers(runtime_numbers& to, const queue_core& q, std::int64_t deadline) {
+    if (is_locked(to, q.name)) return;
     pwq_stats counts;
-    same->complete &= q.pwqs.try_stats(counts, deadline);
+    if (!q.pwqs.try_stats(counts, deadline)) return to.locked.push_back(q.name);
+    auto same = std::find_if(to.queues.begin(), to.queues.end(),
+                             [&](const queue_numbers& n) { return n.name == q.name && n.policy == q.policy; });
+    if (same == to.queues.end()) same = to.queues.insert(to.queues.end(), {.name = q.name, .policy = q.policy});
     add(same->counts, counts);
     same->max_active = q.limits.max_active();
     same->rescuer |= q.own_rescuer != nullptr;
@@ -37,12 +42,9 @@ CMWQ_INLINE runtime_numbers numbers_of(const runtime_core& rt) {
     constexpr std::int64_t patience = 100'000'000; // nanoseconds, for all locks together
     const std::int64_t deadline = steady_now() + patience;
     runtime_numbers r{.name = rt.name(), .cpus = rt.env().cpus.nr_cpus(), .queues = {}, .pools = {}};
-    r.every_queue =
-        rt.queues().for_each_until(deadline, [&](const queue_core& q) { add_numbers(r.queues, q, deadline); });
-    for (const queue_numbers& q : r.queues) {
-        if (!q.complete) r.locked.push_back(q.name);
-    }
-    std::erase_if(r.queues, [](const queue_numbers& q) { return !q.complete; }); // counters must not seem to fall
+    r.every_queue = rt.queues().for_each_until(deadline, [&](const queue_core& q) { add_numbers(r, q, deadline); });
+    // A sum that lacks a queue would make the counters fall.
+    std::erase_if(r.queues, [&r](const queue_numbers& q) { return is_locked(r, q.name); });
     rt.pools().for_each_pool([&](item_pool& p) {
         pool_numbers one{.number = static_cast<std::size_t>(p.id() - rt.pools().id()), .now = {}};
         if (p.try_summary(one.now, deadline) && one.now.made.first != 0) r.pools.push_back(one);
@@ -227,18 +229,23 @@ CMWQ_INLINE std::string to_line(const runtime_numbers& r, long long ms) {
         running += p.now.running < 0 ? busy : std::min(static_cast<std::size_t>(p.now.running), busy);
         for_each_reason([&](const char*, std::uint64_t pool_growth::* n) { made += p.now.made.*n; });
     }
-    std::string saturated;
+    const auto add_name = [](std::string& to, const std::string& name) {
+        (to += to.empty() ? "" : ",") += printable(name);
+    };
+    std::string saturated, locked;
     for (const queue_numbers& q : r.queues) {
         pending += q.counts.pending;
         spares += q.counts.spare_wakeups;
-        if (q.counts.inactive != 0) (saturated += saturated.empty() ? "" : ",") += printable(q.name);
+        if (q.counts.inactive != 0) add_name(saturated, q.name);
     }
+    for (const std::string& name : r.locked) add_name(locked, name);
+    if (!r.every_queue) locked = "?";
     const auto part = [](const char* name, std::uint64_t n) { return ' ' + (name + ('=' + std::to_string(n))); };
     return "cmwq " + std::to_string(ms) + "ms:" + part("cpus", r.cpus) +
            part("idlecpus", r.cpus - std::min<std::size_t>(running, r.cpus)) + part("workers", workers) +
            part("running", running) + part("blocked", workers - idle - running) + part("idle", idle) +
            part("made", made) + part("spares", spares) + part("pending", pending) +
-           " saturated=" + (saturated.empty() ? "-" : saturated) + '\n';
+           " saturated=" + (saturated.empty() ? "-" : saturated) + (locked.empty() ? "" : " locked=" + locked) + '\n';
 }
 
 }}} // namespace cmwq::CMWQ_NS::detail

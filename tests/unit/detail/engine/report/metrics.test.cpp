@@ -134,3 +134,11 @@ TEST_CASE("metrics: the line adds the pools up, and names the queues at their li
     r.queues.front().counts.inactive = 0;
     CHECK(has(to_line(r, 0), " saturated=-\n"));
 }
+
+TEST_CASE("metrics: the line says whose numbers are missing because of a lock") {
+    runtime_numbers r = example();
+    r.locked = {"net", "a\nb"};
+    CHECK(has(to_line(r, 0), " saturated=disk locked=net,a\\x0ab\n"));
+    r.every_queue = false;
+    CHECK(has(to_line(r, 0), " saturated=disk locked=?\n"));
+}
